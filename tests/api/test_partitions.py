@@ -279,7 +279,7 @@ def test_the_table_of_partitioners_says_what_each_does(client):
     for line in table:
         assert all(line[name] for name in ("client", "setting", "null_key", "empty_key", "explicit_partition", "summary"))
         assert set(line["key_formats"]) <= set(FORMATS)
-    assert np.unique([line["partitioner"] for line in table]).size == len(table) == 52
+    assert np.unique([line["partitioner"] for line in table]).size == len(table) == 78
 
 
 @pytest.mark.parametrize(

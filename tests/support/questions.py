@@ -12,6 +12,9 @@ from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Questio
 if TYPE_CHECKING:
     from service.core.model import Keys
 
+SUSPECTS = [one for one in PARTITIONERS if one.hashes_record_key and not one.name.startswith(("pinot:", "event-hubs:"))]
+"""The partitioners that some string tells apart, if they are not of one class."""
+
 IDS = ("available_partitions", "queue_sizes", "partition_ids", "random_values")
 
 

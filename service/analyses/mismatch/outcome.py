@@ -51,7 +51,8 @@ def mismatch(
     kind = records.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or is_text(kind)):
         raise WrongTable(f"{records.name}: The column {partition_column!r} is {kind}; partitions are integers.")
-    names = tuple(dict.fromkeys((*(partitioners or (each.name for each in PARTITIONERS if each.writes_to_kafka)), expected)))
+    suspects = (each.name for each in PARTITIONERS if each.writes_to_kafka and each.hashes_record_key)
+    names = tuple(dict.fromkeys((*(partitioners or suspects), expected)))
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, records.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # raises for one that ignores keys

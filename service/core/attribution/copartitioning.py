@@ -104,8 +104,10 @@ def copartitioning(first: Topic, second: Topic) -> Copartitioning:
 def check(topic: Topic) -> None:
     """Raise InvalidQuestion if the partitioner cannot place keys of the format."""
     partitioner = topic.partitioner
-    if partitioner.gives_tokens:
-        raise InvalidQuestion(f"The partitioner {partitioner.name} gives tokens, not partitions.", "partitioner")
+    if partitioner.hash is not None and partitioner.hashing_rule is None:
+        raise InvalidQuestion(f"The partitioner {partitioner.name} {partitioner.without_rule}.", "partitioner")
+    if not partitioner.hashes_record_key:
+        raise InvalidQuestion(f"The partitioner {partitioner.name} does not hash the record's key.", "partitioner")
     if topic.key_format not in partitioner.encoding.formats:
         known = ", ".join(partitioner.encoding.formats)
         detail = f"The partitioner {partitioner.name} does not accept {topic.key_format} keys; it accepts {known}."

@@ -64,7 +64,7 @@ def classify(
     """The partitioners by what they do with keys of that format.
 
     has_null, has_empty : do any records have no key, or an empty one? Partitioners may differ in what they do with these.
-    only_kafka : exclude those of systems other than Kafka
+    only_kafka : exclude those of systems other than Kafka, and those that do not hash the record's key
     """
     groups: dict[tuple[Any, ...], list[Partitioner]] = {}
     ignoring, excluded = [], []
@@ -72,10 +72,12 @@ def classify(
         rule = partitioner.hashing_rule
         if only_kafka and not partitioner.writes_to_kafka:
             excluded.append((partitioner.name, "does not write to Kafka"))
+        elif only_kafka and not partitioner.hashes_record_key:
+            excluded.append((partitioner.name, "does not hash the record's key"))
         elif partitioner.hash is None:
             ignoring.append(partitioner.name)
         elif rule is None:
-            excluded.append((partitioner.name, "gives tokens, not partitions"))
+            excluded.append((partitioner.name, partitioner.without_rule))
         elif key_format not in rule.encoding.formats:
             excluded.append((partitioner.name, f"does not accept {key_format} keys"))
         else:

@@ -10,6 +10,7 @@ encoding       of                                  the bytes
 ``LOW_BYTES``  node-sinek's murmurhash             the low byte of each UTF-16 unit
 ``SPARK``      Spark's typed hash                  little-endian words, -0.0 as 0.0
 ``OBJECT``     Object.hashCode() of a Java object  as SERIALIZED, text with its surrogates
+``TEXT``       tools that hash a value's text      the text, of an integer its decimal digits
 ============== =================================== ==================================================
 
 A key that does not fit its format raises InvalidQuestion at ``("keys", row)``.
@@ -18,7 +19,7 @@ A key that does not fit its format raises InvalidQuestion at ``("keys", row)``.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -211,6 +212,19 @@ def _pulsar_utf8(column: Column, key_format: str) -> Keys:
     return _without_surrogates(column) if isinstance(column, Text) else _pulsar_text(column, key_format)
 
 
+def _text(column: Column, _: str) -> Keys:
+    """The value as a string; integers as their decimal digits."""
+    if isinstance(column, Numbers):
+        digits = byte_strings([str(value).encode() for value in column.values.tolist()])
+        return Keys(digits.offsets, digits.data, column.valid)
+    return cast("Text", column).keys
+
+
+def _text_utf8(column: Column, key_format: str) -> Keys:
+    """The string as the bytes of getBytes(UTF_8)."""
+    return _without_surrogates(column) if isinstance(column, Text) else _text(column, key_format)
+
+
 def _low_bytes(column: Column, key_format: str) -> Keys:
     """The bytes charCodeAt(i) & 0xff of a JavaScript string."""
     text = column.keys if isinstance(column, Text) else _serialize(column, key_format)
@@ -251,6 +265,12 @@ SPARK: Final = Encoding("Spark value", ("string", *BYTES, *_NUMBERS), _spark)
 LOW_BYTES: Final = Encoding("low byte of each UTF-16 unit of a string", ("string",), _low_bytes)
 PULSAR: Final = Encoding("Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_text)
 PULSAR_UTF8: Final = Encoding("UTF-8 of Pulsar's key string (bytes: their base64 text)", ("string", *BYTES), _pulsar_utf8)
+TEXT: Final = Encoding("the value's text", ("string", *INTEGERS), _text)
+TEXT_UTF8: Final = Encoding("UTF-8 of the value's text", ("string", *INTEGERS), _text_utf8)
+TEXT_OF_STRINGS: Final = Encoding("a string", ("string",), _text)
+SERIALIZED_OBJECT: Final = Encoding("Java object, a string as its UTF-8", ("string", *_NUMBERS), _serialize)
+WHOLE_NUMBERS: Final = Encoding("a whole number", tuple(INTEGERS), _serialize)
+UTF8: Final = Encoding("UTF-8 of a string", ("string",), _serialize)
 
 
 def _to_base64(keys: Keys) -> Keys:

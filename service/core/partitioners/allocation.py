@@ -8,7 +8,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, nulls
-from service.core.partitioners.hashing_rule import Hash, HashingRule
+from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.partitioners.model import Answer, Partitioner, Question
 
 
@@ -70,6 +70,13 @@ def by_hash(question: Question, partitioner: Partitioner) -> Answer:
     rule = cast("HashingRule", partitioner.hashing_rule)
     hashes, undecided = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
     return _by_null_rule(question, partitioner, _rows(question, undecided), rule.sign.run(hashes, question.partitions_count))
+
+
+def by_wide_hash(question: Question, partitioner: Partitioner) -> Answer:
+    """The sign rule for hashes of more than 32 bits; there is always a key."""
+    _check_null_rule(partitioner, _rows(question, None if question.keys.valid is None else ~question.keys.valid))
+    hashes = cast("Hash", partitioner.hash).run(question.keys, question.key_format)
+    return Answer(cast("Sign", partitioner.sign).run(hashes, question.partitions_count))
 
 
 def by_spark_hash(question: Question, partitioner: Partitioner) -> Answer:

@@ -154,6 +154,7 @@ KAFKAJS_ROUND_ROBIN = _rule(
 GO_ROUND_ROBIN = _rule(
     "round robin over writable partitions, from 0 again after the last", _go_restarting, "counter", "available_partitions"
 )
+EVENT_HUBS_ROUND_ROBIN = _rule("round robin: counter++, from 0 again after the largest int", _java, "counter", first=0)
 KAFKA_GO_ROUND_ROBIN = _rule("round robin: counter++ / chunk_size", _kafka_go, "counter", "chunk_size")
 KAFKA_GO_NULL_ROUND_ROBIN = _rule("round robin: counter++", _kafka_go, "counter")
 PULSAR_ROUND_ROBIN = _rule("round robin: the modulo of counter++, which may be negative", _pulsar, "counter")

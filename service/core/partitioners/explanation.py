@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from service.core.partitioners.allocation import unhashed_rows
-from service.core.partitioners.model import Answer, Partitioner, Question
+from service.core.partitioners.model import HASH_BITS, Answer, Partitioner, Question
 
 
 def explain(partitioner: Partitioner, question: Question, answer: Answer) -> list[dict[str, Any]]:
@@ -35,11 +35,17 @@ def _explain(
     null_hash = None if turn is None or partitioner.hashing_rule is None else partitioner.hashing_rule.null_hash
     if hashes is not None and (turn is None or null_hash is not None):
         subject = f"key: {partitioner.hash.name}" if turn is None and partitioner.hash else f"{which}: {partitioner.null.because}"
-        hash_ = int(hashes[row]) if null_hash is None else null_hash
+        hash_ = _number(hashes[row]) if null_hash is None else null_hash
         if partitioner.sign is None:
             return steps | {
                 "rule": subject,
                 "hash": hash_,
+                "result": partition,
+            }
+        if partitioner.hash is not None and partitioner.hash.bits > HASH_BITS:
+            return steps | {
+                "rule": f"{subject}, {partitioner.sign.name}: {partitioner.sign.rule}",
+                "hash_hex": f"{hash_ % 2**partitioner.hash.bits:0{partitioner.hash.bits // 4}x}",
                 "result": partition,
             }
         return steps | {
@@ -53,3 +59,8 @@ def _explain(
     counter = (question.counter or 0) + (turn or 0)
     because = partitioner.null.because.format(i=turn, counter=counter)
     return steps | {"rule": f"{which}: {partitioner.null.rule}; {because}", "result": partition}
+
+
+def _number(hash_: Any) -> int:
+    """A hash as one number; an MD5 has two halves."""
+    return int(hash_) if np.ndim(hash_) == 0 else int(hash_[0]) << 64 | int(hash_[1])

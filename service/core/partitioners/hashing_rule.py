@@ -19,10 +19,15 @@ from service.core.model import Bools, Int32s, Keys
 
 @dataclass(frozen=True)
 class Hash:
-    """A hash function: ``run(keys, key_format)`` → int32[n] (int64[n] for Cassandra's tokens)."""
+    """A hash function: ``run(keys, key_format)`` → int32[n].
+
+    Cassandra's tokens are int64[n]. ``bits`` is over 32 where a partition depends on more of them: int64[n] numbers, or an MD5 as
+    uint64[n, 2].
+    """
 
     name: str
     run: Callable[[Keys, str], Int32s]
+    bits: int = 32
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,11 @@ def _abs0(hashes: Int32s, n: int) -> Int32s:
     return _modulo(np.abs(hashes).view(np.uint32), n, _WITHOUT_SIGN)
 
 
+def _debezium(hashes: Int32s, n: int) -> Int32s:
+    masked = hashes & np.int32(0x7FFFFFFF)
+    return _modulo(np.where(masked == 0x7FFFFFFF, np.int32(0), masked).view(np.uint32), n, _ALL)
+
+
 def _pmod(hashes: Int32s, n: int) -> Int32s:
     # For h < 0 the result is n - 1 - (-1 - h) % n, and -1 - h is ~h: so the same loop computes it.
     negative = hashes >> np.int32(31)  # -1 or 0
@@ -111,6 +121,8 @@ UNSIGNED = Sign("unsigned", "(h as uint32) % n", _unsigned, lambda h: h % 2**32)
 REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", _magnitude, abs)
 ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: abs(h) & 0x7FFFFFFF)
 PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
+DEBEZIUM = Sign("debezium", "(h & 0x7fffffff) % n, 2147483647 being 0", _debezium, lambda h: (h & 0x7FFFFFFF) % 0x7FFFFFFF)
+WIDE_PMOD = Sign("modulo", "the mathematical modulo of h", lambda h, n: (h % n).astype(np.int32), lambda h: h)
 
 
 def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32) -> Int32s:

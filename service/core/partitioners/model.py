@@ -61,6 +61,9 @@ HASHED: Final = "hashed"
 AS_NULL: Final = "as null"
 """What ``Partitioner.empty_key`` says where keys are hashed."""
 
+HASH_BITS: Final = 32
+"""Bits of the hashes that comparisons, fingerprints and plans work with."""
+
 OPTIONS = tuple(f.name for f in fields(Question))[5:]
 """The fields of a Question that only some partitioners use."""
 
@@ -128,9 +131,11 @@ class Partitioner(Strategy):
     encoding : how the client turns a key into the bytes that it hashes
     options : the options that it uses
     used_by : the client in plain words, with the products that use it
+    products : those that use the client with this partitioner, with the setting that decides
     notes : what else its users should know; may be empty
     in_use : False for clients that nobody uses any more
     writes_to_kafka : False for systems other than Kafka
+    hashes_record_key : False for tools that hash a column or another field instead of the record's key
     """
 
     setting: str
@@ -142,25 +147,34 @@ class Partitioner(Strategy):
     encoding: Encoding
     options: tuple[str, ...]
     used_by: str = ""
+    products: str = ""
     notes: str = ""
     in_use: bool = True
     writes_to_kafka: bool = True
+    hashes_record_key: bool = True
 
     @property
     def described(self) -> str:
-        """A client's default: by the word default, its hash, and the products and languages of the client."""
+        """A client's default: by the word default, its hash, and the client's products and languages; others: by products."""
         is_default = self.setting.startswith(("default,", "default since")) or self.setting == "default"
         if not (is_default and self.in_use and self.writes_to_kafka):
-            return ""
+            return self.products
         return f"default {self.hash.name if self.hash else ''} {self.used_by}"
 
     @cached_property
     def hashing_rule(self) -> HashingRule | None:
-        """How keys become partitions; None if they do not: the partitioner ignores keys, or gives tokens."""
-        if self.hash is None or self.sign is None:
+        """How keys become partitions by 32 bits; None if they do not: ``without_rule`` says why."""
+        if self.hash is None or self.sign is None or self.hash.bits > HASH_BITS:
             return None
         null_hash = None if self.null.counts_as is None else self.null.counts_as()
         return HashingRule(self.encoding, self.hash, self.sign, null_hash, self.empty_key == AS_NULL)
+
+    @cached_property
+    def without_rule(self) -> str:
+        """Why there is no hashing rule."""
+        if self.hash is None:
+            return "ignores keys"
+        return "gives tokens, not partitions" if self.sign is None else f"decides by {self.hash.bits} bits, not by 32"
 
     @cached_property
     def gives_tokens(self) -> bool:

@@ -17,7 +17,7 @@ from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.hashing_rule import Hash
 from service.core.partitioners.words import long_word, word
 
-SPARK_SEED = 42
+SPARK_SEED, MAXWELL_SEED = 42, 25342
 
 FEW: Final = 2
 """Up to this many keys mmh3 is used: as fast as a kernel's call, and without loading the kernel. See docs/adr/0007."""
@@ -32,6 +32,12 @@ def murmur3(keys: Keys) -> Int32s:
     if len(keys) <= FEW:
         return np.array([mmh3.hash(keys.data[start:end].tobytes()) for start, end in pairwise(keys.offsets.tolist())], np.int32)
     hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(0))
+    return hashes
+
+
+def maxwell_murmur3(keys: Keys) -> Int32s:
+    """The standard murmur3 x86 32 with the seed of Maxwell's MaxwellKafkaPartitioner. Returns int32[len(keys)]."""
+    hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(MAXWELL_SEED))
     return hashes
 
 
@@ -167,5 +173,6 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
 
 
 MURMUR3 = Hash("murmur3 x86 32, seed 0", lambda keys, _: murmur3(keys))
+MAXWELL = Hash("murmur3 x86 32, seed 25342", lambda keys, _: maxwell_murmur3(keys))
 SPARK = Hash("murmur3 x86 32 with Spark's tail, seed 42", lambda keys, _: spark_murmur3(keys))
 CASSANDRA = Hash("murmur3 x64 128 with signed tail bytes, first half", lambda keys, _: cassandra_tokens(keys))  # type: ignore[arg-type,return-value]

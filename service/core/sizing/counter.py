@@ -333,10 +333,8 @@ def hashing_rule(name: str) -> HashingRule:
     partitioner = PARTITIONERS[name]
     rule = partitioner.hashing_rule
     if rule is None:
-        reason = (
-            "ignores keys, so partition counts cannot be compared" if partitioner.hash is None else "gives tokens, not partitions"
-        )
-        raise InvalidQuestion(f"The partitioner {name} {reason}.", "partitioners")
+        compared = ", so partition counts cannot be compared" if partitioner.hash is None else ""
+        raise InvalidQuestion(f"The partitioner {name} {partitioner.without_rule}{compared}.", "partitioners")
     return rule
 
 

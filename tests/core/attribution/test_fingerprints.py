@@ -22,7 +22,7 @@ from service.core.attribution.shares import most_likely
 from service.core.partitioners import PARTITIONERS
 from tests.reference import fingerprints as twin
 from tests.support.golden import lines
-from tests.support.questions import ask, column
+from tests.support.questions import SUSPECTS, ask, column
 
 N = 12
 
@@ -32,7 +32,7 @@ def place(name: str, keys: list, n: int = N) -> np.ndarray:
 
 
 def judge(keys: list, partition_ids, counts: range = range(N, N + 1), names=None, **limits):
-    partitioners = PARTITIONERS if names is None else [PARTITIONERS[name] for name in names]
+    partitioners = SUSPECTS if names is None else [PARTITIONERS[name] for name in names]
     seen = observe(column(list(keys), "string"), "string", np.asarray(partition_ids, np.int32))
     return fingerprint(partitioners, seen, counts, **limits)
 
@@ -47,7 +47,11 @@ def open_counts(partition_ids) -> range:
 
 KEYS = [f"order-{i}" for i in range(1000)]
 
-KEYED = [one.name for one in PARTITIONERS if one.hash is not None and one.sign is not None and one.name != "java:sticky"]
+KEYED = [
+    one.name
+    for one in SUSPECTS
+    if one.hashing_rule is not None and "string" in one.encoding.formats and one.name != "java:sticky"
+]
 """Those that hash keys, but for one that cannot be asked without the sizes of the records."""
 
 

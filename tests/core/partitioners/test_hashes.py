@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import subprocess
 import sys
@@ -17,12 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.jvm import hashing
+from service.core.partitioners import lookup3, md5, murmur3
 from service.core.partitioners import murmur2 as murmur2_module
-from service.core.partitioners import murmur3
 from service.core.partitioners.crc32 import crc32
 from service.core.partitioners.fnv1a import fnv1a
+from service.core.partitioners.infinispan_murmur3 import infinispan_murmur3
 from service.core.partitioners.kafkajs_legacy import kafkajs_legacy_murmur2
 from service.core.partitioners.murmur2 import murmur2
+from service.core.partitioners.phash2 import phash2
 from tests.reference import hashes as twins
 from tests.support import golden
 from tests.support.questions import keys_of
@@ -39,7 +42,7 @@ KERNELS = {
 }
 SEEDED = {"murmur3_x86_32": murmur3._murmur3_x86_32, "spark_murmur3_x86_32": murmur3._spark_murmur3}
 UNUSED = {"crc32c", "fnv1_32", "spark_xxhash64"}
-BYTES = st.lists(st.binary(max_size=40), max_size=8)
+BYTES = st.lists(st.binary(max_size=40) | st.binary(min_size=50, max_size=70), max_size=8)
 
 
 def algorithm(case):
@@ -65,6 +68,12 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
         assert hashes.tolist() == [case["signed_value"] for case in of_seed]
 
 
+def md5_digests(keys):
+    """The digests as bytes, in an array."""
+    halves = md5.md5(keys).astype(">u8").view(np.uint8).reshape(-1, 16)
+    return np.array([half.tobytes() for half in halves], object)
+
+
 @pytest.mark.parametrize(
     ("kernel", "twin"),
     [
@@ -78,6 +87,12 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
         (murmur3.cassandra_tokens, twins.cassandra_token),
         (kafkajs_legacy_murmur2, twins.kafkajs_legacy_murmur2),
         (hashing.byte_array_hash_codes, twins.array_hash_code),
+        (phash2, twins.phash2),
+        (lookup3.lookup3, twins.lookup3),
+        (lookup3.lookup3_signed, lambda key: twins.lookup3(key, signed_end=True)),
+        (lambda keys: infinispan_murmur3(keys, 9001), lambda key: twins.infinispan_murmur3(key, 9001)),
+        (murmur3.maxwell_murmur3, lambda key: mmh3.hash(key, 25342)),
+        (md5_digests, lambda key: hashlib.md5(key, usedforsecurity=False).digest()),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -10,7 +10,7 @@ from tests.support import golden
 from tests.support.questions import ask
 
 FILES = (
-    "platformatic",
+    "debezium", "erlang", "event-hubs", "kinesis", "maxwell", "pinot", "platformatic", "spring-cloud-stream", "ticdc",
     "adaptive",
     "aiokafka", "cassandra-tokens", "explicit", "franz-go", "java", "java-0.8", "java-2.3", "java-formats", "kafka-go",
     "kafka-python", "kafkajs", "librdkafka", "pulsar", "round-robin", "sarama", "scala-0.8", "sinek", "spark", "streams",

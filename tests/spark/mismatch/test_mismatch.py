@@ -20,8 +20,8 @@ from service.core.attribution.equivalents import hash_all
 from service.core.attribution.mixtures import unmix
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import strings
-from service.core.partitioners import PARTITIONERS
 from service.spark.mismatch.options import JOB
+from tests.support.questions import SUSPECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Broker
 
-NAMES = tuple(partitioner.name for partitioner in PARTITIONERS)
+NAMES = tuple(partitioner.name for partitioner in SUSPECTS)
 CRC32, JAVA = "librdkafka:consistent_random", "java"
 
 

@@ -39,7 +39,7 @@ OPTIONS = {
     "max_skew": None,
     "max_keys": 2**16,
 }
-HASHING = tuple(p.name for p in PARTITIONERS if p.hash is not None and p.sign is not None)
+HASHING = tuple(p.name for p in PARTITIONERS if p.hashing_rule is not None and "string" in p.encoding.formats)
 
 
 @cache

@@ -1,0 +1,74 @@
+"""Infinispan's MurmurHash3_x64_32, which Debezium and Apache Pinot have copies of.
+
+It is an early form of murmur3 x64, whose multipliers change from block to block. The hash is the upper half of its first word.
+Reproduces io.debezium.util.MurmurHash3 and Pinot's Murmur3PartitionFunction with the variant x64_32.
+"""
+
+import numpy as np
+from numba import njit
+
+from service.core.kernels import kernel
+from service.core.model import Bytes, Int32s, Keys
+from service.core.partitioners.hashing_rule import Hash
+from service.core.partitioners.words import long_word
+
+DEBEZIUM_SEED = 9001
+_H1, _H2 = np.uint64(0x9368E53C2F6AF274), np.uint64(0x586DCD208F7CD3FD)
+_C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
+
+
+def infinispan_murmur3(keys: Keys, seed: int) -> Int32s:
+    """MurmurHash3_x64_32 of each key. Returns int32[len(keys)]."""
+    hashes: Int32s = _infinispan_murmur3(keys.offsets, keys.data, np.uint64(seed))
+    return hashes
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _rotl(x: np.uint64, r: int) -> np.uint64:
+    return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _fmix(k: np.uint64) -> np.uint64:
+    k = (k ^ (k >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    k = (k ^ (k >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return k ^ (k >> np.uint64(33))
+
+
+@kernel
+def _infinispan_murmur3(offsets: Int32s, data: Bytes, seed: np.uint64) -> Int32s:
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]. Plain-Python twin: tests/reference/hashes.py."""
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(hashes)):
+        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
+        length = end - at
+        h1, h2, c1, c2 = _H1 ^ seed, _H2 ^ seed, _C1, _C2
+        while at < end:
+            if end - at >= np.uint64(16):
+                k1, k2 = long_word(data, at), long_word(data, at + np.uint64(8))
+                at += np.uint64(16)
+            else:
+                k1, k2, shift = np.uint64(0), np.uint64(0), np.uint64(0)
+                while at < end:
+                    # The bytes are Java's: the sign of each is carried into all higher bits.
+                    signed = np.uint64(np.int64(np.int8(data[at])))
+                    if shift < np.uint64(64):
+                        k1 ^= signed << shift
+                    else:
+                        k2 ^= signed << (shift - np.uint64(64))
+                    shift += np.uint64(8)
+                    at += np.uint64(1)
+            h1 = (h1 ^ (_rotl(k1 * c1, 23) * c2)) + h2
+            h2 = (_rotl(h2, 41) ^ (_rotl(k2 * c2, 23) * c1)) + h1
+            h1 = h1 * np.uint64(3) + np.uint64(0x52DCE729)
+            h2 = h2 * np.uint64(3) + np.uint64(0x38495AB5)
+            c1 = c1 * np.uint64(5) + np.uint64(0x7B7D159C)
+            c2 = c2 * np.uint64(5) + np.uint64(0x6BCE6396)
+        h2 ^= length
+        h1 += h2
+        h2 += h1
+        hashes[i] = np.int32((_fmix(h1) + _fmix(h2)) >> np.uint64(32))
+    return hashes
+
+
+INFINISPAN = Hash("Infinispan's murmur3 x64 32, seed 0", lambda keys, _: infinispan_murmur3(keys, 0))
