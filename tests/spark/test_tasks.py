@@ -48,6 +48,7 @@ def test_executors_import_tasks_alone(spark, write, tmp_path):
     files["offsets.csv"] = write("offsets.csv", f"key,value,partition,offset,timestamp\n{commit},0,0,0\n")
     assert set(JOBS) == COMMANDS.keys()
     pipeline = set()
+    spark.catalog.clearCache()  # of other tests
     for name, arguments in COMMANDS.items():
         paths = [files.get(argument, argument) for argument in arguments]
         done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
