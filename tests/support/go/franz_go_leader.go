@@ -1,6 +1,6 @@
 // franz-go's assignors, called as its group leader does: members' metadata goes through the client's own bytes. One question a
 // line, {"assignor", "request", "runs"}; the answer is {"answers": [{member: {topic: [ids]}}], "seconds"}: each run of the same
-// process may give another, for Go goes through maps in random orders. The seconds are those of the fastest run.
+// process may give another, for Go goes through maps in random orders. The seconds are those of the balancer in the fastest run.
 package main
 
 import (
@@ -92,7 +92,6 @@ func run(q question) (map[string]map[string][]int32, float64) {
 	balancer := map[string]kgo.GroupBalancer{"range": kgo.RangeBalancer(), "roundrobin": kgo.RoundRobinBalancer(),
 		"sticky": kgo.StickyBalancer(), "cooperative-sticky": kgo.CooperativeStickyBalancer()}[q.Assignor]
 	members, racked := joined(balancer, q)
-	start := time.Now()
 	b, wanted, err := balancer.MemberBalancer(members)
 	if err != nil {
 		panic(err)
@@ -115,6 +114,7 @@ func run(q question) (map[string]map[string][]int32, float64) {
 		set(consumers, "partitionRacks", racks)
 	}
 	set(consumers, "balanceRacks", q.Request.BalanceRacks)
+	start := time.Now()
 	plan := must(consumers.BalanceOrError(counts))
 	seconds := time.Since(start).Seconds()
 	answer := map[string]map[string][]int32{}
