@@ -147,6 +147,7 @@ class Group:
     owned : Ragged member → partitions it says it owns, in the order of its list, perhaps twice, perhaps another's as well
     unknown_topic_names : the name of each topic that does not exist, in the order of the names
     unknown_partitions : int32[..., 2]   (topic, partition_id) of each partition that does not exist, in that order
+    capacities : float64[members]   how much each member can read, relative to the others; None: all alike
     """
 
     topics: Topics
@@ -159,6 +160,7 @@ class Group:
     owned: Ragged
     unknown_topic_names: tuple[str, ...]
     unknown_partitions: Int32s
+    capacities: Float64s | None = None
 
     def __len__(self) -> int:
         return len(self.member_ids)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,3 +36,26 @@ def best(
 
 def _majorises(loads: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return all(sum(loads[:k]) >= sum(other[:k]) for k in range(len(loads) + 1))
+
+
+def best_weighted(
+    readers: Sequence[set[int]],
+    claims: Sequence[set[int]],
+    near: Sequence[set[int]],
+    weights: Sequence[int],
+    capacities: Sequence[int],
+) -> tuple[list[Fraction], int, int]:
+    """The best loads ÷ capacity, largest first, then the fewest moves, then the most partitions read nearby.
+
+    weights : of each partition; capacities : of each member; the others as in ``best``
+    """
+    members = range(len(capacities))
+    scores = []
+    for holders in product(*readers):
+        loads = [sum(weight for weight, holder in zip(weights, holders, strict=True) if holder == m) for m in members]
+        ratios = sorted((Fraction(load, capacity) for load, capacity in zip(loads, capacities, strict=True)), reverse=True)
+        moves = sum(bool(claimants) and holder not in claimants for claimants, holder in zip(claims, holders, strict=True))
+        elsewhere = sum(holder not in close for close, holder in zip(near, holders, strict=True))
+        scores.append((ratios, moves, elsewhere))
+    ratios, moves, elsewhere = min(scores)
+    return ratios, moves, len(readers) - elsewhere

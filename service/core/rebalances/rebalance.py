@@ -46,6 +46,7 @@ def rebalance(group: Group, assignor: Assignor) -> Rebalance:
 def _fewest_moves(group: Group, assignment: Assignment, moves: Movement) -> int | None:
     if assignment.left_open is not None:
         return None
-    if assignment.certificate is not None and assignment.certificate.proves("moved_partitions"):
-        return moves.moved
+    certificate = assignment.certificate
+    if certificate is not None and certificate.proves("sum_of_squared_loads") and certificate.proves("moved_partitions"):
+        return moves.moved  # of the most even numbers of partitions, which may not be the most even weights
     return fewest_possible_moves(group, assignment.final_loads())

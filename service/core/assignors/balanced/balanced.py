@@ -11,6 +11,9 @@
 *Algorithm*: where all subscribe alike, nobody claims what another does and racks do not matter, a formula (``alike``). Else two
 flows, through what nothing tells apart: ``levels`` finds how much each member must read, ``transport`` who reads what.
 
+With weights or capacities that differ, 2. is the least maximum of load ÷ capacity, then the next, as far as it can be found:
+``weighing``.
+
 Ties go by member_id, topic name and partition id, so the order of members and topics in the request does not matter. What nothing
 decides is dealt in turns, which spreads the partitions of a topic. A claim counts whatever its generation, as in ``movement``.
 """
@@ -24,6 +27,7 @@ import numpy as np
 from service.core.assignors.balanced.alike import assign_alike
 from service.core.assignors.balanced.levels import levels
 from service.core.assignors.balanced.transport import Kinds, ship
+from service.core.assignors.balanced.weighing import weigh
 from service.core.certificate import Certificate, Objective
 from service.core.jvm.sorting import java_order
 from service.core.kinds import claimed_once, rows_below
@@ -35,12 +39,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.assignors.balanced.levels import Levels
-    from service.core.model import Bools, Group, Int64s
+    from service.core.model import Bools, Group, Int32s, Int64s, Ragged
 
 BY_FORMULA = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
 BY_FLOW = (
     "A largest flow finds how many partitions each member must read, and a minimum-cost flow which. The bounds of loads follow "
     "from topics that only some members read, the others from the dual of the flow."
+)
+
+BY_TRIAL = "Every assignment that could be better was looked through."
+BY_SEARCH = (
+    "A search, within a number of steps. The bound of the largest load ÷ capacity follows from the heaviest partitions, and from "
+    "topics that only some members read; that of moves from what members own beyond this largest load."
 )
 
 
@@ -57,6 +67,10 @@ def assign(group: Group, check_time: Callable[[], None] = unlimited) -> Assignme
         nothing = np.empty(0, np.int64)
         return Assignment(grouped(np.empty(0, np.int32), 0), certificate=_certified(nothing, nothing, [], BY_FORMULA))
     order = java_order(group.member_ids)
+    if _is_weighed(group):
+        weighed = weigh(group, order, check_time)
+        method = BY_TRIAL if weighed.exact else BY_SEARCH
+        return Assignment(_rows(weighed.holders, order), certificate=Certificate(weighed.objectives, method))
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     counting = _subscribed_by_all(group)
     if counting is not None and not racks_matter:
@@ -73,8 +87,7 @@ def assign(group: Group, check_time: Callable[[], None] = unlimited) -> Assignme
     kinds = Kinds.of(group, order, racks_matter=racks_matter)
     bounds = levels(kinds.sizes, kinds.counts, kinds.subscribers, check_time)
     shipped = ship(group, order, kinds, bounds, check_time, racks_matter=racks_matter)
-    holders = np.where(shipped.holders == NONE, NONE, order[shipped.holders]).astype(np.int32)
-    rows = grouped(holders, len(group))
+    rows = _rows(shipped.holders, order)
     near = int(kinds.sizes.sum()) - shipped.elsewhere
     cheapest = [
         Objective("moved_partitions", shipped.moves, shipped.moves if shipped.proven else 0),
@@ -82,6 +95,18 @@ def assign(group: Group, check_time: Callable[[], None] = unlimited) -> Assignme
     ]
     certificate = _certified(rows.lengths().astype(np.int64), _bound(kinds, bounds), cheapest[: 1 + racks_matter], BY_FLOW)
     return Assignment(rows, certificate=certificate)
+
+
+def _rows(holders: Int32s, order: Int32s) -> Ragged:
+    """The assignment of partitions to members by their places in ``order``."""
+    members = np.where(holders == NONE, NONE, order[holders]).astype(np.int32)
+    return grouped(members, len(order))
+
+
+def _is_weighed(group: Group) -> bool:
+    """Do members have different capacities, or partitions different weights?"""
+    given = (group.capacities, group.topics.weights)
+    return any(values is not None and len(values) > 0 and bool((values != values[0]).any()) for values in given)
 
 
 def _subscribed_by_all(group: Group) -> Bools | None:

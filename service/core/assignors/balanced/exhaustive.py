@@ -1,0 +1,128 @@
+"""Every assignment of a few weighted partitions, as far as it may be better than the best so far (branch and bound)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from service.core.kernels import inner_kernel, kernel
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_ITEMS: Final = 64
+"""More partitions are not tried."""
+
+MOST_NODES: Final = 2_000_000
+"""Partitions that are tried on a member, at most, in each of the two searches: a tenth of a second."""
+
+
+class Choices(NamedTuple):
+    """What follows from giving an item to a member.
+
+    may, moves, near : bool[items, members], may the member have it, does it then move, is it then read on its rack?
+    """
+
+    may: Bools
+    moves: Bools
+    near: Bools
+
+
+def exhaust(
+    weights: Int64s, capacities: Float64s, choices: Choices, holders: Int32s, check_time: Callable[[], None]
+) -> tuple[Int32s, bool, bool]:
+    """The best assignment found, int32[items]; is its largest load ÷ capacity the least? Is it the best in every aim?
+
+    The aims: the loads ÷ capacity, largest first; the items that move; those that are not near. The first search wants
+    smaller largest loads only, the second looks through all.
+
+    weights : int64[items]; capacities : float64[members]; holders : int32[items], the best so far
+    """
+    check_time()
+    holders, largest = search(weights, capacities, *choices, holders, True, MOST_NODES)
+    check_time()
+    if not largest:
+        return holders, False, False
+    holders, exact = search(weights, capacities, *choices, holders, False, MOST_NODES)
+    return holders, True, exact
+
+
+@kernel
+def search(
+    weights: Int64s,
+    capacities: Float64s,
+    may: Bools,
+    moves: Bools,
+    near: Bools,
+    holders: Int32s,
+    strict: bool,  # noqa: FBT001 - for Numba
+    nodes: int,
+) -> tuple[Int32s, bool]:
+    """The best assignment, and whether the search came to its end within this number of nodes.
+
+    weights : int64[items]; capacities : float64[members]
+    may, moves, near : as in ``Choices``
+    holders : int32[items], an assignment; strict : look only for smaller largest loads ÷ capacity
+
+    Plain-Python twin, by trying everything: tests/reference/balanced_groups.py.
+    """
+    items, members = may.shape
+    best = holders.copy()
+    score, moved, far = _score(weights, capacities, moves, near, best)
+    trial = np.full(items, NONE, np.int32)
+    loads = np.zeros(members, np.int64)
+    item = 0
+    while item >= 0:
+        if item == items:
+            new, new_moved, new_far = _score(weights, capacities, moves, near, trial)
+            if _is_less(new, new_moved, new_far, score, moved, far):
+                best[:] = trial
+                score, moved, far = new, new_moved, new_far
+            item -= 1
+            continue
+        member = trial[item]
+        if member != NONE:
+            loads[member] -= weights[item]
+        member += 1
+        while member < members:
+            if may[item, member]:
+                nodes -= 1
+                ratio = (loads[member] + weights[item]) / capacities[member]
+                if ratio < score[0] or (ratio == score[0] and not strict):
+                    break
+            member += 1
+        if nodes <= 0:
+            return best, False
+        if member < members:
+            trial[item] = member
+            loads[member] += weights[item]
+            item += 1
+        else:
+            trial[item] = NONE
+            item -= 1
+    return best, True
+
+
+@inner_kernel
+def _score(weights: Int64s, capacities: Float64s, moves: Bools, near: Bools, holders: Int32s) -> tuple[Float64s, int, int]:
+    """The loads ÷ capacity, largest first, the moves, and how many are not near."""
+    ratios = np.zeros(len(capacities), np.float64)
+    moved, far = 0, 0
+    for item in range(len(holders)):
+        member = holders[item]
+        ratios[member] += weights[item]
+        moved += moves[item, member]
+        far += not near[item, member]
+    for member in range(len(capacities)):
+        ratios[member] /= capacities[member]
+    return np.sort(ratios)[::-1].copy(), moved, far
+
+
+@inner_kernel
+def _is_less(a: Float64s, a_moved: int, a_far: int, b: Float64s, b_moved: int, b_far: int) -> bool:
+    for i in range(len(a)):
+        if a[i] != b[i]:
+            return bool(a[i] < b[i])
+    return bool(a_moved < b_moved or (a_moved == b_moved and a_far < b_far))

@@ -1,0 +1,128 @@
+"""The best assignment of a group whose partitions have weights or whose members have capacities, as far as it can be found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.assignors.balanced.exhaustive import MOST_ITEMS, Choices
+from service.core.assignors.balanced.transport import Kinds
+from service.core.assignors.balanced.weighted import Items, fewest_given, share_out, units_of
+from service.core.certificate import Objective
+from service.core.kinds import claims_of
+from service.core.model import NONE, Ragged
+from service.core.ragged import taken, transposed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.model import Bools, Group, Int32s
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """An assignment.
+
+    holders : int32[partitions]   the member of each, by its place in ``order``, or NONE
+    objectives : what is proven of it
+    exact : is it the best in every aim?
+    """
+
+    holders: Int32s
+    objectives: tuple[Objective, ...]
+    exact: bool
+
+
+def weigh(group: Group, order: Int32s, check_time: Callable[[], None]) -> Weighed:
+    """The assignment. order : int32[members], the members by member_id"""
+    kinds = Kinds.of(group, order, racks_matter=False)
+    topic_of = np.repeat(np.arange(len(group.topics), dtype=np.int32), group.topics.partitions_counts())
+    weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
+    capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
+    read = np.flatnonzero(kinds.topics[topic_of] != NONE)
+    partitions = read[np.argsort(-weights[read], kind="stable")].astype(np.int32)
+    units, scale = units_of(weights[partitions])
+    claims, claimed = _claims(group, order, kinds, topic_of)
+    items = Items(
+        units,
+        kinds.topics[topic_of[partitions]],
+        _owners(claims, group.generations[order], len(topic_of))[partitions],
+        kinds.members,
+        capacities,
+        kinds.subscribers.offsets,
+        kinds.subscribers.values,
+    )
+    few = len(partitions) <= MOST_ITEMS
+    choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
+    shared = share_out(items, choices, check_time)
+    holders = np.full(len(topic_of), NONE, np.int32)
+    holders[partitions] = shared.holders
+
+    ratios = np.bincount(shared.holders, units, len(order)) / capacities
+    largest = float(ratios.max(initial=0.0))
+    claimants = taken(transposed(claims, len(topic_of)), partitions)
+    kept = claimants.values == shared.holders[claimants.row_of_each_value()]
+    moved = int(claimed[partitions].sum()) - int(kept.sum())
+    forced = int((claimed[partitions] & (items.owners == NONE)).sum())
+    if (claimants.lengths() <= 1).all():
+        forced += int(fewest_given(items, largest))
+    objectives = [
+        Objective("unassigned_partitions", 0, 0),
+        Objective("largest_load", largest / scale, min(shared.bound, largest) / scale),
+        Objective("moved_partitions", moved, moved if shared.exact else min(forced, moved)),
+    ]
+    if group.topics.racks is not None and (group.racks != NONE).any():
+        racks = taken(group.topics.racks, partitions)
+        near, possible = _near(group, order, kinds, racks, topic_of[partitions], shared.holders)
+        objectives.append(Objective("rack_local_partitions", near, near if shared.exact else possible, most=True))
+    return Weighed(holders, tuple(objectives), shared.exact)
+
+
+def _claims(group: Group, order: Int32s, kinds: Kinds, topic_of: Int32s) -> tuple[Ragged, Bools]:
+    """Ragged member → partitions that it claims and reads; and bool[partitions], does any member claim it?"""
+    owned = taken(group.owned, order)
+    subscribed = kinds.subscribed
+    rows = claims_of(owned.offsets, owned.values, topic_of, subscribed.offsets, subscribed.values, len(group.topics))
+    return Ragged(*rows[:2]), rows[2]
+
+
+def _owners(claims: Ragged, generations: Int32s, partitions: int) -> Int32s:
+    """int32[partitions], the claimant of the last generation, of several the first by member_id; NONE without one."""
+    members = claims.row_of_each_value()
+    last = np.lexsort((-members, generations[members]))
+    owners = np.full(partitions, NONE, np.int32)
+    owners[claims.values[last]] = members[last]
+    return owners
+
+
+def _choices(
+    group: Group, order: Int32s, kinds: Kinds, items: Items, partitions: Int32s, claims: Ragged, claimed: Bools
+) -> Choices:
+    may, moves = np.zeros((2, len(partitions), len(order)), np.bool_)
+    for item, topic in enumerate(items.topics):
+        may[item] = np.isin(kinds.members, kinds.subscribers.row(topic))
+    moves[claimed[partitions]] = True
+    place = np.full(len(claimed), NONE)
+    place[partitions] = np.arange(len(partitions))
+    moves[place[claims.values], claims.row_of_each_value()] = False
+    near = np.ones_like(may)
+    if group.topics.racks is not None:
+        for item, partition in enumerate(partitions):
+            near[item] = np.isin(group.racks[order], group.topics.racks.row(partition))
+    return Choices(may, moves, near)
+
+
+def _near(group: Group, order: Int32s, kinds: Kinds, racks: Ragged, topics: Int32s, holders: Int32s) -> tuple[int, int]:
+    """How many items are read on the reader's rack, and how many could be, each by itself.
+
+    racks : Ragged item → racks; topics, holders : int32[items]
+    """
+    width = len(group.rack_ids) + 1
+    items = racks.row_of_each_value()
+    local = racks.values == group.racks[order][holders][items]
+    members = kinds.subscribed.row_of_each_value()
+    there = np.unique(kinds.subscribed.values.astype(np.int64) * width + group.racks[order][members])
+    could = np.isin(topics[items].astype(np.int64) * width + racks.values, there)
+    return len(np.unique(items[local])), len(np.unique(items[could]))

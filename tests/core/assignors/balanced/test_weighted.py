@@ -1,0 +1,148 @@
+"""``balanced`` with weights and capacities: exact where small, else within its bound."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from service.core.assignors.balanced import balanced, exhaustive, weighing
+from service.core.model import NONE
+from tests.core.assignors.balanced.test_balanced import found, random_group, relations
+from tests.reference.balanced_groups import best_weighted
+
+
+def weighed(draw, members, sizes, racks, claim, weights):
+    """A random group with these kinds of weights, and capacities or not."""
+    group = random_group(draw, members, sizes, racks, claim)
+    of_each = np.array([draw.choice(weights) for _ in range(group.topics.partitions_count)], np.float64)
+    capacities = np.array([draw.choice([1, 1, 2, 3]) for _ in range(members)], np.float64)
+    topics = replace(group.topics, weights=of_each)
+    return replace(group, topics=topics, capacities=capacities if draw.random() < 0.5 else None)
+
+
+def ratios_of(group, assignment):
+    """The loads ÷ capacity, largest first."""
+    capacities = np.ones(len(group)) if group.capacities is None else group.capacities
+    loads = [group.topics.weights[assignment.rows.row(member)].sum() for member in range(len(group))]
+    return sorted((load / capacity for load, capacity in zip(loads, capacities, strict=True)), reverse=True)
+
+
+def expected(group):
+    """The best by trying every assignment."""
+    (readers, claims, near), read = relations(group)
+    capacities = [1] * len(group) if group.capacities is None else group.capacities.astype(int).tolist()
+    weights = group.topics.weights.astype(int)[read].tolist()
+    return best_weighted(readers, claims, near, weights, capacities)
+
+
+def values(assignment):
+    """The value and the bound of each objective by name."""
+    return {each.name: (each.value, each.bound) for each in assignment.certificate.objectives}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_assignment_of_few_partitions_is_better_in_any_aim(seed):
+    draw = random.Random(seed)
+    for _ in range(60):
+        sizes = [draw.randint(1, 3) for _ in range(draw.randint(1, 3))]
+        group = weighed(draw, draw.randint(1, 3), sizes, draw.choice([0, 2]), draw.choice([0, 0.7, 1.5]), [0, 1, 2, 3, 5, 8, 13])
+        if not balanced._is_weighed(group):
+            continue
+        assignment = balanced.assign(group)
+        ratios, moves, close = expected(group)
+        assert ratios_of(group, assignment) == list(map(float, ratios))
+        assert found(group, assignment)[1:] == (moves, close)
+        told = values(assignment)
+        assert told["largest_load"] == (float(ratios[0]), float(ratios[0]))
+        assert told["moved_partitions"] == (moves, moves)
+        if group.topics.racks is not None and (group.racks != NONE).any():
+            assert told["rack_local_partitions"] == (close, close)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bounds_hold_where_not_all_is_looked_through(seed, monkeypatch):
+    """Of the search alone, on groups of which every assignment is known."""
+    monkeypatch.setattr(weighing, "MOST_ITEMS", -1)
+    draw = random.Random(seed)
+    for _ in range(60):
+        sizes = [draw.randint(1, 3) for _ in range(draw.randint(1, 3))]
+        group = weighed(draw, draw.randint(1, 3), sizes, draw.choice([0, 2]), draw.choice([0, 0.7, 1.5]), [0, 1, 3, 5, 8, 0.5])
+        if not balanced._is_weighed(group):
+            continue
+        doubled = replace(group, topics=replace(group.topics, weights=2 * group.topics.weights))
+        assignment = balanced.assign(group)
+        least = float(expected(doubled)[0][0]) / 2
+        value, bound = values(assignment)["largest_load"]
+        assert bound <= least * (1 + 1e-12)
+        assert value == pytest.approx(ratios_of(group, assignment)[0], rel=1e-12)
+        moved, fewest = values(assignment)["moved_partitions"]
+        _, moves, close = found(group, assignment)
+        assert moved == moves >= fewest
+        if "rack_local_partitions" in values(assignment):
+            assert values(assignment)["rack_local_partitions"][0] == close <= values(assignment)["rack_local_partitions"][1]
+
+
+def least_maximum(group):
+    """By an integer programme: the largest load ÷ capacity."""
+    (readers, _, _), read = relations(group)
+    pairs = [(p, m) for p, some in enumerate(readers) for m in sorted(some)]
+    rows = np.zeros((len(readers) + len(group), len(pairs) + 1))
+    for column, (p, m) in enumerate(pairs):
+        rows[p, column] = 1
+        rows[len(readers) + m, column] = group.topics.weights[read][p]
+    rows[len(readers) :, -1] = -1 if group.capacities is None else -group.capacities
+    low = np.append(np.ones(len(readers)), np.full(len(group), -np.inf))
+    high = np.append(np.ones(len(readers)), np.zeros(len(group)))
+    upper = np.append(np.ones(len(pairs)), np.inf)
+    solved = milp(
+        np.append(np.zeros(len(pairs)), 1),
+        integrality=np.append(np.ones(len(pairs)), 0),
+        bounds=Bounds(0, upper),
+        constraints=[LinearConstraint(rows, low, high)],
+        options={"mip_rel_gap": 1e-4},
+    )
+    return solved.fun
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_integer_programmes_lie_between_bound_and_value(seed):
+    draw = random.Random(seed)
+    group = weighed(draw, 4, [draw.randint(5, 12) for _ in range(6)], 0, 1, [draw.randint(10, 1000) for _ in range(20)])
+    assignment = balanced.assign(group)
+    least = least_maximum(group)
+    value, bound = values(assignment)["largest_load"]
+    assert bound <= least * (1 + 1e-6)
+    assert least <= value * (1 + 1e-6)
+    assert value <= bound * 1.02
+
+
+def test_ten_thousand_partitions_come_close_to_the_bound():
+    draw = random.Random(7)
+    group = random_group(draw, 40, [100] * 20, 0, 1)
+    weights = np.floor(np.random.default_rng(7).lognormal(8, 1.2, group.topics.partitions_count))
+    assignment = balanced.assign(replace(group, topics=replace(group.topics, weights=weights)))
+    objective = assignment.certificate.objectives[1]
+    assert 0 <= objective.gap < 0.01
+    assert assignment.certificate.method == balanced.BY_SEARCH
+
+
+def test_a_search_that_is_too_long_ends(monkeypatch):
+    monkeypatch.setattr(exhaustive, "MOST_NODES", 50)
+    draw = random.Random(3)
+    group = weighed(draw, 3, [4, 4], 0, 1, [3, 5, 8, 13])
+    assert balanced.assign(group).certificate.method == balanced.BY_SEARCH
+
+
+def test_a_stronger_member_gets_more_and_weights_far_apart_are_kept_apart():
+    draw = random.Random(1)
+    group = random_group(draw, 2, [6], 0, 0)
+    group = replace(group, capacities=np.array([1.0, 2.0]))
+    from_all = replace(group, subscriptions=type(group.subscriptions)(np.array([0, 1, 2], np.int32), np.zeros(2, np.int32)))
+    assert sorted(balanced.assign(from_all).rows.lengths().tolist()) == [2, 4]
+    huge = replace(from_all, topics=replace(from_all.topics, weights=np.array([1e100, 1e100, 1, 1, 1e-90, 0.0])))
+    assignment = balanced.assign(huge)
+    assert values(assignment)["largest_load"][0] == pytest.approx(1e100)
