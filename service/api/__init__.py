@@ -1,1 +1,1 @@
-"""HTTP: a folder for each question, with ``views.py``, ``request.py`` and ``response.py``."""
+"""The JSON form of each family, a folder each: ``schema.py``, ``document.py``, ``form.py``, and the operations, ``views.py``."""
