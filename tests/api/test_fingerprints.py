@@ -32,7 +32,7 @@ def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
     answer = client.post(PATH, json={"partitions_count": 12, "observations": seen()}).json
     assert answer["verdict"] == "identified"
     assert answer["conclusion"] == (
-        "java (or one of 15 others that no key tells from it) with 12 partitions explains all of 100 different pairs."
+        "java (or one of 16 others that no key tells from it) with 12 partitions explains all of 100 different pairs."
     )
     (writer,) = answer["writers"]
     assert "librdkafka:murmur2_random" in writer["partitioners"]
@@ -54,7 +54,7 @@ def test_one_sample_is_never_proof_and_the_answer_says_so(client):
     body = {"partitions_count": 15, "observations": [{"key": "TT0124", "partition_id": 10}]}
     answer = client.post(PATH, json=body).json
     assert answer["verdict"] == "undecided"
-    assert answer["conclusion"].startswith("One sample is never proof: 2 candidates are left")
+    assert answer["conclusion"].startswith("One sample is never proof: 3 candidates are left")
     assert answer["more_samples"] > 0
     assert answer["writers"] == []
     assert answer["unexplained"] is None

@@ -149,7 +149,7 @@ _USED_BY = {
     _BROD: "brod, for Erlang and Elixir",
     _WOLFF: "wolff, for Erlang",
     _RUBY: "ruby-kafka, for Ruby",
-    _BEATS: "Elastic Beats (Filebeat, Metricbeat …) and Elastic Agent",
+    _BEATS: "Elastic Beats and Elastic Agent",
     _BEATS_7: "Elastic Beats up to 7.12.0",
     _DEBEZIUM: "Debezium's transformation PartitionRouting",
     _DEBEZIUM_22: "Debezium's transformation PartitionRouting up to 2.2",
@@ -174,10 +174,11 @@ _PRODUCTS = {
     "sarama": "Telegraf (routing_tag, routing_key)",
     "franz-go": "Redpanda Connect (partitioner), rpk",
     "franz-go:sarama-compat": (
-        "CockroachDB's changefeeds (partition_alg=fnv-1a, the default; murmur2 is franz-go), the OpenTelemetry Collector's exporter (record_partitioner)"
+        "CockroachDB's changefeeds (without partition_alg=murmur2, which is franz-go), the OpenTelemetry Collector's exporter (record_partitioner)"
     ),
     "ruby-kafka": "Fluentd's kafka2 (partitioner_hash_function)",
     "brod": "Broadway, Kaffe",
+    "beats": "Filebeat, Metricbeat and the other Beats (partition.hash)",
     "wolff": "EMQX (partition_strategy = key_dispatch)",
 }
 """Products that use a client in this way, with the setting that decides."""
@@ -257,7 +258,7 @@ BUILTINS = (
     _partitioner("wolff", _WOLFF, "wolff_producers:pick_partition", "partitioner => first_key_dispatch", PHASH2, _UNSIGNED, as_empty(PHASH2), aliases=("wolff:first_key_dispatch",)),
     _partitioner("ruby-kafka", _RUBY, "Kafka::Partitioner, Crc32Hash", "hash_function: :crc32, the default", CRC32, _UNSIGNED, drawing.RANDOM_OF_ALL),
     _partitioner("ruby-kafka:murmur2", _RUBY, "Kafka::Partitioner, Murmur2Hash", "hash_function: :murmur2", MURMUR2, _MASK, drawing.RANDOM_OF_ALL),
-    _partitioner("beats", _BEATS, "makeHashPartitioner, hash2Partition", "default, partition.hash", FNV1A, _MASK, drawing.RANDOM_OF_ALL),
+    _partitioner("beats", _BEATS, "makeHashPartitioner, hash2Partition", "partition.hash, the default", FNV1A, _MASK, drawing.RANDOM_OF_ALL),
     _partitioner("beats:7.12", _BEATS_7, "makeHashPartitioner, hash2Partition", "partition.hash, up to 7.12.0", FNV1A, _REM_NEG, drawing.RANDOM_OF_ALL),
     _partitioner("debezium", _DEBEZIUM, _DBZ, "partition.hash.function=java, the default, since 2.3", SUM_OF_HASH_CODES, hashing_rule.DEBEZIUM, NO_NULL, encoding=columns.OBJECT),
     _partitioner("debezium:murmur", _DEBEZIUM, _DBZ, "partition.hash.function=murmur, since 2.3", SUM_OF_MURMUR3, hashing_rule.DEBEZIUM, NO_NULL, encoding=columns.SERIALIZED_OBJECT),
@@ -269,9 +270,9 @@ BUILTINS = (
     _partitioner("maxwell:murmur3", _MAXWELL, "MaxwellKafkaPartitioner, HashFunctionMurmur3", "kafka_partition_hash=murmur3", MAXWELL, _REM_NEG, NO_NULL, encoding=columns.TEXT),
     _partitioner("spring-cloud-stream", _SPRING, "PartitionHandler.DefaultPartitionSelector", "partitionKeyExpression without a selector", OBJECT, _ABS0, NO_NULL, encoding=columns.OBJECT),
     _partitioner("event-hubs", _EVENT_HUBS, _RESOLVER, "EventHubBufferedProducerClient", LOOKUP3, _REM_NEG, counting.EVENT_HUBS_ROUND_ROBIN, AS_NULL, encoding=columns.UTF8),
-    _partitioner("event-hubs:java", _EVENT_HUBS_JAVA, "PartitionResolver.assignForPartitionKey", "EventHubBufferedProducerClient", LOOKUP3_SIGNED, _REM_NEG, counting.EVENT_HUBS_ROUND_ROBIN, encoding=columns.UTF8),
-    _partitioner("event-hubs:javascript", _EVENT_HUBS_JS, "mapPartitionKeyToId", "EventHubBufferedProducerClient", LOOKUP3, _REM_NEG, counting.EVENT_HUBS_ROUND_ROBIN, encoding=columns.UTF8),
-    _partitioner("event-hubs:python", _EVENT_HUBS_PYTHON, "PartitionResolver.get_partition_id_by_partition_key", "EventHubProducerClient(buffered_mode=True)", LOOKUP3_CODE_POINTS, _PMOD, counting.EVENT_HUBS_ROUND_ROBIN, encoding=columns.TEXT_OF_STRINGS),
+    _partitioner("event-hubs:java-sdk", _EVENT_HUBS_JAVA, "PartitionResolver.assignForPartitionKey", "EventHubBufferedProducerClient", LOOKUP3_SIGNED, _REM_NEG, counting.EVENT_HUBS_ROUND_ROBIN, encoding=columns.UTF8),
+    _partitioner("event-hubs:js-sdk", _EVENT_HUBS_JS, "mapPartitionKeyToId", "EventHubBufferedProducerClient", LOOKUP3, _REM_NEG, counting.EVENT_HUBS_ROUND_ROBIN, encoding=columns.UTF8),
+    _partitioner("event-hubs:python-sdk", _EVENT_HUBS_PYTHON, "PartitionResolver.get_partition_id_by_partition_key", "EventHubProducerClient(buffered_mode=True)", LOOKUP3_CODE_POINTS, _PMOD, counting.EVENT_HUBS_ROUND_ROBIN, encoding=columns.TEXT_OF_STRINGS),
     _partitioner("kinesis", _KINESIS, "hash key ranges of CreateStream", "a stream that was not resharded", MD5, RANGES, NO_NULL, encoding=columns.UTF8),
     _partitioner("pinot:murmur", _PINOT, "MurmurPartitionFunction", _FN, MURMUR2, _MASK, NO_NULL, encoding=columns.TEXT_UTF8),
     _partitioner("pinot:murmur3", _PINOT, "Murmur3PartitionFunction", _FN, MURMUR3, _MASK, NO_NULL, encoding=columns.TEXT_UTF8),

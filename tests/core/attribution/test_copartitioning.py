@@ -14,7 +14,7 @@ from tests.support.jvm import kafka_jvm
 from tests.support.questions import ask
 
 KEYS = [f"{i * 2654435761 % 2**32:x}-customer-{i}" for i in range(3000)]
-ALIKE = {"event-hubs:java", "event-hubs:python", "pinot:hash-code"}
+ALIKE = {"event-hubs:java-sdk", "event-hubs:python-sdk", "pinot:hash-code"}
 """Their hash is another's for keys of ASCII, or of strings."""
 
 ASKABLE = [

@@ -29,7 +29,7 @@ from service.core.sizing.plans import CountLimits, Rates, plans
 from service.core.sizing.random_baseline import heaviest_of_few, heaviest_touched
 from tests.reference import counter as plain
 
-HASHING = tuple(p.name for p in PARTITIONERS if p.hash is not None and p.sign is not None)
+HASHING = tuple(p.name for p in PARTITIONERS if p.hashing_rule is not None and "string" in p.encoding.formats)
 SOME = ("java", "librdkafka:consistent_random", "sarama", "spark", "scala-0.8", "pulsar")
 ROWS = st.lists(
     st.tuples(st.none() | st.text("abé", max_size=3) | st.text(max_size=9), st.integers(0, 1000), st.integers(0, 10**6)),
