@@ -19,7 +19,8 @@ class Assignor(Strategy):
     warnings : sentences that a reader of the answer to a group must know; None if there never are any
     setting : what selects it in the configuration of its client
     is_default : does its client use it, or put it first, if nothing is configured?
-    is_timed : does ``run`` take ``check_time``, which it calls now and then, and which raises what ends it?
+    is_timed : does ``run`` take ``check_time``, which it calls now and then, and ``reserve``, which it tells the bytes that it is
+        about to allocate beyond what any assignment takes? Both raise what ends it
     on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
     """
 

@@ -116,7 +116,9 @@ def check(question: GroupQuestion, budget: Budget) -> Assignor:
         + NAME_BYTES * names
     )
     assignor = strategy(question)
-    return replace(assignor, run=partial(assignor.run, check_time=budget.check_time)) if assignor.is_timed else assignor
+    if not assignor.is_timed:
+        return assignor
+    return replace(assignor, run=partial(assignor.run, check_time=budget.check_time, reserve=budget.reserve))
 
 
 def strategy(question: GroupQuestion) -> Assignor:

@@ -184,6 +184,16 @@ def test_partitions_of_a_topic_go_to_different_members_where_nothing_else_decide
     assert all(len(set(topics)) == len(topics) for topics in of_each)
 
 
+def test_memory_is_reserved_before_kinds_and_networks_are_made():
+    group = random_group(random.Random(2), 4, [3, 3, 3], 2, 1)
+    weights = np.arange(9, dtype=np.float64)
+    for each in (group, replace(group, topics=replace(group.topics, weights=weights))):
+        reserved: list[int] = []
+        balanced.assign(each, reserve=reserved.append)
+        (count,) = reserved
+        assert count > balanced.SUBSCRIPTION_BYTES * len(group.subscriptions.values)
+
+
 def test_time_is_looked_at_and_ends_the_search():
     group = random_group(random.Random(2), 4, [3, 3, 3], 0, 1)
 
