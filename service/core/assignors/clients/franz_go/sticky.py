@@ -14,6 +14,8 @@ out what is certain all the same:
   first, the second … of what is free (``dealt``).
 * If no step depends on the order, one run is the answer.
 * If there are few orders, all are tried.
+* Every run ends with the same sorted numbers of partitions and, these given, the same number of racks crossed and of moves, both
+  the least. So if in one run all keep what they came in with, they do in every run.
 * Otherwise a partition with one subscriber goes to it, and no more is said to be certain, though more may be.
 
 Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
@@ -159,14 +161,25 @@ def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: i
     runs = factorial(min(len(topics), 20)) * len(stale_orders) * len(rack_numbers)
     if 0 < runs * (len(given.kept) + len(given.subscribers) + OF_A_RUN) <= MOST_WORK:
         return every_run(given, topics, stale_orders, rack_numbers, members_count, alike, only)
-    lengths = subscribers.lengths()
-    return np.where(lengths > 1, np.int32(OPEN), only)[given.topic_of]
+    owners = np.where(subscribers.lengths() > 1, np.int32(OPEN), only)[given.topic_of]
+    came = _came_in_with(given, goes_back)
+    if sure and (came != NONE).any():
+        of_one_run, _ = one_run(given, topics, any_order, members_count, alike, False)
+        if (of_one_run[came != NONE] == came[came != NONE]).all():
+            return np.where(came == NONE, owners, came)
+    return owners
+
+
+def _came_in_with(given: Given, goes_back: npt.NDArray[np.bool_]) -> Int32s:
+    """The member that comes in with each partition, int32[partitions], or NONE. goes_back : bool[stale]"""
+    came = given.kept.copy()
+    came[given.stale[goes_back]] = given.claimant[goes_back]
+    return came
 
 
 def _alike(given: Given, topics: Int32s, goes_back: npt.NDArray[np.bool_], members_count: int) -> Int32s:
     """The owners if all members subscribe to all topics, and racks do not count. goes_back : bool[stale]"""
-    owners = given.kept.copy()
-    owners[given.stale[goes_back]] = given.claimant[goes_back]
+    owners = _came_in_with(given, goes_back)
     sizes = np.bincount(owners[owners != NONE], minlength=members_count).astype(np.int32)
     deal(owners, topics, given.topic_of, given.first, sizes)
     even_out(given, topics, owners, sizes)
