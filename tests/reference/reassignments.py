@@ -59,21 +59,25 @@ def _best(brokers: Brokers, placements: Placements, goal: Goal, *, hold: bool) -
         else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks, hold=hold)
         for i, row in enumerate(rows)
     ]
-    found = None
+    found, sizes = None, placements.bytes_of_each()
     for sets in product(*choices):
         counts = [sum(b in chosen for chosen in sets) for b in range(len(brokers))]
         if any(counts[b] > brokers.max_replicas[b] for b in range(len(brokers)) if brokers.usable[b]):
             continue
-        value = judged(brokers, rows, sets, goal)
+        loads = [sum(int(sizes[i]) for i, chosen in enumerate(sets) if b in chosen) for b in range(len(brokers))]
+        if any(loads[b] > brokers.capacity_bytes[b] for b in range(len(brokers)) if brokers.usable[b]):
+            continue
+        value = judged(brokers, rows, sets, goal, None if goal.balance == "replicas" else sizes)
         if found is None or value < found:
             found = value
     return found
 
 
-def judged(brokers: Brokers, rows: list[list[int]], sets: Any, goal: Goal) -> tuple[Any, ...]:
-    """The value of some sets: what ``best`` makes least."""
-    copies = sum(len(set(chosen) - set(row)) for chosen, row in zip(sets, rows, strict=True))
-    counts = [sum(b in chosen for chosen in sets) for b in range(len(brokers))]
+def judged(brokers: Brokers, rows: list[list[int]], sets: Any, goal: Goal, sizes: Any = None) -> tuple[Any, ...]:
+    """The value of some sets: what ``best`` makes least. sizes : what a replica of each partition counts; None: 1"""
+    each = [1] * len(rows) if sizes is None else [int(size) for size in sizes]
+    copies = sum(len(set(chosen) - set(row)) * size for chosen, row, size in zip(sets, rows, each, strict=True))
+    counts = [sum(size for chosen, size in zip(sets, each, strict=True) if b in chosen) for b in range(len(brokers))]
     weights = [float(weight) for weight in brokers.weights]
     squares = round(sum(counts[b] ** 2 / weights[b] for b in range(len(brokers)) if brokers.usable[b]), 9)
     return (copies, squares) if goal.objective == "fewest-moves" else (squares, copies)

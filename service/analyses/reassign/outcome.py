@@ -191,6 +191,7 @@ def _summary(
             "lower_bound": result.lower_bound,
             "gap": result.gap,
         },
+        "goals": result.goals,
         "effects": list(effects(brokers, goal, result, batches, loads)),
         "warnings": list(warnings(brokers, placements, result, batches, timing)),
         "batches": len(batches),

@@ -42,7 +42,32 @@ class MovesSchema(Schema):
             "rules and, for `even`, is as even"
         )
     )
-    gap = fields.Float(metadata=about("the copies above `lower_bound`, as a share of it; 0: the plan is proven optimal"))
+    gap = fields.Float(metadata=about("the copies above `lower_bound`, as a share of it; 0: proven the fewest"))
+
+
+class CopiesGoalSchema(Schema):
+    """The copies."""
+
+    value = fields.Integer(metadata=about("replicas copied, or with `balance`: `bytes` bytes"))
+    lower_bound = fields.Integer(metadata=about("as in `moves`"))
+    gap = fields.Float(metadata=about("as in `moves`"))
+
+
+class EvennessGoalSchema(Schema):
+    """The evenness of the brokers that may have replicas: the sum of (replicas, or bytes)² ÷ `weight`."""
+
+    value = fields.Float()
+    lower_bound = fields.Float(
+        metadata=about("no plan that keeps the rules and, for `fewest-moves`, copies as little has a smaller sum")
+    )
+    gap = fields.Float(metadata=about("the sum above `lower_bound`, as a share of it; 0: proven the least"))
+
+
+class GoalsSchema(Schema):
+    """What the plan reaches of each goal, and what any plan could."""
+
+    copies = fields.Nested(CopiesGoalSchema)
+    evenness = fields.Nested(EvennessGoalSchema)
 
 
 class ReasonSchema(Schema):
@@ -147,6 +172,7 @@ class ReassignmentAnswerSchema(Schema):
         metadata=about("racks that are emptied, partitions that lose a rack, and batches that never end", example=[]),
     )
     moves = fields.Nested(MovesSchema)
+    goals = fields.Nested(GoalsSchema)
     reassignment = fields.Nested(ReassignmentSchema, metadata=about("all partitions that change"))
     rollback = fields.Nested(ReassignmentSchema, metadata=about("their current replicas"))
     preferred_leader_elections = fields.Nested(ElectionsSchema, metadata=about("to run after all copying"))
@@ -222,6 +248,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
             "lower_bound": plan.lower_bound,
             "gap": plan.gap,
         },
+        "goals": plan.goals,
         "reassignment": onward,
         "rollback": rollback,
         "preferred_leader_elections": {

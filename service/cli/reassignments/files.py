@@ -68,6 +68,9 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     )
     proof = "this is the minimum" if moves["gap"] == 0 else f"gap {moves['gap']:.2%}"
     yield f"- Lower bound: {number(moves['lower_bound'])}; {proof}"
+    evenness = answer["goals"]["evenness"]
+    even = "the least" if evenness["gap"] == 0 else f"within {evenness['gap']:.2%} of a lower bound"
+    yield f"- Sum of squares of the brokers' loads ÷ weight: {evenness['value']:.6g}, {even}"
     yield f"- Preferred leaders that change: {moves['leaders']}"
     if answer["throttle_needed_bytes_per_second"] is not None:
         yield f"- Throttle needed: {number(answer['throttle_needed_bytes_per_second'])} bytes per second"

@@ -202,4 +202,6 @@ def summary(answer: dict[str, Any]) -> str:
     throttle = "" if needed is None else f" · throttle needed {needed:,} bytes/s"
     copied = counted(moves["replicas"], "replica copied", "replicas copied")
     leaders = counted(moves["leaders"], "leader changes", "leaders change")
-    return f"{copied} ({proof}){bytes_moved} · {leaders}{throttle}"
+    gap = answer["goals"]["evenness"]["gap"]
+    evenness = f" · evenness within {gap:.2%} of its bound" if gap else ""
+    return f"{copied} ({proof}){bytes_moved} · {leaders}{evenness}{throttle}"

@@ -40,7 +40,7 @@ def _copies(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: t
     if not copies:
         return "Copies nothing: only preferred leaders or replication factors change." if len(batches) else "Nothing changes."
     fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
-    fewest += " for the evenest load" if goal.objective == "even" else ""
+    fewest += " for the evenest load" if goal.objective == "even" and plan.evenness_gap == 0 else ""
     proof = fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"
     counted = f"{copies:,} cop{'y' if copies == 1 else 'ies'}"
     emptied = brokers.cluster.broker_ids[(before > 0) & (after == 0)].tolist()

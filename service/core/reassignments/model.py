@@ -17,6 +17,9 @@ from service.core.placers.load import Load, load_of, racks_of
 NAMED: Final = 10
 """Brokers that one sentence names at most."""
 
+ROUNDING: Final = 1e-8
+"""The share by which sums of squares may differ because they are floats."""
+
 NO_LIMIT: Final = 2**62
 """``max_replicas`` and ``capacity_bytes`` of a broker without one."""
 
@@ -148,16 +151,34 @@ class Plan:
     replicas : Ragged partition → brokers, the preferred leader first
     lower_bound : no plan that is as good in what comes before copies copies less: replicas, or bytes if these are balanced
     cost : what this plan copies, in the same unit
+    evenness : the sum of squares that ``service.core.reassignments.evenness`` defines
+    evenness_bound : no plan that is as good in what comes before evenness has a smaller sum
     """
 
     replicas: Ragged
     lower_bound: int
     cost: int
+    evenness: float
+    evenness_bound: float
 
     @property
     def gap(self) -> float:
-        """How far the plan may be from the optimum, as a share of the bound; 0.0 is proven optimal."""
+        """How far the copies may be from the fewest, as a share of the bound; 0.0: proven the fewest."""
         return 0.0 if self.cost <= self.lower_bound else (self.cost - self.lower_bound) / max(1, self.lower_bound)
+
+    @property
+    def evenness_gap(self) -> float:
+        """The same of evenness, apart from rounding."""
+        gap = (self.evenness - self.evenness_bound) / max(1.0, self.evenness_bound)
+        return gap if gap > ROUNDING else 0.0
+
+    @property
+    def goals(self) -> dict[str, dict[str, float]]:
+        """The value, bound and gap of each goal."""
+        return {
+            "copies": {"value": self.cost, "lower_bound": self.lower_bound, "gap": self.gap},
+            "evenness": {"value": self.evenness, "lower_bound": self.evenness_bound, "gap": self.evenness_gap},
+        }
 
 
 def broker_names(ids: list[int]) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 
 from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
+from service.core.reassignments.evenness import least_unevenness, squares, unevenness
 from service.core.reassignments.exchanges import ReplicaSets
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
 from service.core.reassignments.improvement import improve
@@ -43,7 +44,8 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     check : called every few milliseconds; may raise to give up
     """
     if goal.leaders == "only":
-        return Plan(elect(brokers, placements, placements.replicas, goal.leaders, check), 0, 0)
+        stays = unevenness(brokers, placements, goal, placements.replicas)
+        return Plan(elect(brokers, placements, placements.replicas, goal.leaders, check), 0, 0, stays, stays)
     best = _best_sets(brokers, placements, goal, check)
     if best is None:
         raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
@@ -54,8 +56,11 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     copies = copied(placements, replicas)
     cost = int(copies @ sizes) if in_bytes else int(copies.sum())
     bound = int(best.copies @ sizes) if in_bytes else int(best.copies.sum())
+    fewest = cost if best.proven else min(bound, cost)
+    evenness = unevenness(brokers, placements, goal, replicas)
+    evenest = evenness if best.proven else _evenest(brokers, placements, goal, best, fewest=cost == fewest)
     replicas = elect(brokers, placements, replicas, goal.leaders, check)
-    return Plan(replicas, cost if best.proven else min(bound, cost), cost)
+    return Plan(replicas, fewest, cost, evenness, min(evenness, evenest))
 
 
 @dataclass(frozen=True)
@@ -63,14 +68,23 @@ class _Best:
     """Where the replicas go.
 
     copies : int64[partitions]   the fewest copies of each partition that is alone in the cluster
-    proven : are the copies the fewest?
+    proven : are the copies the fewest, and the load as even as it can be?
+    relaxed : the evenness of the optimum without ``capacity_bytes``; None if it is not known
     crowded : did replicas have to move again because of ``capacity_bytes``?
     """
 
     replicas: Ragged
     copies: Int64s
     proven: bool
+    relaxed: float | None
     crowded: bool
+
+
+def _evenest(brokers: Brokers, placements: Placements, goal: Goal, best: _Best, *, fewest: bool) -> float:
+    """A bound of the evenness where it is not proven the best. fewest : does the plan copy as little as any?"""
+    within = goal.objective == "even" or fewest
+    floor = least_unevenness(brokers, placements, goal, best.copies if goal.objective != "even" and fewest else None)
+    return floor if best.relaxed is None or not within else max(floor, best.relaxed)
 
 
 def _best_sets(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> _Best | None:
@@ -85,14 +99,15 @@ def _best_sets(brokers: Brokers, placements: Placements, goal: Goal, check: Call
         if not sets.feasible or sets.state is None:
             continue
         state = sets.state
-        optimal, moves = _improve(brokers, placements, goal, chosen, state, check)
+        relaxed, moves = _improve(brokers, placements, goal, chosen, state, check)
         if moves == EXCEEDED:  # evened out, they do not fit
             state = feasible_sets(brokers, placements, goal, chosen, check, hold=hold).state or state
             if fits(brokers, placements, chosen, state, check) == EXCEEDED:
                 continue
         copies = np.zeros(len(placements), np.int64)
         copies[chosen] = sets.copies
-        return _Best(in_order(brokers, placements, chosen, state), copies, optimal and moves == 0, moves != 0)
+        proven = relaxed is not None and moves == 0
+        return _Best(in_order(brokers, placements, chosen, state), copies, proven, relaxed, moves != 0)
     return None
 
 
@@ -122,19 +137,22 @@ def _evener(brokers: Brokers, replicas: Ragged, others: Ragged) -> bool:
 
 def _improve(
     brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]
-) -> tuple[bool, int]:
-    """Even out the sets; returns whether they are optimal without ``capacity_bytes``, and what ``fits`` returns."""
+) -> tuple[float | None, int]:
+    """Even out the sets; returns the evenness of the optimum without ``capacity_bytes``, None if it is not known, and what
+    ``fits`` returns.
+    """
     even_first = goal.objective == "even"
     if goal.balance == "bytes":
         moves = fits(brokers, placements, chosen, state, check)
         if moves == EXCEEDED:
-            return False, EXCEEDED
+            return None, EXCEEDED
         loads = bytes_of_brokers(brokers, placements, chosen, state)
         exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(2, np.int64)
         sizes, limits = placements.bytes_of_each()[chosen], brokers.capacity_bytes
         in_turns(state, lambda: balance_bytes(state, sizes, loads, limits, int(even_first), exhausted, exchanged), check)
-        return False, moves
+        return None, moves
     optimal = improve(state, even_first=even_first, check=check)
+    relaxed = squares(brokers, state.loads) if optimal else None
     if goal.per_topic:
         even_out_topics(state, placements.topics[chosen], check)
-    return optimal, fits(brokers, placements, chosen, state, check)
+    return relaxed, fits(brokers, placements, chosen, state, check)

@@ -132,8 +132,9 @@ def test_many_brokers_are_not_all_named() -> None:
 
 
 def test_the_gap_of_a_plan_is_a_share_of_its_bound() -> None:
-    proven = Plan(ragged([[0]]), lower_bound=4, cost=4)
+    proven = Plan(ragged([[0]]), lower_bound=4, cost=4, evenness=50.0, evenness_bound=40.0)
     assert (proven.gap, replace(proven, cost=5).gap, replace(proven, lower_bound=0, cost=2).gap) == (0.0, 0.25, 2.0)
+    assert (proven.evenness_gap, replace(proven, evenness=40.0).evenness_gap) == (0.25, 0.0)
 
 
 def test_a_broker_may_have_replicas_if_it_serves_and_is_not_to_be_left() -> None:

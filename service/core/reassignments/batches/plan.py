@@ -14,6 +14,7 @@ import numpy as np
 from service.core.model import NONE, Ragged
 from service.core.reassignments.batches.detours import with_rows
 from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.evenness import least_unevenness, unevenness
 from service.core.reassignments.leaders import elect
 from service.core.reassignments.model import NO_LIMIT
 from service.core.reassignments.plan import plan
@@ -41,7 +42,11 @@ def plan_in_batches(
         if shorter.cost(goal.balance) >= batches.cost(goal.balance):
             break
         best, batches = replace(best, replicas=replicas), shorter
-    return replace(best, cost=batches.cost(goal.balance)), batches
+    cost = batches.cost(goal.balance)
+    evenness, bound = unevenness(brokers, placements, goal, best.replicas), best.evenness_bound
+    if goal.objective == "fewest-moves" and best.cost == best.lower_bound < cost:  # detours: it is no longer among the fewest
+        bound = min(bound, least_unevenness(brokers, placements, goal, None))
+    return replace(best, cost=cost, evenness=evenness, evenness_bound=min(bound, evenness)), batches
 
 
 def _stays(

@@ -1,0 +1,77 @@
+"""How even a placement is, and the most even that one could be.
+
+The measure is what ``even`` makes least: the sum of (replicas of a broker)² ÷ weight over the brokers that may have replicas, or
+of bytes. Where the search does not prove its optimum, a bound does without everything but the totals and limits of the brokers:
+what no plan moves stays, and the rest is divided like water (x = λ × weight, between what stays and the limit of the broker).
+"""
+
+from typing import Final
+
+import numpy as np
+
+from service.core.model import Float64s, Int64s, Ragged
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+
+_STEPS: Final = 200
+"""Halvings of the interval of λ: more than a float has digits."""
+
+_ROUNDING: Final = 1e-9
+"""A bound from floats is lowered by this share, so that it is one; see ``Plan.evenness_gap``."""
+
+
+def unevenness(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> float:
+    """The sum of load² ÷ weight over the usable brokers. replicas : Ragged partition → brokers"""
+    sizes = _sizes(placements, goal)
+    loads = np.bincount(replicas.values, sizes[replicas.row_of_each_value()], len(brokers))
+    return squares(brokers, loads)
+
+
+def squares(brokers: Brokers, loads: Int64s | Float64s) -> float:
+    """The same of loads, int64 or float64[brokers]."""
+    usable = brokers.usable
+    return float((loads[usable].astype(np.float64) ** 2 / brokers.weights[usable]).sum())
+
+
+def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copies: Int64s | None) -> float:
+    """A bound: no plan that keeps the rules is more even.
+
+    copies : int64[partitions]   counts only plans in which each partition copies this number of replicas, the fewest that it
+        could copy alone; None: counts all
+    """
+    sizes, usable = _sizes(placements, goal), brokers.usable
+    now = placements.replicas
+    rows = now.row_of_each_value()
+    factors = placements.replication_factors
+    stays = placements.excluded[rows].copy()
+    if copies is not None:
+        at_home = usable[now.values]
+        kept = np.bincount(rows[at_home], minlength=len(placements))
+        stays |= at_home & (kept == factors - copies)[rows]
+    fixed = np.bincount(now.values[stays], sizes[rows[stays]], len(brokers)).astype(np.float64)
+    free = np.flatnonzero(~placements.excluded).astype(np.int32)
+    settled = stays & ~placements.excluded[rows]
+    more = float((sizes[free] * factors[free]).sum() - sizes[rows[settled]].sum())
+    limits = brokers.capacity_bytes if goal.balance == "bytes" else brokers.max_replicas
+    return squares(brokers, _filled(brokers, fixed, more, limits)) * (1 - _ROUNDING)
+
+
+def _filled(brokers: Brokers, fixed: Float64s, more: float, limits: Int64s) -> Float64s:
+    """float64[brokers], the loads with ``more`` on the usable brokers with the least sum of squares ÷ weight."""
+    usable = brokers.usable
+    weights = np.where(usable, brokers.weights, 0.0)
+    most = np.maximum(fixed, np.where(usable & (limits != NO_LIMIT), limits, np.inf))
+    total = fixed.sum() + more
+    low, high = 0.0, (total + 1.0) / max(float(weights[usable].min(initial=1.0)), 1e-300)
+    for _ in range(_STEPS):
+        level = (low + high) / 2
+        if np.clip(level * weights, fixed, most).sum() < total:
+            low = level
+        else:
+            high = level
+    filled: Float64s = np.clip(low * weights, fixed, most)
+    return filled
+
+
+def _sizes(placements: Placements, goal: Goal) -> Float64s:
+    """float64[partitions], what a replica counts."""
+    return placements.bytes_of_each().astype(np.float64) if goal.balance == "bytes" else np.ones(len(placements))
