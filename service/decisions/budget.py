@@ -34,6 +34,25 @@ def _nothing(*_: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestTime:
+    """The time of an answer, a ``core.clock.TimeLimit``. started, seconds : as in ``Budget``"""
+
+    started: float
+    seconds: float
+
+    @property
+    def deadline(self) -> float:
+        """Seconds on CLOCK_MONOTONIC."""
+        return time.clock_gettime(time.CLOCK_MONOTONIC) + self.started + self.seconds - time.perf_counter()
+
+    def __call__(self) -> None:
+        """Raise OutOfTime if the answer takes longer than it may."""
+        taken = time.perf_counter() - self.started
+        if taken > self.seconds:
+            raise OutOfTime(taken, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """Limits, memory and time. ``Budget()`` limits nothing.
 
@@ -57,8 +76,7 @@ class Budget:
         if count > allowed:
             raise LimitExceeded(limit_name(setting), allowed, count, what, *place)
 
-    def check_time(self) -> None:
-        """Raise OutOfTime if the answer takes longer than it may. For loops in Python, every few milliseconds."""
-        taken = time.perf_counter() - self.started
-        if taken > self.seconds:
-            raise OutOfTime(taken, self.seconds)
+    @property
+    def check_time(self) -> RequestTime:
+        """Raises OutOfTime, called, if the answer takes longer than it may. For loops in Python, every few milliseconds."""
+        return RequestTime(self.started, self.seconds)

@@ -76,6 +76,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         explain=classic_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.StickyAssignor",
+        is_timed=True,
     ),
     Assignor(
         name="cooperative-sticky",
@@ -86,6 +87,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         explain=classic_cooperative_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        is_timed=True,
     ),
 )
 
@@ -139,6 +141,7 @@ BALANCED: Final = Assignor(
     run=balanced.assign,
     summary="The most even loads that subscriptions allow, then the fewest moves, then the most reads on the own rack: proven.",
     is_timed=True,
+    reserves=True,
 )
 """This project's own. Members of a share group share partitions, so it has nothing to even out there."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from service.core.clock import TimeLimit
 from service.core.model import Assignment, Group
 from service.core.registry import Strategy
 
@@ -19,14 +20,37 @@ class Assignor(Strategy):
     warnings : sentences that a reader of the answer to a group must know; None if there never are any
     setting : what selects it in the configuration of its client
     is_default : does its client use it, or put it first, if nothing is configured?
-    is_timed : does ``run`` take ``check_time``, which it calls now and then, and ``reserve``, which it tells the bytes that it is
-        about to allocate beyond what any assignment takes? Both raise what ends it
+    is_timed : do ``run`` and ``explain`` take ``check_time``, a TimeLimit which they call now and then, and which raises what
+        ends them?
+    reserves : does ``run`` also take ``reserve``, which it tells the bytes that it is about to allocate beyond what any
+        assignment takes, and which raises what ends it?
     on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
     """
 
-    explain: Callable[[Group, Assignment, int], dict[str, Any]] | None = None
+    explain: Callable[..., dict[str, Any]] | None = None
     warnings: Callable[[Group], list[str]] | None = None
     setting: str = ""
     is_default: bool = False
     is_timed: bool = False
+    reserves: bool = False
     on_racks: Callable[[Group], Assignment] | None = None
+
+    def within(self, limit: TimeLimit, reserve: Callable[[int], None] | None = None) -> Assignor:
+        """The same, which takes no longer than the limit allows, nor memory that ``reserve`` refuses."""
+        if not self.is_timed:
+            return self
+        explain = _Within(self.explain, limit) if self.explain else None
+        return replace(self, run=_Within(self.run, limit, reserve if self.reserves else None), explain=explain)
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A function with its time limit; equal to another of the same function and limit, as assignors are compared."""
+
+    function: Callable[..., Any]
+    limit: TimeLimit
+    reserve: Callable[[int], None] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        options: dict[str, Any] = {} if self.reserve is None else {"reserve": self.reserve}
+        return self.function(*arguments, check_time=self.limit, **options)

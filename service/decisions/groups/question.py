@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -115,10 +114,7 @@ def check(question: GroupQuestion, budget: Budget) -> Assignor:
         + CLAIM_BYTES * claims
         + NAME_BYTES * names
     )
-    assignor = strategy(question)
-    if not assignor.is_timed:
-        return assignor
-    return replace(assignor, run=partial(assignor.run, check_time=budget.check_time, reserve=budget.reserve))
+    return strategy(question).within(budget.check_time, budget.reserve)
 
 
 def strategy(question: GroupQuestion) -> Assignor:

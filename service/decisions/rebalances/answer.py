@@ -141,7 +141,9 @@ class _Meter:
 
 def _simulated(timeline: Timeline, meter: _Meter) -> Outcome:
     """A timeline's outcome, within the limits of a question."""
-    simulation = Simulation(timeline)
+    limit = meter.budget.check_time
+    events = tuple(replace(each, assignors=tuple(one.within(limit) for one in each.assignors)) for each in timeline.events)
+    simulation = Simulation(replace(timeline, assignor=timeline.assignor.within(limit), events=events))
     meter.begin(simulation.course.rebalances)
     simulation.run(meter)
     return simulation.outcome()

@@ -21,25 +21,28 @@ from service.core.assignors.classic.sticky.explanation import claimants, explain
 from service.core.assignors.classic.sticky.rules import PRESENT, Rules
 from service.core.assignors.classic.sticky.solution import Solution
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s
 from service.core.ragged import grouped
 
 
-def assign(group: Group, rules: Rules = PRESENT) -> Assignment:
+def assign(group: Group, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """As sticky assigns, with the partitions that change hands withheld.
 
     Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
-    solution = solve(group, rules)
+    solution = solve(group, rules, check_time)
     changing = changing_hands(group, solution, rules)
     here, later = _parted(solution.new_owners, changing)
     return Assignment(rows_of(here, solution.duplicates, len(group)), withheld=grouped(later, len(group)))
 
 
-def explain(group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT) -> dict[str, Any]:
+def explain(
+    group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED
+) -> dict[str, Any]:
     """As for sticky, and what is withheld from whom until who has revoked it."""
-    solution = solve(group, rules)
+    solution = solve(group, rules, check_time)
     changing = changing_hands(group, solution, rules)
     withheld = placed(group, solution.claims, changing, solution.new_owners, limit)
     for partition, one in zip(np.flatnonzero(changing).tolist(), withheld, strict=False):

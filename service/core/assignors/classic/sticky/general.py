@@ -31,6 +31,7 @@ from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.movements import no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, set_aside, somebody_has_two_more
 from service.core.assignors.classic.sticky.state import State
+from service.core.clock import TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.kernels import kernel
@@ -61,10 +62,11 @@ class General:
     restored: bool
 
 
-def solve(group: Group, claims: Claims, tolerance: int) -> General:
+def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -> General:
     """Assign a group whose subscriptions differ; raises KafkaAssignorFails where Kafka throws, or never answers.
 
     tolerance : as in ``State``
+    check_time : ends it when its time is over
     """
     topics, existing = group.topics, group.topics.partitions_count
     subscribers = topic_subscribers(group, claims.order)
@@ -121,8 +123,9 @@ def solve(group: Group, claims: Claims, tolerance: int) -> General:
     if state.has_stale_claims or somebody_has_two_more(state):
         hashes = java_hash_codes(topics.names)[claims.topic_of[:existing]]
         codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
-        status, at, passes, moves, restored = even_out(state, no_movements(codes), revoked, fresh)
-        if status == NULL_POINTER:
+        deadline = check_time.deadline
+        status, at, passes, moves, restored = even_out(state, no_movements(codes), revoked, fresh, deadline)
+        if in_time(status, check_time) == NULL_POINTER:
             raise _null_pointer(group, claims, state, at)
         if status == ENDLESS:
             raise _endless(group, claims, state, at)

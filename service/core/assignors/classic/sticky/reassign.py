@@ -16,6 +16,7 @@ from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.heap import heapify, rise, sink
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
 from service.core.assignors.classic.sticky.state import State, give
+from service.core.clock import OUT_OF_TIME, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 from service.core.ragged import put
@@ -24,6 +25,9 @@ SETTLED: Final = 0
 NULL_POINTER: Final = 1
 ENDLESS: Final = 2
 """How it ends: nothing moves any more; Kafka throws; Kafka moves partitions for ever."""
+
+OFTEN: Final = 64
+"""After so many partitions the clock is looked at: each may take a look through all partitions and members."""
 
 _STAY: Final = -1
 _THROW: Final = -2
@@ -57,6 +61,7 @@ def even_out(
     movements: Movements,
     revoked: bool,  # noqa: FBT001
     fresh: bool,  # noqa: FBT001
+    deadline: float,
 ) -> tuple[int, int, tuple[int, int], tuple[int, int], bool]:
     """Steps 4 and 5 (balance).
 
@@ -68,7 +73,7 @@ def even_out(
     status, at = SETTLED, NONE
     passes, moves = np.zeros(2, np.int64), np.zeros(2, np.int64)
     for step in range(1 if revoked else 0, 2):  # only the free partitions, then all
-        status, at, passes[step], moves[step], movements = _reassign(state, step == 0, movements)
+        status, at, passes[step], moves[step], movements = _reassign(state, step == 0, movements, deadline)
         if status != SETTLED:
             break
     restored = False
@@ -90,7 +95,12 @@ def inequality(counts: Int32s, taking_part: Bools) -> np.int32:
 
 
 @inner_kernel
-def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int, int, int, int, Movements]:  # noqa: FBT001
+def _reassign(
+    state: State,
+    only_free: bool,  # noqa: FBT001
+    movements: Movements,
+    deadline: float,
+) -> tuple[int, int, int, int, Movements]:
     """Step 4 over one list (performReassignments): passes until nothing moves.
 
     Endless movement is recognised by a state at the start of a pass that is, to the last record, that of an earlier pass. After
@@ -110,7 +120,7 @@ def _reassign(state: State, only_free: bool, movements: Movements) -> tuple[int,
                 remembered, records = state.new_owners.copy(), copied(movements)
         elif np.array_equal(remembered, state.new_owners) and alike(records, movements):
             return ENDLESS, moved, passes, total, movements
-        status, moved, moves, movements = _pass(state, only_free, movements, heap, where, witness)
+        status, moved, moves, movements = _pass(state, only_free, movements, heap, where, witness, deadline)
         passes += 1
         total += moves
         if status != SETTLED or moves == 0:
@@ -125,6 +135,7 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     heap: Int32s,
     where: Int32s,
     witness: Int32s,
+    deadline: float,
 ) -> tuple[int, int, int, Movements]:
     """One pass over the partitions of topics with two subscribers or more.
 
@@ -132,7 +143,7 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     witness : int32[2]             as in ``_balanced``
     Returns how it ended, the last partition moved (or that at which it threw), the number of moves, and the records.
     """
-    moves, last = 0, NONE
+    moves, last, looked_at = 0, NONE, 0
     for run in range(len(state.runs) - 1):
         of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
         if len(of_run) == 0:
@@ -150,6 +161,9 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
                 fewest = subscriber
         heaped = False
         for partition in of_run:
+            looked_at += 1
+            if looked_at % OFTEN == 0 and is_over(deadline):
+                return OUT_OF_TIME, NONE, moves, movements
             if only_free and not state.free[partition]:
                 continue
             owner = state.new_owners[partition]

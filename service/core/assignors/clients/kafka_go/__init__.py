@@ -36,5 +36,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation("kafka-go", RELEASE, "RackAffinityGroupBalancer"),
         summary="Topic by topic, as even as possible, and on the rack of the partition's leader where that is possible.",
         setting="GroupBalancers: []kafka.GroupBalancer{kafka.RackAffinityGroupBalancer{Rack: rack}}",
+        is_timed=True,
     ),
 )

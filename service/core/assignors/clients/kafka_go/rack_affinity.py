@@ -20,36 +20,52 @@ takes two. So A always gets 0, while 1 and 2 are open.
 Source: RackAffinityGroupBalancer in groupbalancer.go (kafka-go 0.4.51).
 """
 
+from typing import Final
+
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
+from service.core.clock import OUT_OF_TIME, UNLIMITED, TimeLimit, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, LeftOpen
 from service.core.ragged import grouped, grouped_arrays, indices_of
 
+OFTEN: Final = 16
+"""After so many topics the clock is looked at."""
 
-def assign(group: Group) -> Assignment:
+
+def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions, ascending; without those whose members chance decides."""
     topics, racks_count = group.topics, len(group.rack_ids)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     leaders = np.full(topics.partitions_count, NONE, np.int32) if topics.leader_racks is None else topics.leader_racks
-    owners, left_open = _owners(
+    owners, left_open, status = _owners(
         subscribers.offsets,
         subscribers.values,
         np.where(group.racks == NONE, np.int32(racks_count), group.racks),
         topics.first,
         np.where(leaders == NONE, np.int32(racks_count), leaders),
         racks_count + 1,
+        check_time.deadline,
     )
+    in_time(status, check_time)
     chance = LeftOpen(indices_of(left_open), "Go goes through the racks in a random order") if left_open.any() else None
     return Assignment(grouped(owners, len(group)), left_open=chance)
 
 
 @kernel
 def _owners(
-    subscribers_of: Int32s, subscribers: Int32s, rack_of: Int32s, first: Int32s, leader_racks: Int32s, racks_count: int
-) -> tuple[Int32s, Bools]:
+    subscribers_of: Int32s,
+    subscribers: Int32s,
+    rack_of: Int32s,
+    first: Int32s,
+    leader_racks: Int32s,
+    racks_count: int,
+    deadline: float,
+) -> tuple[Int32s, Bools, int]:
     """The owner of each partition, or NONE where nobody subscribes or chance decides; and whether it does: [partitions] each.
+
+    Returns also whether it ran OUT_OF_TIME, else 0. Each topic takes a look at all racks.
 
     subscribers_of, subscribers : topic → its subscribers, in the order in which they joined
     rack_of : int32[members]             the rack of each, 0 … ``racks_count`` - 1
@@ -61,6 +77,8 @@ def _owners(
     owners = np.full(first[-1], NONE, np.int32)
     left_open = np.zeros(first[-1], np.bool_)
     for topic in range(len(first) - 1):
+        if topic % OFTEN == 0 and is_over(deadline):
+            return owners, left_open, OUT_OF_TIME
         members = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
         if len(members) > 0:
             stop = first[topic + 1]
@@ -72,7 +90,7 @@ def _owners(
                 owners[first[topic] : stop],
                 left_open[first[topic] : stop],
             )
-    return owners, left_open
+    return owners, left_open, 0
 
 
 @inner_kernel

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from service.core.assignors.classic.racks import on_rack
-from service.core.assignors.classic.sticky.reassign import inequality
+from service.core.assignors.classic.sticky.reassign import OFTEN, inequality
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, NULL, Records, chosen, no_records, record
+from service.core.clock import OUT_OF_TIME, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 
@@ -76,6 +77,7 @@ def balance(
     member_racks: Int32s,
     racks_of: Int32s,
     racks: Int32s,
+    deadline: float,
 ) -> tuple[int, int, Int32s]:
     """Steps 2 and 3: give out what is free, then even the group out.
 
@@ -87,17 +89,22 @@ def balance(
     """
     _stand(state)
     fresh = state.counts.max() == 0
-    left = _give_out(state, free, member_racks, racks_of, racks) if len(member_racks) > 0 else free
-    _give_out(state, left, member_racks[:0], racks_of, racks)
+    left, in_time = free, True
+    if len(member_racks) > 0:
+        left, in_time = _give_out(state, free, member_racks, racks_of, racks, deadline)
+    if in_time:
+        _, in_time = _give_out(state, left, member_racks[:0], racks_of, racks, deadline)
+    if not in_time:
+        return OUT_OF_TIME, NONE, state.owners
     _set_aside(state)
     head, member, after, counts = state.head.copy(), state.member.copy(), state.after.copy(), state.counts.copy()
     records = no_records(len(state.topic_of), len(state.first) - 1)
     shared = state.subscribers_of[state.topic_of + 1] - state.subscribers_of[state.topic_of] >= 2
     status, at, performed = FINE, NONE, False
     if not revoked:
-        status, at, _, records = _even_out(state, free[shared[free]], records)
+        status, at, _, records = _even_out(state, free[shared[free]], records, deadline)
     if status == FINE:
-        status, at, performed, records = _even_out(state, order[shared[order]], records)
+        status, at, performed, records = _even_out(state, order[shared[order]], records, deadline)
     if status != FINE:
         return status, at, state.owners
     if not fresh and performed and inequality(state.counts, state.taking_part) >= inequality(counts, state.taking_part):
@@ -213,8 +220,12 @@ def _fewest(state: State, topic: int) -> int:
 
 
 @inner_kernel
-def _give_out(state: State, partitions: Int32s, member_racks: Int32s, racks_of: Int32s, racks: Int32s) -> Int32s:
-    """Give each partition to the first subscriber in order (maybeAssign); returns those for which there is none.
+def _give_out(
+    state: State, partitions: Int32s, member_racks: Int32s, racks_of: Int32s, racks: Int32s, deadline: float
+) -> tuple[Int32s, bool]:
+    """Give each partition to the first subscriber in order (maybeAssign).
+
+    Returns those for which there is none, and whether it was done in time.
 
     partitions : int32[...]          the free partitions in order
     member_racks : int32[members]    only members on one of the partition's racks get it; empty: racks do not count
@@ -222,7 +233,10 @@ def _give_out(state: State, partitions: Int32s, member_racks: Int32s, racks_of: 
     """
     left = np.empty(len(partitions), np.int32)
     count = 0
-    for partition in partitions:
+    for i in range(len(partitions)):
+        if i % OFTEN == 0 and is_over(deadline):
+            return left[:count], False
+        partition = partitions[i]
         topic = state.topic_of[partition]
         taker = NONE
         if len(member_racks) == 0:
@@ -241,7 +255,7 @@ def _give_out(state: State, partitions: Int32s, member_racks: Int32s, racks_of: 
             _hold(state, partition, taker)
             state.owners[partition] = taker
             _settle(state, taker)
-    return left[:count]
+    return left[:count], True
 
 
 @inner_kernel
@@ -260,7 +274,7 @@ def _set_aside(state: State) -> None:
 
 
 @inner_kernel
-def _even_out(state: State, partitions: Int32s, records: Records) -> tuple[int, int, bool, Records]:
+def _even_out(state: State, partitions: Int32s, records: Records, deadline: float) -> tuple[int, int, bool, Records]:
     """Move partitions until nothing can be evened out any more (performReassignments).
 
     partitions : int32[...]   those of topics with two subscribers or more, in order
@@ -270,7 +284,10 @@ def _even_out(state: State, partitions: Int32s, records: Records) -> tuple[int, 
     while modified:
         modified = False
         balanced, known = False, False
-        for partition in partitions:
+        for i in range(len(partitions)):
+            if i % OFTEN == 0 and is_over(deadline):
+                return OUT_OF_TIME, NONE, performed, records
+            partition = partitions[i]
             if state.watched:
                 if not known:
                     status, balanced = _balanced(state)

@@ -33,12 +33,14 @@ from service.core.assignors.clients.librdkafka.balance import State, balance
 from service.core.assignors.clients.librdkafka.claims import Claims, claims, claims_without_generations, owned_first
 from service.core.assignors.clients.librdkafka.order import ranks
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, FREED, NULL
+from service.core.clock import UNLIMITED, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Ragged
 from service.core.ragged import grouped, transposed
 
 if TYPE_CHECKING:
+    from service.core.clock import TimeLimit
     from service.core.model import Group, Int32s
 
 
@@ -59,7 +61,7 @@ class Release:
     clobbered: bool = False
 
 
-def _assign(group: Group, release: Release) -> Assignment:
+def _assign(group: Group, release: Release, check_time: TimeLimit) -> Assignment:
     """As ``assign``."""
     if len(group) == 0:
         raise _failure(group, NULL, NONE)
@@ -72,26 +74,27 @@ def _assign(group: Group, release: Release) -> Assignment:
     kept, revoked = _kept(claimed.holders, topic_of, *subscribers.arrays(), group.racks, *racks.arrays())
     state = _state(group, subscribers, topic_of, claimed, kept, clobbered=release.clobbered)
     member_racks = group.racks if racked else NOWHERE.values
-    status, at, final = balance(state, order[kept[order] == NONE], order, revoked, member_racks, *racks.arrays())
-    if status != FINE:
+    free = order[kept[order] == NONE]
+    status, at, final = balance(state, free, order, revoked, member_racks, *racks.arrays(), check_time.deadline)
+    if in_time(status, check_time) != FINE:
         raise _failure(group, status, at)
     here, later = _adjusted(final, claimed.last)
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
-def assign(group: Group) -> Assignment:
+def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
-    return _assign(group, Release())
+    return _assign(group, Release(), check_time)
 
 
-def assign_until_2_6_0(group: Group) -> Assignment:
+def assign_until_2_6_0(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """As from 2.2.0 to 2.6.0, where it may also never end."""
-    return _assign(group, Release(clobbered=True))
+    return _assign(group, Release(clobbered=True), check_time)
 
 
-def assign_until_2_1_1(group: Group) -> Assignment:
+def assign_until_2_1_1(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """As up to 2.1.1."""
-    return _assign(group, Release(racks=False, generations=False, clobbered=True))
+    return _assign(group, Release(racks=False, generations=False, clobbered=True), check_time)
 
 
 def _claims(group: Group, release: Release) -> Claims:

@@ -19,8 +19,9 @@ import numpy as np
 
 from service.core.assignors.classic.sticky.heap import heapify, rise, sink
 from service.core.assignors.classic.sticky.movements import SIZE, Movements, alike, copied, first_of, move, opposite
-from service.core.assignors.classic.sticky.reassign import ENDLESS, SETTLED
+from service.core.assignors.classic.sticky.reassign import ENDLESS, OFTEN, SETTLED
 from service.core.assignors.classic.sticky.state import State, give
+from service.core.clock import OUT_OF_TIME, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.ragged import put
@@ -54,6 +55,7 @@ def even_out(
     undoes: bool,  # noqa: FBT001
     revoked: bool,  # noqa: FBT001
     fresh: bool,  # noqa: FBT001
+    deadline: float,
 ) -> tuple[int, int, int, int]:
     """Move partitions, and undo it if members are then not less unequal (balance).
 
@@ -73,7 +75,7 @@ def even_out(
     before, counts = state.new_owners.copy(), state.counts.copy()
     status, at, moves = SETTLED, NONE, 0
     for step in range(1 if revoked else 0, 2):  # only the free partitions, then all
-        status, at, moves, movements = _reassign(state, undoes, step == 0, work, movements)
+        status, at, moves, movements = _reassign(state, undoes, step == 0, work, movements, deadline)
         if status != SETTLED:
             break
     if status == SETTLED and not fresh and moves > 0:
@@ -101,6 +103,7 @@ def _reassign(
     only_free: bool,  # noqa: FBT001
     work: Work,
     movements: Movements,
+    deadline: float,
 ) -> tuple[int, int, int, Movements]:
     """Passes over the partitions until one moves nothing (_perform_reassignments). Endless ones are found as in Java's form.
 
@@ -115,7 +118,7 @@ def _reassign(
                 remembered, records = state.new_owners.copy(), copied(movements)
         elif np.array_equal(remembered, state.new_owners) and alike(records, movements):
             return ENDLESS, moved, total, movements
-        status, moved, moves, movements = _pass(state, undoes, only_free, work, movements)
+        status, moved, moves, movements = _pass(state, undoes, only_free, work, movements, deadline)
         passes += 1
         total += moves
         if status != SETTLED or moves == 0:
@@ -129,17 +132,21 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     only_free: bool,  # noqa: FBT001
     work: Work,
     movements: Movements,
+    deadline: float,
 ) -> tuple[int, int, int, Movements]:
     """One pass. Returns how it ended, the last partition moved (or that at which it threw), the number of moves, the records.
 
     Whether the group is balanced, so that the pass ends, is asked where it counts: see classic/sticky/reassign.py.
     """
-    moves, last = 0, NONE
+    moves, last, looked_at = 0, NONE, 0
     for run in range(len(state.runs) - 1):
         of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
         if len(of_run) == 0 or not _gather(state, work, state.topic_of[of_run[0]]):
             continue
         for partition in of_run:
+            looked_at += 1
+            if looked_at % OFTEN == 0 and is_over(deadline):
+                return OUT_OF_TIME, NONE, moves, movements
             if only_free and not state.free[partition]:
                 continue
             owner, back, fewest = state.new_owners[partition], state.previous_owners[partition], work.heap[0]

@@ -35,6 +35,7 @@ from service.core.assignors.clients.python_sticky.claims import Claims, read_cla
 from service.core.assignors.clients.python_sticky.library import Library
 from service.core.assignors.clients.python_sticky.order import from_the_fullest
 from service.core.assignors.clients.python_sticky.reassign import THROWN, even_out
+from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen
 from service.core.ragged import grouped, rows_and_places
@@ -43,21 +44,21 @@ TRIES: Final = 32
 """So many orders of the partitions in sets are tried, where these decide."""
 
 
-def assign(group: Group, library: Library) -> Assignment:
+def assign(group: Group, library: Library, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws, in any of its runs."""
-    owners, left_open, _ = _common(group, library)
+    owners, left_open, _ = _common(group, library, check_time)
     return Assignment(grouped(owners, len(group)), left_open=left_open)
 
 
-def assign_cooperatively(group: Group, library: Library) -> Assignment:
+def assign_cooperatively(group: Group, library: Library, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """The same; withheld is what another member claims, of several claimants the last in request order."""
-    owners, left_open, claimants = _common(group, library)
+    owners, left_open, claimants = _common(group, library, check_time)
     moving = (claimants != NONE) & (claimants != owners)
     here, later = np.where(moving, np.int32(NONE), owners), np.where(moving, owners, np.int32(NONE))
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)), left_open=left_open)
 
 
-def _common(group: Group, library: Library) -> tuple[Int32s, LeftOpen | None, Int32s]:
+def _common(group: Group, library: Library, check_time: TimeLimit) -> tuple[Int32s, LeftOpen | None, Int32s]:
     """The member of each partition if all runs agree, or NONE; where they do not; and the last claimants."""
     if len(group) == 0:
         raise KafkaAssignorFails(
@@ -67,7 +68,7 @@ def _common(group: Group, library: Library) -> tuple[Int32s, LeftOpen | None, In
             library=library.name,
         )
     setting = _read(group, library)
-    runs = _runs(group, library, setting)
+    runs = _runs(group, library, setting, check_time)
     first = next(runs)
     alike = np.ones(len(first), np.bool_)
     for owners in runs:
@@ -79,13 +80,13 @@ def _common(group: Group, library: Library) -> tuple[Int32s, LeftOpen | None, In
     return np.where(alike, first, np.int32(NONE)), LeftOpen(np.flatnonzero(~alike).astype(np.int32), because), claimants
 
 
-def _runs(group: Group, library: Library, setting: _Setting) -> Iterator[Int32s]:
+def _runs(group: Group, library: Library, setting: _Setting, check_time: TimeLimit) -> Iterator[Int32s]:
     """The member of each partition in every run that may be different: int32[partitions] each."""
     hashes = np.arange(group.topics.partitions_count, dtype=np.int32)
     orders = [setting.equal, False] if setting.equal and not library.sorts and len(group.topics) > 1 else [setting.equal]
     chances = 0
     for from_fullest in orders:
-        run = _run(group, library, setting, hashes, from_fullest=from_fullest)
+        run = _run(group, library, setting, hashes, check_time, from_fullest=from_fullest)
         yield run.owners
         chances += run.chances
         if run.moves == 0:
@@ -93,7 +94,7 @@ def _runs(group: Group, library: Library, setting: _Setting) -> Iterator[Int32s]
     for seed in range(TRIES if chances else 0):
         hashes = np.random.default_rng(seed).permutation(hashes)
         for from_fullest in orders:
-            yield _run(group, library, setting, hashes, from_fullest=from_fullest).owners
+            yield _run(group, library, setting, hashes, check_time, from_fullest=from_fullest).owners
 
 
 @dataclass(frozen=True)
@@ -168,12 +169,13 @@ class _Run:
     chances: int
 
 
-def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, *, from_fullest: bool) -> _Run:
+def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, check_time: TimeLimit, *, from_fullest: bool) -> _Run:
     """Even out; raises KafkaAssignorFails.
 
     hashes : int32[partitions], all different: they decide the order in a set of partitions
     from_fullest : in the order of from_the_fullest, or topic by topic?
     """
+    check_time()
     state, claims = setting.filled, setting.claims
     if not (state.has_stale_claims or somebody_has_two_more(state)):
         return _Run(state.new_owners, 0, 0)
@@ -185,8 +187,10 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, *, f
             setting.kept, claims.previous_owners, claims.claimed, returning, setting.ranks, state.sequence
         )
         state = state._replace(sequence=sequence, runs=np.array([0, len(sequence)], np.int32))
-    status, at, moves, chances = even_out(state, no_movements(hashes), library.undoes, setting.revoked, setting.fresh)
-    if status == THROWN:
+    status, at, moves, chances = even_out(
+        state, no_movements(hashes), library.undoes, setting.revoked, setting.fresh, check_time.deadline
+    )
+    if in_time(status, check_time) == THROWN:
         raise _throws(group, library, claims, at)
     if status == ENDLESS:
         raise _endless(group, library, at)

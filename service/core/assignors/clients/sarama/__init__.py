@@ -37,6 +37,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         summary="Members keep what they own as far as the group can be even; chance decides who gets what is free.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategySticky()",
+        is_timed=True,
     ),
     Assignor(
         name="sarama:cooperative-sticky",
@@ -45,5 +46,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyCooperativeSticky()",
+        is_timed=True,
     ),
 )

@@ -28,12 +28,14 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import byte_ranks
+from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time, is_over
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, LeftOpen
 from service.core.ragged import grouped, transposed
 
 if TYPE_CHECKING:
+    from service.core.clock import TimeLimit
     from service.core.model import Group, Int32s, Ragged
 
 BECAUSE: Final = "Go goes through the maps of partitions and members in a new order each time"
@@ -41,21 +43,24 @@ BECAUSE: Final = "Go goes through the maps of partitions and members in a new or
 OPEN: Final = -2
 """In place of a member: which one is left to chance."""
 
+OFTEN: Final = 16
+"""After so many partitions the clock is looked at: each may take a look through all partitions of its topic."""
+
 SETTLED: Final = 0
 CHANCE: Final = 1
 ENDLESS: Final = 2
 """How moves end: nothing moves any more; chance decides; never."""
 
 
-def assign(group: Group) -> Assignment:
+def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions, ascending: those of every run."""
-    owners = _owners(group)
+    owners = _owners(group, check_time)
     return Assignment(grouped(owners, len(group)), left_open=_left_open(owners))
 
 
-def assign_cooperatively(group: Group) -> Assignment:
+def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """The same, but what changes hands is withheld."""
-    owners = _owners(group)
+    owners = _owners(group, check_time)
     here, later = _parted(owners, group.owned.offsets, group.owned.values)
     return Assignment(grouped(here, len(group)), grouped(later, len(group)), _left_open(owners))
 
@@ -65,7 +70,7 @@ def _left_open(owners: Int32s) -> LeftOpen | None:
     return LeftOpen(partitions, BECAUSE) if len(partitions) else None
 
 
-def _owners(group: Group) -> Int32s:
+def _owners(group: Group, check_time: TimeLimit) -> Int32s:
     """Who has each partition in the end, int32[partitions]; NONE: nobody subscribes to it; OPEN: chance decides."""
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
@@ -76,20 +81,22 @@ def _owners(group: Group) -> Int32s:
         return first_rule
     counts = np.bincount(owners[owners != NONE], minlength=len(group)).astype(np.int32)
     id_rank = byte_ranks(group.member_ids)
-    most = _give_out(owners, counts, id_rank, topic_of, first_rule, subscribers)
+    most = _give_out(owners, counts, id_rank, topic_of, first_rule, subscribers, check_time)
     if most == NONE:
         return first_rule
     if not _would_move(owners, topic_of, *subscribers.arrays(), counts, most):
         return owners
     subscribed = subscribers.lengths() > 0
     if (subscribers.lengths()[subscribed] == len(group)).all():
-        return _given_up(owners, counts, id_rank)
+        settled, status = _given_up(owners, counts, id_rank, check_time.deadline)
+        in_time(status, check_time)
+        return settled
     same = len({subscribers.row(topic).tobytes() for topic in np.flatnonzero(subscribed).tolist()}) == 1
     if same or (owners == OPEN).any():  # those without topics may be seen first, so that subscriptions pass for the same
         return first_rule
     order = np.argsort(subscribers.lengths()[topic_of], kind="stable").astype(np.int32)
-    status = _play(owners, order, topic_of, group.topics.first, *subscribers.arrays(), counts, id_rank)
-    if status == ENDLESS:
+    status = _play(owners, order, topic_of, group.topics.first, *subscribers.arrays(), counts, id_rank, check_time.deadline)
+    if in_time(status, check_time) == ENDLESS:
         raise KafkaAssignorFails(
             None,
             None,
@@ -100,7 +107,15 @@ def _owners(group: Group) -> Int32s:
     return owners if status == SETTLED else first_rule
 
 
-def _give_out(owners: Int32s, counts: Int32s, id_rank: Int32s, topic_of: Int32s, first_rule: Int32s, subscribers: Ragged) -> int:
+def _give_out(
+    owners: Int32s,
+    counts: Int32s,
+    id_rank: Int32s,
+    topic_of: Int32s,
+    first_rule: Int32s,
+    subscribers: Ragged,
+    check_time: TimeLimit,
+) -> int:
     """Give the free partitions to members or to OPEN, and count what members get; both arrays are written.
 
     Returns the most that a member has who may have got one that is OPEN, 0 if there is none; NONE if chance decides how many
@@ -118,7 +133,8 @@ def _give_out(owners: Int32s, counts: Int32s, id_rank: Int32s, topic_of: Int32s,
     if len(circles) > 1 or np.isin(first_rule[single], circle).any():
         return NONE
     counts += np.bincount(first_rule[single], minlength=len(counts)).astype(np.int32)
-    takers = _takers(len(several), circle, counts, id_rank)
+    takers, status = _takers(len(several), circle, counts, id_rank, check_time.deadline)
+    in_time(status, check_time)
     one = bool((takers == takers[0]).all())
     owners[several] = takers[0] if one else OPEN
     return 0 if one else int(counts[takers].max())
@@ -162,17 +178,21 @@ def _kept(
 
 
 @kernel
-def _takers(free_count: int, circle: Int32s, counts: Int32s, id_rank: Int32s) -> Int32s:
+def _takers(free_count: int, circle: Int32s, counts: Int32s, id_rank: Int32s, deadline: float) -> tuple[Int32s, int]:
     """Who takes the first, the second … of so many free partitions (assignPartition): int32[free_count]; counts is written.
+
+    Returns also how it ended.
 
     circle : int32[...]   the members that subscribe to them
     """
     takers = np.empty(free_count, np.int32)
     for i in range(free_count):
+        if i % OFTEN == 0 and is_over(deadline):
+            return takers, OUT_OF_TIME
         taker = _least(circle, counts, id_rank)
         counts[taker] += 1
         takers[i] = taker
-    return takers
+    return takers, SETTLED
 
 
 @inner_kernel
@@ -204,7 +224,9 @@ def _would_move(owners: Int32s, topic_of: Int32s, subscribers_of: Int32s, subscr
 
 
 @kernel
-def _given_up(owners: Int32s, counts: Int32s, id_rank: Int32s) -> Int32s:  # noqa: C901 (a kernel)
+def _given_up(  # noqa: C901 (a kernel)
+    owners: Int32s, counts: Int32s, id_rank: Int32s, deadline: float
+) -> tuple[Int32s, int]:
     """Who has each partition in the end if all members subscribe to the same topics: int32[partitions], or OPEN.
 
     owners : int32[partitions]   who keeps or gets each at first, OPEN if chance decides who gets it
@@ -212,6 +234,8 @@ def _given_up(owners: Int32s, counts: Int32s, id_rank: Int32s) -> Int32s:  # noq
 
     In the order of the partitions (sortPartitions) members come by turns, those who have most first: chance decides which
     partition it is, but not whose. Nobody gives up what he gets, for he had the fewest.
+
+    Returns also how it ended.
     """
     members_count = len(counts)
     members = np.empty(members_count, np.int32)
@@ -223,12 +247,16 @@ def _given_up(owners: Int32s, counts: Int32s, id_rank: Int32s) -> Int32s:  # noq
             kept[owner] += 1
     given = np.zeros(members_count, np.int32)
     receivers = np.full(members_count, NONE, np.int32)
+    looked_at = 0
     for level in range(kept.max(), 0, -1):
         if counts.max() - counts.min() <= 1:
             break
         for giver in members:
             if kept[giver] < level:
                 continue
+            looked_at += 1
+            if looked_at % OFTEN == 0 and is_over(deadline):
+                return owners, OUT_OF_TIME
             receiver = _least(members, counts, id_rank)
             if counts[giver] > counts[receiver] + 1:
                 counts[giver] -= 1
@@ -240,7 +268,7 @@ def _given_up(owners: Int32s, counts: Int32s, id_rank: Int32s) -> Int32s:  # noq
         owner = owners[partition]
         if owner >= 0 and given[owner] > 0:
             final[partition] = receivers[owner] if given[owner] == kept[owner] else OPEN
-    return final
+    return final, SETTLED
 
 
 @kernel
@@ -253,6 +281,7 @@ def _play(  # noqa: C901 (a kernel)
     subscribers: Int32s,
     counts: Int32s,
     id_rank: Int32s,
+    deadline: float,
 ) -> int:
     """Move partitions until nobody has two fewer than the owner of one that he could have (performReassignments).
 
@@ -273,7 +302,10 @@ def _play(  # noqa: C901 (a kernel)
         elif np.array_equal(remembered, owners) and np.array_equal(of_sources, source):
             return ENDLESS
         passes += 1
-        for partition in order:
+        for place in range(len(order)):
+            if place % OFTEN == 0 and is_over(deadline):
+                return OUT_OF_TIME
+            partition = order[place]
             topic, owner = topic_of[partition], owners[partition]
             circle = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
             if owner == NONE or len(circle) < 2:

@@ -1,0 +1,68 @@
+"""The time that an answer may take, for kernels that no size limit bounds well.
+
+Some assignors take time that grows with the square of a group, or go on for as many passes as the group happens to need. Their
+kernels look at the clock themselves, since nothing can stop a kernel from outside, and return ``OUT_OF_TIME``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numba import types
+
+from service.core.kernels import inner_kernel
+
+OUT_OF_TIME: Final = -1
+"""How a kernel ends whose time is over; no status of an algorithm has this number."""
+
+_MONOTONIC: Final = time.CLOCK_MONOTONIC
+
+_clock_gettime: Any = types.ExternalFunction(  # type: ignore[no-untyped-call]
+    "clock_gettime", types.int32(types.int32, types.uintp)
+)
+
+
+class TimeLimit(Protocol):
+    """The time of an answer; called, it raises what ends the work if that time is over.
+
+    deadline : seconds on CLOCK_MONOTONIC, for ``is_over``
+    """
+
+    @property
+    def deadline(self) -> float:
+        """See the class."""
+
+    def __call__(self) -> None:
+        """See the class."""
+
+
+class _Unlimited:
+    deadline = math.inf
+
+    def __call__(self) -> None:
+        pass
+
+
+UNLIMITED: Final[TimeLimit] = _Unlimited()
+
+
+def in_time(status: int, time_limit: TimeLimit) -> int:
+    """The status with which a kernel ended; raises what the limit raises if that is OUT_OF_TIME."""
+    if status == OUT_OF_TIME:
+        time_limit()
+        message = "a kernel was out of time before its limit was"
+        raise AssertionError(message)
+    return status
+
+
+@inner_kernel
+def is_over(deadline: float) -> bool:
+    """Has the deadline passed? Takes a quarter of a microsecond, and nothing where there is none (infinity)."""
+    if deadline == np.inf:
+        return False
+    now = np.zeros(2, np.int64)  # a timespec: seconds, nanoseconds
+    _clock_gettime(np.int32(_MONOTONIC), now.ctypes.data)
+    return bool(now[0] + now[1] * 1e-9 > deadline)

@@ -1,0 +1,112 @@
+"""Assignors that no size limit bounds well end when their time is over, on small bodies that would take them minutes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from service.app import create_app
+from service.config import Settings
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time
+from tests.support.groups import group_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIMIT = 1
+CLASSIC = GROUP_PROTOCOLS["classic"]
+TIMED = [assignor.name for assignor in CLASSIC.builtins if assignor.is_timed and assignor.name != "balanced"]
+
+
+def members(count: int, **each: Any) -> list[dict[str, Any]]:
+    return [{"member_id": f"m{i}", **each} for i in range(count)]
+
+
+def topic(name: str, count: int, **more: Any) -> dict[str, Any]:
+    return {"topic_name": name, "partitions_count": count, **more}
+
+
+def owned(count: int) -> dict[str, Any]:
+    return {"owned_partitions": [{"topic_name": "t", "partition_ids": list(range(count))}], "generation_id": 1}
+
+
+def even() -> dict[str, Any]:
+    """As many partitions for each member: librdkafka moves each through the whole order of members when it gets one."""
+    return {"topics": [topic("t", 200_000)], "members": members(20_000)}
+
+
+def crowded() -> dict[str, Any]:
+    """One member owns all, and two others may have it: for each that moves, sarama looks at all of the topic."""
+    rest = members(2, topic_names=["t", "u"])
+    return {
+        "topics": [topic("t", 400_000), topic("u", 1)],
+        "members": [{"member_id": "a", "topic_names": ["t"], **owned(400_000)}, *rest],
+    }
+
+
+def racks() -> dict[str, Any]:
+    """As many racks as members, and each topic looks at all of them."""
+    topics = [topic(f"t{i}", 1, partition_racks=[["r0"]]) for i in range(40_000)]
+    others = [{"member_id": f"m{i}", "rack_id": f"r{i}", "topic_names": ["t0"]} for i in range(20_000)]
+    return {"topics": topics, "members": [{"member_id": "a", "rack_id": "r0"}, *others]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "body"), [("librdkafka:cooperative-sticky", even), ("sarama:sticky", crowded), ("kafka-go:rack-affinity", racks)]
+)
+def test_what_would_take_minutes_is_a_503_in_time(name: str, body: Callable[[], dict[str, Any]]) -> None:
+    small = {"assignor": name, "topics": [topic("t", 2)], "members": members(2)}
+    loading = create_app(replace(Settings(), max_request_seconds=600)).test_client()
+    assert loading.post("/v1/group-assignments", json=small).status_code == 200  # its kernels are there
+    client = create_app(replace(Settings(), max_request_seconds=LIMIT, max_decision_bytes=2**31)).test_client()
+    asked = body()
+    started = time.process_time()
+    response = client.post("/v1/group-assignments", json={**asked, "assignor": name})
+    assert response.status_code == 503
+    assert "ALLOCATOR_MAX_REQUEST_SECONDS" in response.get_json()["detail"]
+    assert time.process_time() - started < LIMIT + 2
+
+
+class Over:
+    """A time limit that is over once a kernel has been given its deadline."""
+
+    given = False
+
+    @property
+    def deadline(self) -> float:
+        """Long ago."""
+        self.given = True
+        return 0.0
+
+    def __call__(self) -> None:
+        """Raise TimeoutError if a kernel had a deadline."""
+        if self.given:
+            raise TimeoutError
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_the_kernels_of_each_look_at_the_clock(name: str) -> None:
+    """One owns all, and others with other subscriptions may have it: each of these assignors then moves partitions."""
+    own = [{"topic_name": "t", "partition_ids": list(range(300))}]
+    first = {"member_id": "a", "topic_names": ["t"], "owned_partitions": own, "generation_id": 1}
+    group = group_of({"topics": [topic("t", 300), topic("u", 1)], "members": [first, *members(2, topic_names=["t", "u"])]})
+    CLASSIC[name].run(group)
+    with pytest.raises(TimeoutError):
+        CLASSIC[name].within(Over()).run(group)
+
+
+def test_a_kernel_that_ends_too_early_is_an_error() -> None:
+    assert in_time(3, UNLIMITED) == 3
+    with pytest.raises(AssertionError, match="out of time before"):
+        in_time(OUT_OF_TIME, UNLIMITED)
+
+
+def test_assignors_with_the_same_limit_are_equal() -> None:
+    one, other = (CLASSIC["sticky"].within(UNLIMITED) for _ in range(2))
+    assert one == other != CLASSIC["sticky"]
+    assert CLASSIC["range"].within(UNLIMITED) is CLASSIC["range"]
