@@ -11,7 +11,7 @@ from service.api.forms import form_of
 from service.decisions.budget import Budget
 from service.web.forms import Refused
 from service.web.json.codec import dumps, loads
-from service.web.keys import Batches
+from service.web.keys import BatchStream
 
 if TYPE_CHECKING:
     from service.web.forms import Form
@@ -51,7 +51,7 @@ def ask_with_columns(path: str, fields: dict[str, Any], columns: dict[str, Any],
     form, table = form_of(path), pa.table(columns)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     # Through JSON, so that NumPy's numbers and tuples are what a body has.
-    return _answer(form, path, {**loads(dumps(_given(fields))), form.stream: Batches(batches[0], batches[1:])}, output)
+    return _answer(form, path, {**loads(dumps(_given(fields))), form.stream: BatchStream(batches[0], batches[1:])}, output)
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

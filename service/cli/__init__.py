@@ -1,6 +1,6 @@
 """The command line: start the server, or answer one request from options, a file or standard input.
 
-Each command posts to the endpoint of an app in its own process, so its answer is exactly the service's. On a terminal it prints a
+Each command asks by the service's own form (``asking.py``), so its answer is exactly the service's. On a terminal it prints a
 table, otherwise JSON. A command's module is imported when the command runs, so that ``--help`` loads no kernels.
 """
 

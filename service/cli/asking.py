@@ -42,10 +42,10 @@ def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.Record
     """
     first = next(batches)  # a file that cannot be read is refused before any library is imported
     form = _form(path)
-    from service.web.keys import Batches  # noqa: PLC0415 - an import that --help does not need
+    from service.web.keys import BatchStream  # noqa: PLC0415 - an import that --help does not need
 
     given = {name: value for name, value in fields.items() if value is not None}
-    return _answer(form, {**given, form.stream: Batches(first, batches)}, accept)
+    return _answer(form, {**given, form.stream: BatchStream(first, batches)}, accept)
 
 
 def _form(path: str) -> Form[Any, Any]:

@@ -25,7 +25,7 @@ class Stream(Protocol):
         """Its batches, while it arrives, with these columns and perhaps the optional ones."""
 
 
-class Batches:
+class BatchStream:
     """A Stream of batches that are in this process."""
 
     def __init__(self, first: pa.RecordBatch, others: Iterable[pa.RecordBatch] = ()) -> None:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 
@@ -124,7 +125,8 @@ def reach(through: Network) -> bool:
         heap[0] = heap[size]
         where[heap[0]] = 0
         where[node] = NONE
-        _sink(heap, where, size, distance)
+        if size > 0:
+            sift_down(heap, size, where, distance, 0)
         so_far = distance[node] + potential[node]
         for arc in range(first[node], first[node + 1]):
             other = ends[arc]
@@ -136,49 +138,12 @@ def reach(through: Network) -> bool:
                         heap[size] = other
                         where[other] = size
                         size += 1
-                    _rise(heap, where, where[other], distance)
+                    sift_up(heap, where, distance, where[other])
     if distance[sink] == FAR:
         return False
     for node in range(nodes):
         potential[node] += min(distance[node], distance[sink])
     return True
-
-
-@inner_kernel
-def _rise(heap: Int32s, where: Int32s, place: int, distance: Int64s) -> None:
-    """Move the node at this place of the heap up to where it belongs."""
-    node = heap[place]
-    while place > 0:
-        above = (place - 1) // 2
-        if distance[heap[above]] <= distance[node]:
-            break
-        heap[place] = heap[above]
-        where[heap[place]] = place
-        place = above
-    heap[place] = node
-    where[node] = place
-
-
-@inner_kernel
-def _sink(heap: Int32s, where: Int32s, size: int, distance: Int64s) -> None:
-    """Move the first node of the heap down to where it belongs."""
-    if size == 0:
-        return
-    node = heap[0]
-    place = 0
-    while True:
-        below = 2 * place + 1
-        if below >= size:
-            break
-        if below + 1 < size and distance[heap[below + 1]] < distance[heap[below]]:
-            below += 1
-        if distance[heap[below]] >= distance[node]:
-            break
-        heap[place] = heap[below]
-        where[heap[place]] = place
-        place = below
-    heap[place] = node
-    where[node] = place
 
 
 @kernel

@@ -5,12 +5,12 @@ Reproduces io.debezium.util.MurmurHash3 and Pinot's Murmur3PartitionFunction wit
 """
 
 import numpy as np
-from numba import njit
 
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import long_word
+from service.core.partitioners.murmur3 import fmix64
+from service.core.partitioners.words import long_word, rotl64
 
 DEBEZIUM_SEED = 9001
 _H1, _H2 = np.uint64(0x9368E53C2F6AF274), np.uint64(0x586DCD208F7CD3FD)
@@ -21,18 +21,6 @@ def infinispan_murmur3(keys: Keys, seed: int) -> Int32s:
     """MurmurHash3_x64_32 of each key. Returns int32[len(keys)]."""
     hashes: Int32s = _infinispan_murmur3(keys.offsets, keys.data, np.uint64(seed))
     return hashes
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _rotl(x: np.uint64, r: int) -> np.uint64:
-    return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _fmix(k: np.uint64) -> np.uint64:
-    k = (k ^ (k >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    k = (k ^ (k >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return k ^ (k >> np.uint64(33))
 
 
 @kernel
@@ -58,8 +46,8 @@ def _infinispan_murmur3(offsets: Int32s, data: Bytes, seed: np.uint64) -> Int32s
                         k2 ^= signed << (shift - np.uint64(64))
                     shift += np.uint64(8)
                     at += np.uint64(1)
-            h1 = (h1 ^ (_rotl(k1 * c1, 23) * c2)) + h2
-            h2 = (_rotl(h2, 41) ^ (_rotl(k2 * c2, 23) * c1)) + h1
+            h1 = (h1 ^ (rotl64(k1 * c1, 23) * c2)) + h2
+            h2 = (rotl64(h2, 41) ^ (rotl64(k2 * c2, 23) * c1)) + h1
             h1 = h1 * np.uint64(3) + np.uint64(0x52DCE729)
             h2 = h2 * np.uint64(3) + np.uint64(0x38495AB5)
             c1 = c1 * np.uint64(5) + np.uint64(0x7B7D159C)
@@ -67,7 +55,7 @@ def _infinispan_murmur3(offsets: Int32s, data: Bytes, seed: np.uint64) -> Int32s
         h2 ^= length
         h1 += h2
         h2 += h1
-        hashes[i] = np.int32((_fmix(h1) + _fmix(h2)) >> np.uint64(32))
+        hashes[i] = np.int32((fmix64(h1) + fmix64(h2)) >> np.uint64(32))
     return hashes
 
 

@@ -15,6 +15,7 @@ from numba import njit
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
+from service.core.partitioners.words import rotl32
 
 
 def lookup3(keys: Keys) -> Int32s:
@@ -36,11 +37,6 @@ def lookup3_code_points(keys: Keys) -> Int32s:
     units = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     hashes: Int32s = _lookup3(keys.offsets - continued[keys.offsets], units, False)
     return hashes
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _rotl(x: np.uint32, r: int) -> np.uint32:
-    return np.uint32((x << np.uint32(r)) | (x >> np.uint32(32 - r)))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -69,12 +65,12 @@ def _lookup3(offsets: Int32s, data: Bytes | npt.NDArray[np.uint32], signed: bool
             a = np.uint32(a + _sum(data, at, word, False))
             b = np.uint32(b + _sum(data, at + word, word, False))
             c = np.uint32(c + _sum(data, at + np.uint64(8), word, False))
-            a, c = np.uint32(np.uint32(a - c) ^ _rotl(c, 4)), np.uint32(c + b)
-            b, a = np.uint32(np.uint32(b - a) ^ _rotl(a, 6)), np.uint32(a + c)
-            c, b = np.uint32(np.uint32(c - b) ^ _rotl(b, 8)), np.uint32(b + a)
-            a, c = np.uint32(np.uint32(a - c) ^ _rotl(c, 16)), np.uint32(c + b)
-            b, a = np.uint32(np.uint32(b - a) ^ _rotl(a, 19)), np.uint32(a + c)
-            c, b = np.uint32(np.uint32(c - b) ^ _rotl(b, 4)), np.uint32(b + a)
+            a, c = np.uint32(np.uint32(a - c) ^ rotl32(c, 4)), np.uint32(c + b)
+            b, a = np.uint32(np.uint32(b - a) ^ rotl32(a, 6)), np.uint32(a + c)
+            c, b = np.uint32(np.uint32(c - b) ^ rotl32(b, 8)), np.uint32(b + a)
+            a, c = np.uint32(np.uint32(a - c) ^ rotl32(c, 16)), np.uint32(c + b)
+            b, a = np.uint32(np.uint32(b - a) ^ rotl32(a, 19)), np.uint32(a + c)
+            c, b = np.uint32(np.uint32(c - b) ^ rotl32(b, 4)), np.uint32(b + a)
             at += twelve
         if at < end:
             left = min(end - at, word)
@@ -85,13 +81,13 @@ def _lookup3(offsets: Int32s, data: Bytes | npt.NDArray[np.uint32], signed: bool
             at += left
             left = end - at
             c = np.uint32(c + _sum(data, at, left, signed and bool(left < word)))
-            c = np.uint32((c ^ b) - _rotl(b, 14))
-            a = np.uint32((a ^ c) - _rotl(c, 11))
-            b = np.uint32((b ^ a) - _rotl(a, 25))
-            c = np.uint32((c ^ b) - _rotl(b, 16))
-            a = np.uint32((a ^ c) - _rotl(c, 4))
-            b = np.uint32((b ^ a) - _rotl(a, 14))
-            c = np.uint32((c ^ b) - _rotl(b, 24))
+            c = np.uint32((c ^ b) - rotl32(b, 14))
+            a = np.uint32((a ^ c) - rotl32(c, 11))
+            b = np.uint32((b ^ a) - rotl32(a, 25))
+            c = np.uint32((c ^ b) - rotl32(b, 16))
+            a = np.uint32((a ^ c) - rotl32(c, 4))
+            b = np.uint32((b ^ a) - rotl32(a, 14))
+            c = np.uint32((c ^ b) - rotl32(b, 24))
         hashes[i] = np.int32(np.int16(b ^ c))
     return hashes
 

@@ -15,7 +15,7 @@ from numba import njit
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import long_word, word
+from service.core.partitioners.words import long_word, rotl32, rotl64, word
 
 SPARK_SEED, MAXWELL_SEED = 42, 25342
 
@@ -60,19 +60,14 @@ def cassandra_tokens(keys: Keys) -> Int64s:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _rotl(x: np.uint32, r: int) -> np.uint32:
-    return np.uint32((x << np.uint32(r)) | (x >> np.uint32(32 - r)))
-
-
-@njit(nogil=True, cache=True, inline="always")
 def _scramble(k: np.uint32) -> np.uint32:
-    return np.uint32(_rotl(np.uint32(k * _C1), 15) * _C2)
+    return np.uint32(rotl32(np.uint32(k * _C1), 15) * _C2)
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _mix(h: np.uint32, k: np.uint32) -> np.uint32:
     """One block."""
-    return np.uint32(_rotl(h ^ _scramble(k), 13) * np.uint32(5) + np.uint32(0xE6546B64))
+    return np.uint32(rotl32(h ^ _scramble(k), 13) * np.uint32(5) + np.uint32(0xE6546B64))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -122,12 +117,8 @@ def _spark_murmur3(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _rotl64(x: np.uint64, r: int) -> np.uint64:
-    return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _fmix64(k: np.uint64) -> np.uint64:
+def fmix64(k: np.uint64) -> np.uint64:
+    """How murmur3 x64 mixes a word at the end."""
     k = (k ^ (k >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     k = (k ^ (k >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return k ^ (k >> np.uint64(33))
@@ -146,9 +137,9 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
         h1, h2 = np.uint64(0), np.uint64(0)
         while end - at >= np.uint64(16):
             k1, k2 = long_word(data, at), long_word(data, at + np.uint64(8))
-            h1 = _rotl64(h1 ^ (_rotl64(k1 * _D1, 31) * _D2), 27) + h2
+            h1 = rotl64(h1 ^ (rotl64(k1 * _D1, 31) * _D2), 27) + h2
             h1 = h1 * np.uint64(5) + np.uint64(0x52DCE729)
-            h2 = _rotl64(h2 ^ (_rotl64(k2 * _D2, 33) * _D1), 31) + h1
+            h2 = rotl64(h2 ^ (rotl64(k2 * _D2, 33) * _D1), 31) + h1
             h2 = h2 * np.uint64(5) + np.uint64(0x38495AB5)
             at += np.uint64(16)
         k1, k2, shift = np.uint64(0), np.uint64(0), np.uint64(0)
@@ -161,13 +152,13 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
                 k2 ^= signed << (shift - np.uint64(64))
             shift += np.uint64(8)
             at += np.uint64(1)
-        h2 ^= _rotl64(k2 * _D2, 33) * _D1
-        h1 ^= _rotl64(k1 * _D1, 31) * _D2
+        h2 ^= rotl64(k2 * _D2, 33) * _D1
+        h1 ^= rotl64(k1 * _D1, 31) * _D2
         h1 ^= length
         h2 ^= length
         h1 += h2
         h2 += h1
-        token = np.int64(_fmix64(h1) + _fmix64(h2))
+        token = np.int64(fmix64(h1) + fmix64(h2))
         tokens[i] = token if token != _MIN_LONG else _MAX_LONG
     return tokens
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from service.core.assignors.classic.sticky.heap import heapify, sink
 from service.core.assignors.classic.sticky.state import State, give
+from service.core.heap import heapify, sift_down
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import grouped_arrays, put
@@ -44,7 +44,7 @@ def fill(state: State, rack_aware: bool, racks_count: int) -> None:  # noqa: FBT
                 put(subscribers, heap, 0)
                 heapify(heap, len(subscribers), where, state.keys)
             give(state, partition, heap[0])
-            sink(heap, len(subscribers), where, state.keys, 0)
+            sift_down(heap, len(subscribers), where, state.keys, 0)
 
 
 @inner_kernel
@@ -84,4 +84,4 @@ def _fill_by_rack(state: State, racks_count: int) -> None:
             if best != NONE:
                 give(state, partition, best)
                 heap = heaps[heap_of[best_rack] : heap_of[best_rack + 1]]
-                sink(heap, len(heap), where, state.keys, 0)
+                sift_down(heap, len(heap), where, state.keys, 0)

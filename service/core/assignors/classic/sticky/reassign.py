@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.racks import on_rack
-from service.core.assignors.classic.sticky.heap import heapify, rise, sink
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, is_over
+from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 from service.core.ragged import put
@@ -197,10 +197,10 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
             state.counts[source] -= 1
             state.keys[source] -= len(state.counts)
             if where[source] < size and heap[where[source]] == source:
-                rise(heap, where, state.keys, where[source])
+                sift_up(heap, where, state.keys, where[source])
             give(state, moved, to)
             if where[to] < size and heap[where[to]] == to:
-                sink(heap, size, where, state.keys, where[to])
+                sift_down(heap, size, where, state.keys, where[to])
             fewest = heap[0]
             moves += 1
             last = moved

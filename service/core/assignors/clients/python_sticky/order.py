@@ -5,7 +5,7 @@ Source: StickyAssignmentExecutor._populate_sorted_partitions (kafka-python 3.0.1
 
 import numpy as np
 
-from service.core.assignors.classic.sticky.heap import heapify, sink
+from service.core.heap import heapify, sift_down
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
 
@@ -53,7 +53,7 @@ def from_the_fullest(  # noqa: C901 (a kernel)
         last[member] -= 1
         order[end] = stacks[last[member]]
         keys[member] += members
-        sink(heap, members, where, keys, 0)
+        sift_down(heap, members, where, keys, 0)
     end = len(stacks)
     for partition in rest:
         if kept[partition] == NONE:

@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.sticky.heap import heapify, rise, sink
 from service.core.assignors.classic.sticky.movements import SIZE, Movements, alike, copied, first_of, move, opposite
 from service.core.assignors.classic.sticky.reassign import ENDLESS, OFTEN, SETTLED
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, is_over
+from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.ragged import put
@@ -198,10 +198,10 @@ def _shift(state: State, work: Work, movements: Movements, topic: int, partition
     state.keys[source] -= len(state.counts)
     size = work.size[0]
     if work.where[source] < size and work.heap[work.where[source]] == source:
-        rise(work.heap, work.where, state.keys, work.where[source])
+        sift_up(work.heap, work.where, state.keys, work.where[source])
     give(state, partition, to)
     if work.where[to] < size and work.heap[work.where[to]] == to:
-        sink(work.heap, size, work.where, state.keys, work.where[to])
+        sift_down(work.heap, size, work.where, state.keys, work.where[to])
     return movements
 
 

@@ -1,8 +1,8 @@
-"""Which of some members has the fewest partitions: a binary heap, for the general sticky algorithm.
+"""Which of some members has the smallest key: a binary heap, for the general sticky algorithm and for flows (nodes, distances).
 
 heap : int32[...]        the members, smallest key first; any further room is left alone
 where : int32[members]   the place of each in the heap; both written
-keys : int64[members]    as in ``State``
+keys : int64[members]    as in ``classic/sticky/state.py``, or distances
 
 Plain-Python twin: tests/reference/sticky.py, ``fewest`` within ``general``, which looks through all of them.
 """
@@ -17,11 +17,11 @@ def heapify(heap: Int32s, size: int, where: Int32s, keys: Int64s) -> None:
     for at in range(size):
         where[heap[at]] = at
     for at in range(size // 2 - 1, -1, -1):
-        sink(heap, size, where, keys, at)
+        sift_down(heap, size, where, keys, at)
 
 
 @kernel
-def sink(heap: Int32s, size: int, where: Int32s, keys: Int64s, at: int) -> None:
+def sift_down(heap: Int32s, size: int, where: Int32s, keys: Int64s, at: int) -> None:
     """Restore the heap ``heap[:size]`` after the key of ``heap[at]`` has grown."""
     member = heap[at]
     while True:
@@ -40,7 +40,7 @@ def sink(heap: Int32s, size: int, where: Int32s, keys: Int64s, at: int) -> None:
 
 
 @inner_kernel
-def rise(heap: Int32s, where: Int32s, keys: Int64s, at: int) -> None:
+def sift_up(heap: Int32s, where: Int32s, keys: Int64s, at: int) -> None:
     """Restore the heap after the key of ``heap[at]`` has shrunk."""
     member = heap[at]
     while at > 0 and keys[heap[(at - 1) // 2]] > keys[member]:
