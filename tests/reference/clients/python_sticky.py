@@ -181,10 +181,11 @@ class Executor:
 
 
 def claims(member: Body, *, sorts: bool) -> list[Partition]:
-    """What a member says it owns, topic by topic."""
-    by_topic: dict[str, list[int]] = {}
+    """What a member says it owns, topic by topic: it collects its partitions by topic, so that none of these is without any."""
+    by_topic: dict[str, list[int]] = defaultdict(list)
     for row in member.get("owned_partitions") or ():
-        by_topic.setdefault(row["topic_name"], []).extend(row["partition_ids"])
+        for i in row["partition_ids"]:
+            by_topic[row["topic_name"]].append(i)
     return [(topic, i) for topic, ids in by_topic.items() for i in (sorted(ids) if sorts else ids)]
 
 
