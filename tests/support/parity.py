@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import json
+import shutil
 import subprocess
+import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -24,12 +26,25 @@ def class_path(*coordinates: str) -> str:
     return ":".join((*fetch(*coordinates), f"{_find_spark_home()}/jars/*"))
 
 
-class Assignors:
-    """A running program of ``tests/support/java`` that has the real assignors of one Kafka release."""
+@cache
+def compiled(folder: str, *coordinates: str) -> str:
+    """The folder of the classes of a Java project of this repository, compiled with these Maven artifacts by the JDK alone."""
+    classes = tempfile.mkdtemp(prefix="classes-")
+    atexit.register(shutil.rmtree, classes)
+    sources = sorted((Path(__file__).parents[2] / folder / "src" / "main" / "java").rglob("*.java"))
+    subprocess.run(["javac", "-Xlint:all", "-Werror", "-d", classes, "-cp", ":".join(fetch(*coordinates)), *sources], check=True)
+    return classes
 
-    def __init__(self, program: str, *coordinates: str) -> None:
+
+class Assignors:
+    """A running program of ``tests/support/java`` that has the real assignors of one Kafka release, or ours.
+
+    more_classes : a folder of classes that it needs besides those of the artifacts
+    """
+
+    def __init__(self, program: str, *coordinates: str, more_classes: str = "") -> None:
         self._process = subprocess.Popen(
-            [*JAVA, "-cp", class_path(*coordinates), PROGRAMS / program],
+            [*JAVA, "-cp", f"{class_path(*coordinates)}:{more_classes}", PROGRAMS / program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from service.core.assignors import clients, plugins
-from service.core.assignors.balanced import balanced
+from service.core.assignors.balanced import balanced, by_topic_id
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
@@ -158,7 +158,7 @@ GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
     "consumer": Registry(
         "assignor",
         "partition_allocator.assignors.consumer",
-        (*CONSUMER, replace(BALANCED, forms=SINCE_4_0)),
+        (*CONSUMER, replace(BALANCED, run=by_topic_id.assign, forms=SINCE_4_0)),
         plugins.guard,
     ),
     "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),

@@ -60,11 +60,13 @@ public final class GroupCoordinator {
         Map<String, Uuid> ids = new HashMap<>();
         Map<Uuid, String> names = new HashMap<>();
         Map<Uuid, Integer> counts = new HashMap<>();
+        Map<Uuid, JsonNode> racks = new HashMap<>();
         for (JsonNode topic : request.get("topics")) {
             Uuid id = Uuid.fromString(topic.get("topic_id").asText());
             ids.put(topic.get("topic_name").asText(), id);
             names.put(id, topic.get("topic_name").asText());
             counts.put(id, topic.get("partitions_count").asInt());
+            racks.put(id, topic.path("partition_racks"));
         }
         TopicIds.TopicResolver resolver = (TopicIds.TopicResolver) Proxy.newProxyInstance(
             GroupCoordinator.class.getClassLoader(), new Class<?>[] {TopicIds.TopicResolver.class},
@@ -77,7 +79,7 @@ public final class GroupCoordinator {
             GroupCoordinator.class.getClassLoader(), new Class<?>[] {SubscribedTopicDescriber.class},
             (proxy, method, arguments) -> switch (method.getName()) {
                 case "numPartitions" -> counts.getOrDefault(arguments[0], -1);
-                case "racksForPartition" -> Set.of();
+                case "racksForPartition" -> strings(racks.get(arguments[0]).path((int) arguments[1]));
                 default -> throw new UnsupportedOperationException(method.getName());
             });
 
@@ -93,8 +95,7 @@ public final class GroupCoordinator {
             Assignment target = target(member, ids);
             target.partitions().forEach((topic, partitions) ->
                 partitions.forEach(p -> inverted.computeIfAbsent(topic, t -> new HashMap<>()).put(p, id)));
-            specs.put(id, new MemberSubscriptionAndAssignmentImpl(Optional.empty(),
-                Optional.ofNullable(member.hasNonNull("instance_id") ? member.get("instance_id").asText() : null),
+            specs.put(id, new MemberSubscriptionAndAssignmentImpl(text(member, "rack_id"), text(member, "instance_id"),
                 new TopicIds(subscription(member, request), resolver), target));
         });
         SubscriptionType type = subscriptions.size() <= 1 ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
@@ -127,10 +128,20 @@ public final class GroupCoordinator {
     }
 
     private static Set<String> subscription(JsonNode member, JsonNode request) {
-        List<String> names = new ArrayList<>();
-        if (member.hasNonNull("topic_names")) member.get("topic_names").forEach(name -> names.add(name.asText()));
-        else request.get("topics").forEach(topic -> names.add(topic.get("topic_name").asText()));
-        return new HashSet<>(names);
+        if (member.hasNonNull("topic_names")) return strings(member.get("topic_names"));
+        Set<String> names = new HashSet<>();
+        request.get("topics").forEach(topic -> names.add(topic.get("topic_name").asText()));
+        return names;
+    }
+
+    private static Set<String> strings(JsonNode list) {
+        Set<String> strings = new HashSet<>();
+        list.forEach(each -> strings.add(each.asText()));
+        return strings;
+    }
+
+    private static Optional<String> text(JsonNode object, String name) {
+        return object.hasNonNull(name) ? Optional.of(object.get(name).asText()) : Optional.empty();
     }
 
     /** The member's target assignment, as it is read from its record; a topic that does not exist has no id. */
