@@ -108,16 +108,16 @@ def with_racks(description: Description, racks: Iterable[str]) -> Description:
     return description.merged(Description(description.form, tuple(brokers)))
 
 
-def group_body(
-    description: Description, group_id: str | None, assignor: str | None, group_protocol: str | None
-) -> dict[str, Any]:
-    """The body of ``assign``. If the group's leader is not Kafka's own client, a note says so."""
-    group = bodies.described_group(description, group_id)
-    foreign = bodies.foreign_leader(group)
-    if foreign:
-        note(f"Note on group {group['group_id']!r}: {foreign}. The answers of this program are those of Kafka's own client.")
-    options = {"assignor": assignor, "group_protocol": group_protocol}
-    return bodies.group_assignment(description, group_id) | {name: value for name, value in options.items() if value is not None}
+def group_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+    """The body of ``assign`` and ``rebalances``. A note says which library leads the group, unless it surely is Kafka's own.
+
+    chosen : see ``bodies.group_assignment``
+    """
+    body = bodies.group_assignment(description, group_id, **chosen)
+    leader = bodies.leader(description, group_id, **chosen)
+    if leader is not None and not chosen.get("client") and (leader.client != "java" or len(leader.candidates) > 1):
+        note(f"Note on group {body['group_id']!r}: {leader.sentence}. --client names another.")
+    return body
 
 
 def placement_body(description: Description, racks: Iterable[str], placer: str | None, **topic: Any) -> dict[str, Any]:

@@ -113,6 +113,10 @@ GROUP: Final = _all(
     click.option("--group", "group_id", help="Group in the description. Default: the only one."),
     click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
     click.option("--group-protocol", help="classic, consumer or share. Default: the one in the description, or classic."),
+    click.option(
+        "--client", help="Library of the group's leader, such as librdkafka. Default: what the description tells, or java."
+    ),
+    click.option("--client-version", help="Its release, where releases differ. Default: the newest compared."),
 )
 PLACEMENT: Final = _all(
     SNAPSHOT,

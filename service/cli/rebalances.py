@@ -47,7 +47,8 @@ PATH = "/v1/group-rebalances"
 def rebalances(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
-    compare: tuple[str, ...], svg: Path | None, html: Path | None, explain: bool, output: str | None, as_json: bool,
+    client: str | None, client_version: str | None, compare: tuple[str, ...], svg: Path | None, html: Path | None,
+    explain: bool, output: str | None, as_json: bool,
     **values: Any,
 ) -> None:  # fmt: skip
     """Simulate the rebalances of a group.
@@ -64,7 +65,8 @@ def rebalances(
     form = options.form(output, as_json=as_json)
     if form == "csv" and (svg or html or explain):
         raise click.UsageError("--svg, --html and --explain are for --output table or json, not csv.")
-    group = {"group_id": group_id, "assignor": assignor, "group_protocol": group_protocol}
+    chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}
+    group = {"group_id": group_id, **chosen}
     if topics or members is not None:
         options.check_no_file(file.name if file else None, snapshots)
         body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
@@ -203,6 +205,6 @@ def _variant(text: str) -> Json:
     static = {"static": True, "dynamic": False}.get(rest[-1]) if rest else None
     if static is not None:
         rest = rest[:-1]
-    if len(rest) > 1 or not all((protocol, *rest)):
+    if len(rest) > 2 or not all((protocol, *rest)):
         raise click.BadParameter(f"{text!r} is not PROTOCOL[:ASSIGNOR][:static|:dynamic].", param_hint="--compare")
-    return {"group_protocol": protocol, "assignor": rest[0] if rest else None, "static": static}
+    return {"group_protocol": protocol, "assignor": ":".join(rest) or None, "static": static}

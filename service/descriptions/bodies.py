@@ -1,28 +1,29 @@
 """Request bodies made from a description: the parts of a cluster that an endpoint takes, and nothing else."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from service.core.errors import InvalidQuestion
+from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description, Json
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")
 _PROTOCOLS: Final = {"uniform": "consumer", "simple": "share"}
 """The protocol of the assignors that only one protocol has."""
-JAVA_ASSIGNMENT: Final = 3
-"""The version of the assignments that Kafka's own client writes since 3.5 (ConsumerProtocolAssignment)."""
 MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
 
 
-def group_assignment(description: Description, group_id: str | None) -> Json:
+def group_assignment(description: Description, group_id: str | None, **chosen: str | None) -> Json:
     """The body of ``POST /v1/group-assignments`` for a group; None: the only one. Raises InvalidQuestion.
+
+    chosen : ``group_protocol``, ``assignor``, ``client`` and ``client_version``, where they are not to be as described
 
     The topics are those that the members subscribe to. If the description has no subscriptions, as the output of
     kafka-consumer-groups, they are the topics that the group owns partitions of or has committed offsets of, and each member
     subscribes to all of them.
     """
-    group = described_group(description, group_id)
+    group = _chosen_group(description, group_id, chosen)
     if "members" not in group and group.get("group_state"):
         # The coordinator describes them once the group has rebalanced.
         raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
@@ -47,23 +48,30 @@ def group_assignment(description: Description, group_id: str | None) -> Json:
     assignor = group.get("assignor")
     protocol = group.get("group_protocol", _PROTOCOLS.get(assignor or ""))
     body = {"group_protocol": protocol, "assignor": assignor, "group_id": group["group_id"]}
-    return {**{name: value for name, value in body.items() if value is not None}, "topics": topics, "members": members}
+    its = leader(description, group_id, **chosen)
+    return {
+        **{name: value for name, value in body.items() if value is not None},
+        **(its.fields if its else {}),
+        "topics": topics,
+        "members": members,
+    }
+
+
+def leader(description: Description, group_id: str | None, **chosen: str | None) -> Leader | None:
+    """Who leads a group; None: the only one. chosen : see ``group_assignment``. Raises InvalidQuestion."""
+    group = _chosen_group(description, group_id, chosen)
+    return leader_of(
+        {**group, "group_protocol": group.get("group_protocol", _PROTOCOLS.get(group.get("assignor") or "", "classic"))}
+    )
+
+
+def _chosen_group(description: Description, group_id: str | None, chosen: Mapping[str, str | None]) -> Json:
+    return described_group(description, group_id) | {name: value for name, value in chosen.items() if value is not None}
 
 
 def described_group(description: Description, group_id: str | None) -> Json:
     """A group; None: the only one. Raises InvalidQuestion."""
     return _one(description.groups, "group_id", group_id, "group")
-
-
-def foreign_leader(group: Json) -> str:
-    """Who has assigned a classic group, if not Kafka's own client; empty if it has, or if that is not known.
-
-    The version of the assignment that the leader wrote shows it: Kafka's own client writes JAVA_ASSIGNMENT, no other client does.
-    """
-    version = group.get("assignment_version", JAVA_ASSIGNMENT)
-    if group.get("group_protocol", "classic") != "classic" or version >= JAVA_ASSIGNMENT:
-        return ""
-    return f"its leader is not Kafka's own client (it wrote version {version}), but librdkafka or another with its own assignors"
 
 
 def placement_audit(description: Description, topic_name: str | None) -> Json:

@@ -19,6 +19,7 @@ from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.descriptions.bodies import group_assignment
+from service.descriptions.leaders import leader_of
 from service.descriptions.model import Description
 from service.live.verification import check_groups
 
@@ -44,6 +45,10 @@ GAUGES: Final = {
     "allocator_cluster_group_skew_ratio": ("Skew of partitions and of lag over a group's members.", ("group", "measure")),
     "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
     "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
+    "allocator_cluster_group_leader_known": (
+        "1 if it is known which library leads a classic group and so assigns it, 0 if client is assumed.",
+        ("group", "client"),
+    ),
     "allocator_cluster_member_partitions": ("Partitions of a member.", ("group", "member")),
     "allocator_cluster_member_lag": ("Records of a member's partitions that its group has not committed.", ("group", "member")),
     "allocator_cluster_member_records_per_second": ("Records that are written to a member's partitions.", ("group", "member")),
@@ -173,6 +178,9 @@ def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples) ->
             samples["allocator_cluster_group_members", label] = len(group["members"])
         if not group.get("members"):
             continue
+        leader = leader_of(group)
+        if leader is not None:
+            samples["allocator_cluster_group_leader_known", (*label, leader.client)] = len(leader.candidates) == 1
         owned = [_owned(member) for member in group["members"]]
         samples["allocator_cluster_group_skew_ratio", (*label, "partitions")] = skew(map(len, owned))
         if lag:

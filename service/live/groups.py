@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription
+from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
 from service.core.wire.errors import Unreadable
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
 from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
@@ -190,10 +190,10 @@ class _GroupReader:
         document["members"] = []
         for member in group.members:
             try:
-                document["members"].append(_classic_member(member, group.protocol_data, document))
+                document["members"].append(_classic_member(member, group.protocol_data))
             except Unreadable as error:
                 self.not_known.add("groups[].members[]", f"{member.member_id}: {error}", group_id)
-        return document
+        return document | _written(group.members)
 
     def _consumer(self, group: Any) -> Document:
         members = []
@@ -216,8 +216,29 @@ class _GroupReader:
         document["topic_names"] = sorted({*document["topic_names"], *(matching or ())})
 
 
-def _classic_member(member: Any, assignor: str, group: Document) -> Document:
-    subscription = read_subscription(member.member_metadata or b"")
+def _written(members: Iterable[Any]) -> Document:
+    """What tells which library wrote a classic group's assignments: their version and their user data."""
+    versions, kinds, echoed = [], set(), True
+    for member in members:
+        try:
+            assignment = read_assignment(member.member_assignment or b"")
+            sent = read_subscription_leniently(member.member_metadata or b"")[0].user_data
+        except Unreadable:
+            continue
+        versions.append(assignment.version)
+        kinds.add("none" if assignment.user_data is None else "bytes" if assignment.user_data else "empty")
+        echoed = echoed and assignment.user_data == sent
+    if not versions:
+        return {}
+    return {
+        "assignment_version": versions[0],
+        "assignment_user_data": kinds.pop() if len(kinds) == 1 else "mixed",
+        "assignment_echoes_subscription": echoed,
+    }
+
+
+def _classic_member(member: Any, assignor: str) -> Document:
+    subscription, _ = read_subscription_leniently(member.member_metadata or b"")
     claims, generation = as_seen_by(assignor, subscription)
     document = {
         "member_id": member.member_id,
@@ -232,9 +253,7 @@ def _classic_member(member: Any, assignor: str, group: Document) -> Document:
     if generation is not None:
         document["subscription"]["generation_id"] = generation
     if member.member_assignment:
-        assignment = read_assignment(member.member_assignment)
-        document["owned_partitions"] = _owned(assignment.partitions)
-        group.setdefault("assignment_version", assignment.version)
+        document["owned_partitions"] = _owned(read_assignment(member.member_assignment).partitions)
     return document
 
 

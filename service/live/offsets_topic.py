@@ -1,7 +1,7 @@
 """What only ``__consumer_offsets`` tells about groups: the group coordinator's own records.
 
 ================== ====================================================================================================
-classic groups     the generation
+classic groups     the generation, the leader
 consumer groups    each member's own server assignor, its pending revocations, the hash of the topics that the coordinator
                    knows (0: it does not know them yet), and the topics that match a regular expression
 share groups       the partitions that are initialized
@@ -94,12 +94,14 @@ def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[byt
 
 
 def _add_classic(group: Document, state: State) -> None:
-    """The generation, if the record still is of the members that the coordinator described."""
+    """The generation and the leader, if the record still is of the members that the coordinator described."""
     record = state.get(("GROUP_METADATA", group["group_id"]))
     members = group.get("members", [])
     if record is None or {member["memberId"] for member in record["members"]} != {member["member_id"] for member in members}:
         return
     group["generation_id"] = record["generation"]
+    if record.get("leader"):
+        group["leader"] = record["leader"]
     for member in members:
         member["generation_id"] = record["generation"]
 

@@ -4,7 +4,7 @@ A group's assignment is what is ``expected`` of up to two questions:
 
 ============== ========================================================================================================
 replay         classic groups: what the leader computed from what the members sent when they joined, perhaps without knowing
-               a topic's newest partitions yet
+               a topic's newest partitions yet; by the assignor of each library that may lead the group
 steady         what the next rebalance would give the same members; it moves nothing if Kafka has computed the assignment
 ============== ========================================================================================================
 """
@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors.clients.librdkafka.strategies import PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.placement_audits.audit import audit
@@ -26,7 +27,8 @@ from service.decisions.groups.answer import MAX_DIFFERENCES, Comparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
-from service.descriptions.bodies import foreign_leader, group_assignment, picked, placement_audit
+from service.descriptions.bodies import group_assignment, picked, placement_audit
+from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
 from service.report.numbers import counted
 
@@ -73,7 +75,7 @@ def check_groups(snapshot: Json, group_ids: Sequence[str]) -> Iterator[Finding]:
             reason = "It has no members."
         if reason is None and group["members"]:
             try:
-                yield _check_group(group, group_assignment(description, group["group_id"]), counts)
+                yield _check_group(group, description, counts)
             except AllocatorError as refusal:
                 reason = str(refusal)
         if reason is not None:
@@ -142,8 +144,45 @@ def _why_not_checked(group: Json) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def _check_group(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
-    """Steady : the body for the next rebalance; counts : the partitions of each topic"""
+def _check_group(group: Json, description: Description, counts: dict[str, int]) -> Finding:
+    """By the assignor of each library that may lead the group, until one explains the assignment.
+
+    counts : the partitions of each topic
+    """
+    leader, refusals, findings = leader_of(group), list[AllocatorError](), list[Finding]()
+    for client in leader.candidates if leader else (None,):
+        release = leader.release if leader and client == leader.client else None
+        steady = group_assignment(description, group["group_id"], client=client, client_version=release)
+        try:
+            finding = _check_as(group, steady, counts)
+        except AllocatorError as refusal:  # that library fails on this group
+            refusals.append(refusal)
+            continue
+        findings.append(replace(finding, by=group["assignor"] if client in (None, "java") else f"{client}:{group['assignor']}"))
+        if finding.verdict != "differs":
+            break
+    if not findings:
+        raise refusals[0]
+    last = findings[-1] if findings[-1].verdict != "differs" else findings[0]
+    return replace(last, reason="; ".join((last.reason, *_who_assigns(group, leader))))
+
+
+def _who_assigns(group: Json, leader: Leader | None) -> Iterator[str]:
+    """Which library leads a classic group, unless Kafka's own surely does; and what follows if its members use several."""
+    if leader is None:
+        return
+    if leader.client != "java" or leader.release or (len(leader.candidates) > 1 and leader.because):
+        yield leader.sentence
+    clients = clients_of(group)
+    if len(clients) < 2:
+        return
+    yield f"its members use {' and '.join(sorted(clients))}, and whichever of them leads assigns the group its own way"
+    if "librdkafka" in clients and PROTOCOLS.get(group["assignor"]) == "eager":
+        yield "as librdkafka refuses lists of eager and cooperative assignors, it cannot change to cooperative-sticky by restarts"
+
+
+def _check_as(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
+    """By one library's assignor. steady : the body for the next rebalance"""
     expected = [{"member_id": each["member_id"], "partitions": each["owned_partitions"]} for each in group["members"]]
     classic, owned = group["group_protocol"] == "classic", _owned(group)
     question = of_rows(**steady, expected=expected)
@@ -152,7 +191,7 @@ def _check_group(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
         joining = of_rows(**{**steady, "members": [_joining_member(member) for member in group["members"]]}, expected=expected)
         comparisons.append(_compared(replace(joining, counts=_candidates(steady, owned))))
         if not len(comparisons[0].differences):
-            return _alike(group, _leader_view(comparisons[0].counts, counts))
+            return _alike(group, comparisons[0], _leader_view(comparisons[0].counts, counts))
     elif group["group_protocol"] == "share":
         waiting = sum(topic["partitions_count"] - len(owned.get(topic["topic_name"], ())) for topic in steady["topics"])
         if waiting > 0:
@@ -161,9 +200,8 @@ def _check_group(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
             return Finding("group", group["group_id"], group["assignor"], "not_checked", reason)
     comparisons.append(_compared(question))
     if not len(comparisons[-1].differences):
-        return _alike(
-            group, "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing", foreign_leader(group))))
-        )
+        reason = "; ".join(filter(None, (_progress(group), "the next rebalance would move nothing")))
+        return _alike(group, comparisons[-1], reason)
     return _differs(group, comparisons[0])
 
 
@@ -207,7 +245,9 @@ def _leader_view(tried: dict[str, int], counts: dict[str, int]) -> str:
     return f"as its leader computed it when it knew {older}" if older else "as its leader computed it"
 
 
-def _alike(group: Json, reason: str) -> Finding:
+def _alike(group: Json, comparison: Comparison, reason: str) -> Finding:
+    if comparison.left_open:
+        reason += f", as far as it does not leave to chance who gets {counted(comparison.left_open, 'partition')}"
     return Finding("group", group["group_id"], group["assignor"], "alike", reason)
 
 
@@ -230,8 +270,6 @@ def _why(group: Json) -> str:
     """The likeliest reason why a group is not assigned as Kafka would."""
     if group["group_protocol"] != "classic":
         return _progress(group) or "the next rebalance would move partitions"
-    if foreign_leader(group):
-        return foreign_leader(group)
     old = [member["member_id"] for member in group["members"] if member.get("subscription", {}).get("version", 1) < 1]
     if old:
         return f"{counted(len(old), 'member sends', 'members send')} an old subscription, without owned partitions"

@@ -214,6 +214,26 @@ def test_a_change_of_assignor_is_one_of_the_protocol_that_is_compared() -> None:
         assert (changed.group_protocol, changed.assignors) == (protocol, (GROUP_PROTOCOLS[protocol]["range"],))
 
 
+def test_a_group_of_another_client(client: FlaskClient) -> None:
+    """Its assignor is the one of its client; librdkafka's takes members by id, Java's lets static ones come first."""
+    members = [{"member_id": "c1"}, {"member_id": "c2", "instance_id": "a"}]
+    java = answer(client, body(assignor="range", members=members))
+    other = answer(client, body(assignor="range", members=members, client="librdkafka", compare=[{"assignor": "kafka-go:range"}]))
+    assert other["assignor"] == other["rebalances"][0]["assignor"] == "librdkafka:range"
+    assert other["comparisons"][0]["assignor"] == "kafka-go:range"
+    assert rows(other["rebalances"][0]) == {"c1": [0, 1, 2], "c2": [3, 4, 5]}
+    assert rows(java["rebalances"][0]) == {"c1": [3, 4, 5], "c2": [0, 1, 2]}
+    assert "only the assignments are those of kafka-go and librdkafka." in other["warnings"][0]
+
+
+def test_another_clients_cooperative_assignor_takes_two_rebalances(client: FlaskClient) -> None:
+    """As of Java's, what moves stays without an owner until it has been revoked."""
+    joins = [event("member_joins", member={"member_id": "c3"})]
+    own, other = (answer(client, body(events=joins, client=name)) for name in ("java", "librdkafka"))
+    assert own["totals"]["rebalances"] == other["totals"]["rebalances"] == 3
+    assert own["totals"]["idle_partition_ms"] == other["totals"]["idle_partition_ms"]
+
+
 def test_a_member_that_has_crashed_reads_nothing(client: FlaskClient) -> None:
     """Even if it changed its subscription in its last millisecond."""
     owned = [{"topic_name": "t0", "partition_ids": [0, 1, 2, 3, 4, 5]}]
@@ -342,6 +362,18 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         "/events/1/group_protocol",
         "The group's protocol is consumer; only a classic group can change its protocol.",
     ),
+    (
+        {
+            "client": "librdkafka",
+            "assignor": "range",
+            "events": [event("assignor_changes", assignors=["librdkafka:cooperative-sticky"])],
+        },
+        "/events/0/assignors",
+        "All partition.assignment.strategy (cooperative-sticky,range) assignors must have the same protocol type",
+    ),
+    ({"client": "sarama", "assignor": "sticky", "events": [event("scales", members_count=3)]}, "/assignor", "leaves to chance"),
+    ({"client": "java", "client_version": "1.0"}, "/client_version", "cooperative-sticky does not support release '1.0'"),
+    ({"client": "rdkafka"}, "/client", "There is no client 'rdkafka'"),
     ({"compare": [{"assignor": "none"}]}, "/compare/0/assignor", "There is no assignor 'none'"),
     (
         {"events": [event("assignor_changes", assignors=["sticky"])], "compare": [{}, {"group_protocol": "consumer"}]},

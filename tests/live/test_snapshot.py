@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from service.descriptions.leaders import leader_of
 from service.live.client import ClusterClient
 from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.clients import ASSIGNORS, Members, eventually, members_of
@@ -118,6 +119,8 @@ def test_classic_group(snapshot: dict[str, Any], topics: tuple[str, str]) -> Non
     """Java's range assignor: racks, subscriptions and both assignments; the generation comes from __consumer_offsets."""
     group = group_of(snapshot, "java-range")
     assert (group["group_protocol"], group["assignor"], group["assignment_version"]) == ("classic", "range", 3)
+    assert (group["assignment_user_data"], group["assignment_echoes_subscription"]) == ("none", True)
+    assert group["leader"] in {member["member_id"] for member in group["members"]}
     assert group["generation_id"] >= 1
     members = sorted(group["members"], key=lambda member: member["client_id"])
     assert [member["client_id"] for member in members] == ["client-0", "client-1"]
@@ -172,10 +175,13 @@ def test_share_group(snapshot: dict[str, Any], topics: tuple[str, str]) -> None:
 
 
 def test_other_leaders(snapshot: dict[str, Any]) -> None:
-    """The version of the assignment tells that the leader is not Java's client."""
-    for group_id in ("librdkafka-range", "kafka-python-range"):
-        group = group_of(snapshot, group_id)
-        assert group["assignment_version"] < 3
+    """What the leader wrote, and client ids, tell whose library it uses."""
+    for client in ("librdkafka", "kafka-python"):
+        group = group_of(snapshot, f"{client}-range")
+        assert (group["assignment_version"], group["assignment_user_data"]) == (0, "empty")
+        leader = leader_of(group)
+        assert leader is not None
+        assert leader.candidates == (client,), group
         assert {i for member in group["members"] for part in member["owned_partitions"] for i in part["partition_ids"]}
 
 

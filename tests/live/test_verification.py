@@ -55,6 +55,17 @@ def snapshot(**group: Any) -> Json:
 
 RIGHT = [member("a", 0, 1), member("b", 2, 3)]
 WRONG = [member("a", 0, 3), member("b", 1, 2)]
+LED_BY_LIBRDKAFKA = {
+    "members": [{**each, "client_id": "rdkafka"} for each in RIGHT],
+    "assignment_version": 0,
+    "assignment_user_data": "empty",
+    "assignment_echoes_subscription": True,
+}
+STATIC = [
+    {**member("b", 0, 1), "instance_id": None},
+    {**member("c", 2, 3), "instance_id": "a"},
+]
+"""As librdkafka's range assigns them, by member_id; Java's lets the static member come first."""
 
 
 @pytest.mark.parametrize(
@@ -62,7 +73,8 @@ WRONG = [member("a", 0, 3), member("b", 1, 2)]
     [
         ({"members": RIGHT, "assignment_version": 3}, "alike", "as its leader computed it"),
         ({"members": WRONG, "assignment_version": 3}, "differs", "not as the assignor of this name computes it"),
-        ({"members": WRONG, "assignment_version": 1}, "differs", "librdkafka"),
+        ({"members": WRONG, "assignment_version": 1}, "differs", "assumed to be Kafka's own client of a release like 2.8.2"),
+        ({"members": WRONG, "assignment_version": 0, "assignment_user_data": "empty"}, "differs", "assumed to be librdkafka"),
         (
             {"members": [{name: each[name] for name in ("member_id", "topic_names", "owned_partitions")} for each in WRONG]},
             "differs",
@@ -115,6 +127,32 @@ def test_verdicts(group: Json, verdict: str, reason: str) -> None:
     assert finding.verdict == verdict
     assert reason in finding.reason
     assert (finding.differences_count > 0) == (verdict == "differs")
+
+
+@pytest.mark.parametrize(
+    ("assignment_version", "user_data", "by", "verdict"),
+    [(3, "none", "range", "differs"), (0, "empty", "librdkafka:range", "alike"), (0, "none", "sarama:range", "alike")],
+)
+def test_the_leader_decides_what_is_expected(assignment_version: int, user_data: str, by: str, verdict: str) -> None:
+    """Each library that may lead is tried, the likeliest first, and the finding says by whose assignor it is."""
+    (finding,) = check_groups(
+        snapshot(
+            members=STATIC,
+            assignment_version=assignment_version,
+            assignment_user_data=user_data,
+            assignment_echoes_subscription=user_data == "empty",
+        ),
+        (),
+    )
+    assert (finding.by, finding.verdict) == (by, verdict)
+
+
+def test_members_of_several_libraries() -> None:
+    """Whoever leads decides, and librdkafka's cannot take part in a change to cooperative-sticky."""
+    both = [{**each, "client_id": name} for each, name in zip(RIGHT, ("rdkafka", "consumer-billing-1"), strict=True)]
+    (finding,) = check_groups(snapshot(members=both, assignment_version=3), ())
+    assert "its members use java and librdkafka" in finding.reason
+    assert "librdkafka refuses lists of eager and cooperative assignors" in finding.reason
 
 
 def test_measures() -> None:
@@ -176,7 +214,7 @@ NOT_KNOWN = [
 @pytest.fixture
 def described(tmp_path: Path) -> Path:
     """A snapshot of a group that is right, one that rebalances and one without members, by a principal that may not see all."""
-    document = {"snapshot_version": 1, **snapshot(members=RIGHT, assignment_version=1), "not_known": NOT_KNOWN}
+    document = {"snapshot_version": 1, **snapshot(**LED_BY_LIBRDKAFKA), "not_known": NOT_KNOWN}
     others = [
         {"group_id": "joining", "group_protocol": "classic", "group_state": "PreparingRebalance"},
         {"group_id": "empty", "group_protocol": "classic", "group_state": "Empty", "members": []},
@@ -236,7 +274,7 @@ def test_commands_that_take_a_group_of_a_snapshot(described: Path, command: tupl
     options = ("--snapshot", str(described), "--group")
     result = run(*command, *options, "billing")
     assert result.exit_code == 0
-    assert "Note on group 'billing': its leader is not Kafka's own client (it wrote version 1)" in result.stderr
+    assert "Note on group 'billing': its leader is librdkafka: it wrote version 0" in result.stderr
     joining, empty = run(*command, *options, "joining"), run(*command, *options, "empty")
     assert "The members of group 'joining' are not known; its state is PreparingRebalance." in joining.stderr
     assert "Group 'empty' has no members." in empty.stderr

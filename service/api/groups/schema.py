@@ -147,6 +147,28 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
     return {**options, "topics": topics, "members": members}
 
 
+def client_field() -> fields.String:
+    """``client``."""
+    return fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
+            "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
+            example="java",
+        ),
+    )
+
+
+def client_version_field() -> fields.String:
+    """``client_version``."""
+    return fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
+    )
+
+
 class ExpectedSchema(Schema):
     """What one member is expected to get."""
 
@@ -179,20 +201,8 @@ class GroupAssignmentSchema(Schema):
             example="range",
         ),
     )
-    client = fields.String(
-        load_default=None,
-        allow_none=True,
-        metadata=about(
-            "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
-            "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
-            example="java",
-        ),
-    )
-    client_version = fields.String(
-        load_default=None,
-        allow_none=True,
-        metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
-    )
+    client = client_field()
+    client_version = client_version_field()
     balance_racks = Boolean(
         load_default=None,
         allow_none=True,

@@ -4,7 +4,14 @@ from typing import Any, Final
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from service.api.groups.schema import MemberSchema, TopicSchema, members_field, topics_field
+from service.api.groups.schema import (
+    MemberSchema,
+    TopicSchema,
+    client_field,
+    client_version_field,
+    members_field,
+    topics_field,
+)
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
@@ -152,6 +159,8 @@ class GroupRebalancesSchema(Schema):
         allow_none=True,
         metadata=about("as in /v1/group-assignments", example="cooperative-sticky"),
     )
+    client = client_field()
+    client_version = client_version_field()
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()

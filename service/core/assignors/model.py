@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from service.core.clock import TimeLimit
+from service.core.errors import LONGEST_NAME, InvalidQuestion
 from service.core.model import Assignment, Group
 from service.core.registry import Strategy
 
@@ -34,6 +35,29 @@ class Assignor(Strategy):
     is_timed: bool = False
     reserves: bool = False
     on_racks: Callable[[Group], Assignment] | None = None
+
+    @property
+    def protocol_name(self) -> str:
+        """What members call it to the coordinator: the name without the client's."""
+        return self.name.rpartition(":")[2]
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Do its members keep what they own during a rebalance (KIP-429)?"""
+        return self.protocol_name == "cooperative-sticky"
+
+    def of_release(self, kafka_version: str, client_version: str | None) -> Assignor:
+        """Its form in a release of Kafka, and in that of its client, which is Kafka's for its own. Raises InvalidQuestion."""
+        if client_version is None:
+            return self.at(kafka_version)
+        if self.implementation is None or self.implementation.client != "java":
+            return self.at(kafka_version).of_client(client_version)
+        known = self.kafka_versions
+        release = next((each for each in reversed(known) if f"{each}.".startswith(f"{client_version}.")), None)
+        if release is None:
+            detail = f"{self.name} does not support release {client_version[:LONGEST_NAME]!r}; it supports {', '.join(known)}."
+            raise InvalidQuestion(detail, "client_version")
+        return self.at(release)
 
     def within(self, limit: TimeLimit, reserve: Callable[[int], None] | None = None) -> Assignor:
         """The same, which takes no longer than the limit allows, nor memory that ``reserve`` refuses."""

@@ -1,5 +1,7 @@
 """Which partitions an assignment moves, one by one, and what follows a cooperative rebalance."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,6 +96,11 @@ class Differences:
 
     def __len__(self) -> int:
         return len(self.partitions)
+
+    def without(self, partitions: Int32s) -> Differences:
+        """Those of all other partitions."""
+        rest = np.flatnonzero(~np.isin(self.partitions, partitions)).astype(np.int32)
+        return Differences(self.partitions[rest], taken(self.expected, rest), taken(self.actual, rest))
 
 
 def differences(expected: Ragged, rows: Ragged, partitions_count: int) -> Differences:

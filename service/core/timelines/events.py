@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.assignors import Assignor
+from service.core.assignors.changes import restarts
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE
 from service.core.timelines.classic.clients import ClassicClients
@@ -179,15 +180,17 @@ class Events:
         self._begin_roll([(member.name, {}) for member in self.course.running()], event)
 
     def _assignor_changes(self, event: Event) -> None:
-        """Rolling restarts: one to another protocol, two to another classic assignor."""
+        """Rolling restarts: one to another protocol, or to another client's assignor of that name; two to another assignor."""
         names, members = [member.name for member in self.course.running()], self.course.members.all
         old = members[-1].assignors[0] if members else self.course.timeline.assignor
         if event.group_protocol != "classic":
             bounces: list[dict[str, Any]] = [{"protocol": event.group_protocol, "assignors": event.assignors}]
         else:
-            # Until all members support the new assignor, the group uses the old one; only then may the old one go.
-            both = (*event.assignors, *(assignor for assignor in (old,) if assignor not in event.assignors))
-            bounces = [{"protocol": "classic", "assignors": chosen} for chosen in (both, event.assignors)]
+            try:
+                lists = restarts(old, event.assignors[0])
+            except InvalidQuestion as fault:
+                raise self._fault(fault.detail, "assignors") from None
+            bounces = [{"protocol": "classic", "assignors": chosen} for chosen in lists]
         self._begin_roll([(name, changes) for changes in bounces for name in names], event)
 
     def _begin_roll(self, steps: list[tuple[str, dict[str, Any]]], event: Event) -> None:

@@ -151,7 +151,7 @@ class Members:
         columns.generation[number] = -1
         columns.hash_code[number] = string_hash_code(member.member_id)
         columns.assignors[number] = self.assignor_lists.index(member.assignors)
-        columns.eager[number] = any(assignor.name != "cooperative-sticky" for assignor in member.assignors)
+        columns.eager[number] = not all(assignor.is_cooperative for assignor in member.assignors)
         columns.is_new[number] = True
         columns.classic[number] = member.protocol == "classic"
 

@@ -123,7 +123,7 @@ class Timeline:
 
     def cost(self) -> int:
         """How many times as much as usual a rebalance takes for each member and partition."""
-        differ = self.assignor.name in SLOW_IF_MIXED and self.subscriptions_differ()
+        differ = self.assignor.protocol_name in SLOW_IF_MIXED and self.subscriptions_differ()
         polls = POLLS if self.group_protocol == "classic" and self.timing.poll_interval_ms else 1
         return SLOWEST if differ or self.group_protocol == "share" else polls
 

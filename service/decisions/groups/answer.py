@@ -56,11 +56,13 @@ class Comparison:
 
     expected : the group whose members own what they are expected to get
     counts : the partition counts tried, by topic name
+    left_open : the number of partitions that are not compared, because the library leaves their members to chance
     """
 
     expected: Group
     counts: dict[str, int]
     differences: Differences
+    left_open: int = 0
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,10 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
         group = read_group(topics, question.members)
         expected = expected_group(topics, question.members, question.expected or [])
         outcome = rebalance(group, assignor)
-        comparison = Comparison(expected, counts, _differences(expected, outcome))
+        chance = outcome.assignment.left_open
+        comparison = Comparison(
+            expected, counts, _differences(expected, outcome), 0 if chance is None else len(chance.partitions)
+        )
         tried.append((group, outcome, comparison))
         if not len(comparison.differences):
             break
@@ -173,7 +178,9 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
 def _differences(expected: Group, outcome: Rebalance) -> Differences:
     known = expected.topics.partitions_count
     rows = within(outcome.assignment.rows, known)
-    return differences(expected.owned, rows, known + len(expected.unknown_partitions))
+    found = differences(expected.owned, rows, known + len(expected.unknown_partitions))
+    chance = outcome.assignment.left_open
+    return found if chance is None else found.without(chance.partitions)
 
 
 def warnings(group: Group) -> list[str]:

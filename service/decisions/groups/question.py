@@ -140,9 +140,7 @@ def strategy(question: GroupQuestion) -> Assignor:
 
 def _released(assignor: Assignor, question: GroupQuestion) -> Assignor:
     """The assignor as the releases and the options of the question have it. Raises InvalidQuestion for what it has not."""
-    released = assignor.at(question.version)
-    if question.client_version is not None:
-        released = released.of_client(question.client_version)
+    released = assignor.of_release(question.version, question.client_version)
     if not question.balance_racks:
         return released
     if released.on_racks is None:

@@ -67,7 +67,20 @@ class RebalancesAnswer:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the answer must know: where members' partitions are a guess."""
+        """What a reader of the answer must know: where members' partitions are a guess, and whose clients are simulated."""
+        return [*self._client_warnings(), *self._tie_warnings()]
+
+    def _client_warnings(self) -> list[str]:
+        timelines = [way.timeline for way in (self.first, *self.others)]
+        named = [timeline.assignor for timeline in timelines] + [
+            one for each in timelines for event in each.events for one in event.assignors
+        ]
+        clients = sorted({each.name.partition(":")[0] for each in named if ":" in each.name})
+        if not clients:
+            return []
+        return [f"Members heartbeat and poll as Java's clients do; only the assignments are those of {' and '.join(clients)}."]
+
+    def _tie_warnings(self) -> list[str]:
         world, ways = self.first.timeline.world, (self.first, *self.others)
         ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
         names = {way.timeline.assignor.name for way in ways if way.timeline.group_protocol != "classic"}

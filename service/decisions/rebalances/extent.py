@@ -69,7 +69,7 @@ class Extent:
 
     def _rebalances(self, timeline: Timeline) -> int:
         """As many as the events cause, one after the other, in this way to run the group."""
-        if timeline.assignor.name == "cooperative-sticky":
+        if timeline.assignor.is_cooperative:
             return self.changes * 3 // 2
         at_once = timeline.group_protocol != "classic" and timeline.timing.assignment_interval_ms == 0
         return self.changes + (self.incarnations if at_once else 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Timing
@@ -33,6 +33,7 @@ class RebalancesQuestion:
     timing : fields of ``Timing``, and ``min_session_timeout_ms`` of the broker; absent or None: Kafka's default
     compare : rows with ``group_protocol``, ``assignor`` and ``static``; absent or None: as the group is
     detail : "totals", "rebalances" or "assignments"; None: as much as is not too much
+    client, client_version : the library of a classic group's clients at 0 ms, and its release; default: Java's, and the newest
     group_id : what the group is called in metrics
     """
 
@@ -44,6 +45,8 @@ class RebalancesQuestion:
     group_protocol: str | None = None
     assignor: str | None = None
     kafka_version: str = LATEST
+    client: str | None = None
+    client_version: str | None = None
     group_id: str | None = None
     detail: str | None = None
     explain: bool = False
@@ -63,7 +66,7 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
     is_known = True
     try:
         strategy(question)
-    except UnknownStrategy as fault:
+    except InvalidQuestion as fault:
         is_known = False
         yield fault
     if question.protocol in GROUP_PROTOCOLS:
@@ -76,8 +79,12 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
 
 
 def strategy(question: RebalancesQuestion) -> Assignor:
-    """The assignor at 0 ms. Raises UnknownStrategy."""
-    return _resolved(question.protocol, question.assignor, question.kafka_version)
+    """The assignor at 0 ms. Raises UnknownStrategy, and InvalidQuestion for a release that it does not have."""
+    protocol, name, client = question.protocol, question.assignor, question.client
+    if client is not None and protocol in GROUP_PROTOCOLS:
+        name = of_client(protocol, client, name)
+    chosen = _resolved(protocol, name, question.kafka_version)
+    return chosen.of_release(question.kafka_version, question.client_version) if question.client_version else chosen
 
 
 def _resolved(protocol: str, assignor: str | None, version: str) -> Assignor:
@@ -128,9 +135,8 @@ def variants(question: RebalancesQuestion) -> tuple[Variant, ...]:
 
 def _variant(question: RebalancesQuestion, row: Row) -> Variant:
     protocol, assignor = row.get("group_protocol") or question.protocol, row.get("assignor")
-    if assignor is None and protocol == question.protocol:
-        assignor = question.assignor
-    chosen = _resolved(protocol, assignor, question.kafka_version)
+    as_now = assignor is None and protocol == question.protocol
+    chosen = strategy(question) if as_now else _resolved(protocol, assignor, question.kafka_version)
     return Variant(protocol, chosen, row.get("static"), timing(question, protocol), assignor_changes(question, protocol))
 
 

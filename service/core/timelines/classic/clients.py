@@ -6,6 +6,7 @@ names its own.
 
 import numpy as np
 
+from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Group, Int32s, Int64s, Ragged
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
@@ -117,8 +118,11 @@ class ClassicClients:
         self.snapshot = self._metadata_version(leader, topics)
         view = self.topology.view(self.snapshot)
         before = self.course.groups.claiming(numbers, view, self.coordinator.owner)
-        assignor = next(one for one in self.members.all[leader].assignors if one.name == self.coordinator.assignor)
+        assignor = next(one for one in self.members.all[leader].assignors if one.protocol_name == self.coordinator.assignor)
         assignment = assignor.run(self._claims(numbers, view, before))
+        if assignment.left_open is not None:
+            detail = f"At {self.clock.now} ms a timeline needs one answer of {assignor.name}. {assignment.left_open.warning}"
+            raise InvalidQuestion(detail, "assignor")
         self.course.describe(current, before, assignment, assignor)
         return assignment.rows, view
 

@@ -101,7 +101,7 @@ class ClassicCoordinator:
         joins again with it (KIP-394).
         """
         if self.state != EMPTY and not is_supported(self.members, self.present, member):
-            own = ", ".join(assignor.name for assignor in member.assignors)
+            own = ", ".join(assignor.protocol_name for assignor in member.assignors)
             detail = f"Member {member.member_id!r} supports no assignor that all others support, only {own}, "
             detail += (
                 f"at {self.clock.now} ms (INCONSISTENT_GROUP_PROTOCOL). A change of assignor must end before the next one begins."

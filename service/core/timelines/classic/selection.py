@@ -36,18 +36,20 @@ def is_supported(members: Members, present: Present, member: Member) -> bool:
     """Does a member support an assignor that all members support? Reproduces ClassicGroup.supportsProtocols."""
     if len(members.assignor_lists) == 1:
         return True
-    lists = [members.assignor_lists[code] for code in distinct(members.columns.assignors[present.numbers()])]
-    return any(all(one in assignors for assignors in lists) for one in member.assignors)
+    codes = distinct(members.columns.assignors[present.numbers()])
+    lists = [{one.protocol_name for one in members.assignor_lists[code]} for code in codes]
+    return any(all(one.protocol_name in names for names in lists) for one in member.assignors)
 
 
 def selected(members: Members, present: Present) -> str:
-    """The assignor with the most votes among those that all members support: ClassicGroup.selectProtocol."""
+    """The name of the assignor with the most votes among those that all members support: ClassicGroup.selectProtocol."""
     codes: list[int] = members.columns.assignors[present.numbers()].tolist()
     lists = [members.assignor_lists[code] for code in dict.fromkeys(codes)]
     if len(lists) == 1:
-        return lists[0][0].name
-    candidates = set.intersection(*({assignor.name for assignor in own} for own in lists))
-    firsts = {code: next(one.name for one in members.assignor_lists[code] if one.name in candidates) for code in set(codes)}
+        return lists[0][0].protocol_name
+    offered = {code: [one.protocol_name for one in members.assignor_lists[code]] for code in set(codes)}
+    candidates = set.intersection(*map(set, offered.values()))
+    firsts = {code: next(name for name in names if name in candidates) for code, names in offered.items()}
     votes = Counter(firsts[code] for code in codes)
     names = sorted(votes, key=lambda name: -votes[name])
     most = [name for name in names if votes[name] == votes[names[0]]]
