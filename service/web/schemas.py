@@ -6,8 +6,9 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from service.core.kafka_versions import LATEST, since
-from service.core.measures import Spread
-from service.core.model import Int32s, Int64s
+from service.core.measures import Spread, spread
+from service.core.model import Float64s, Int32s, Int64s
+from service.core.zone_traffic import ZoneTraffic
 from service.web.fields import about
 
 
@@ -72,3 +73,37 @@ class LoadsSchema(SpreadSchema):
 def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
     """The answer's member for counts, as CountsSchema has it."""
     return {"counts": counts, **asdict(evenness)}
+
+
+def loads_document(loads: Float64s) -> dict[str, Any]:
+    """The answer's member for loads, as LoadsSchema has it."""
+    return {"totals": loads, **asdict(spread(loads))}
+
+
+class ZoneTrafficSchema(Schema):
+    """What is read on the reader's rack, and what crosses zones."""
+
+    local_share = fields.Float(
+        allow_none=True,
+        metadata=about(
+            "the share that is read on the reader's rack, by weight if there are weights; what has no rack does not count. This "
+            "assumes that consumers fetch from the closest replica (KIP-392). Null if no rack is known",
+            example=0.75,
+        ),
+    )
+    cross_zone_bytes_per_second = fields.Float(
+        allow_none=True,
+        metadata=about("what is read from other racks, if weights are bytes per second; null without"),
+    )
+    cost_per_month = fields.Float(
+        allow_none=True, metadata=about("of these bytes in 730 hours, at `price_per_gb` for 10⁹ bytes; null without a price")
+    )
+
+
+def zone_traffic_document(traffic: ZoneTraffic, price_per_gb: float | None) -> dict[str, Any]:
+    """The answer's member for traffic, as ZoneTrafficSchema has it."""
+    return {
+        "local_share": traffic.local_share,
+        "cross_zone_bytes_per_second": traffic.crossing,
+        "cost_per_month": traffic.cost_per_month(price_per_gb),
+    }

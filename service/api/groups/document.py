@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.core.measures import spread
-from service.core.model import NONE, Group, Int32s, Ragged
+from service.core.model import NONE, Float64s, Group, Int32s, Ragged
+from service.decisions.groups.alternatives import costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES
 from service.decisions.groups.tables import assignments_table, difference_rows, moves_table, names_of_topics
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
-from service.web.schemas import CountsSchema, ImplementationSchema, LoadsSchema, counts_document
+from service.web.schemas import (
+    CountsSchema,
+    ImplementationSchema,
+    LoadsSchema,
+    ZoneTrafficSchema,
+    counts_document,
+    loads_document,
+    zone_traffic_document,
+)
 
 if TYPE_CHECKING:
     from service.core.certificate import Certificate
     from service.core.rebalances.moves import Moves
+    from service.core.zone_traffic import ZoneTraffic
     from service.decisions.budget import Budget
+    from service.decisions.groups.alternatives import Alternative, Settled
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
 
 
@@ -95,6 +106,36 @@ class CertificateSchema(Schema):
     method = fields.String(metadata=about("how values and bounds were found"))
 
 
+class CostsSchema(Schema):
+    """What an assignor costs beside the one that is asked for."""
+
+    largest_load = fields.Float(
+        allow_none=True,
+        metadata=about(
+            "by how much the load of its most loaded member is above that under the one asked for, as a share: 0.25 is a quarter "
+            "more. Of weights, where partitions have some. Null if that one's is 0"
+        ),
+    )
+    moves = fields.Integer(metadata=about("how many more partitions it moves; negative: fewer"))
+    local_share = fields.Float(allow_none=True, metadata=about("by how much its `local_share` is smaller; null without racks"))
+
+
+class AssignorComparisonSchema(Schema):
+    """The group under another assignor, once it is at rest: after the second rebalance, where one is needed."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    assignor = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+    member_load = fields.Nested(CountsSchema)
+    weighted_member_load = fields.Nested(LoadsSchema)
+    movement = fields.Nested(MovementSchema)
+    zone_traffic = fields.Nested(ZoneTrafficSchema)
+    certificate = fields.Nested(CertificateSchema)
+    costs = fields.Nested(CostsSchema)
+    error = fields.String(metadata=about("why the assignor cannot assign this group; then the loads are not there"))
+
+
 class FollowUpSchema(Schema):
     """The second rebalance of the cooperative protocol."""
 
@@ -151,6 +192,10 @@ class GroupAssignmentAnswerSchema(Schema):
         metadata=about("the partitions whose members a client's library leaves to chance; `assignments` has those of every run"),
     )
     certificate = fields.Nested(CertificateSchema, metadata=about("from `balanced`: what is proven of the assignment"))
+    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
+    comparisons = fields.List(
+        fields.Nested(AssignorComparisonSchema), metadata=about("with `compare`: the group under each of these assignors")
+    )
     warnings = fields.List(
         fields.String(),
         metadata=about("what is unusual in the request, and what Java or another client leaves open"),
@@ -169,8 +214,7 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
         **_assigned(answer.first),
         **_certified(outcome.assignment.certificate),
     }
-    if answer.weighted_load is not None:
-        told["weighted_member_load"] = {"totals": answer.weighted_load, **asdict(spread(answer.weighted_load))}
+    told |= _weighed(answer.weighted_load, answer.traffic, question.price_per_gb)
     if answer.moves is not None:
         told["moves"] = moves_json(group, answer.moves)
     if outcome.assignment.follow_up_rebalance is not None:
@@ -183,11 +227,48 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
         told |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
         told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
+    return told | _remarks(answer)
+
+
+def _remarks(answer: GroupAnswer) -> dict[str, Any]:
+    """What stands beside the assignment."""
+    told: dict[str, Any] = {}
+    if answer.alternatives:
+        told["comparisons"] = list(map(partial(_alternative, asked=answer.settled), answer.alternatives))
     if answer.warnings:
         told["warnings"] = answer.warnings
     if answer.explanation is not None:
         told["explanation"] = answer.explanation
     return told
+
+
+def _alternative(each: Alternative, asked: Settled) -> dict[str, Any]:
+    """An element of ``comparisons``. asked : the group under the assignor that is asked for"""
+    told: dict[str, Any] = {
+        "kafka_version": each.question.version,
+        "group_protocol": each.question.protocol,
+        "assignor": each.assignor.name,
+        "implementation": each.assignor.implementation_fields,
+    }
+    settled = each.settled
+    if settled is None:
+        return {**told, "error": str(each.failure)}
+    return {
+        **told,
+        "member_load": counts_document(settled.counts, settled.load),
+        "movement": {**asdict(settled.movement), "fewest_possible_moves": settled.fewest_possible_moves},
+        **_weighed(settled.weighted_load, settled.traffic, each.question.price_per_gb),
+        **_certified(settled.certificate),
+        "costs": vars(costs(settled, asked)),
+    }
+
+
+def _weighed(loads: Float64s | None, traffic: ZoneTraffic | None, price_per_gb: float | None) -> dict[str, Any]:
+    """What is there with weights, and with racks."""
+    return {
+        **({} if loads is None else {"weighted_member_load": loads_document(loads)}),
+        **({} if traffic is None else {"zone_traffic": zone_traffic_document(traffic, price_per_gb)}),
+    }
 
 
 def _certified(certificate: Certificate | None) -> dict[str, Any]:

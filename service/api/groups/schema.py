@@ -15,7 +15,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, pre_load, va
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE
 from service.decisions.groups.expected import MAX_COMBINATIONS
-from service.decisions.groups.question import GroupQuestion
+from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.web.columns_field import Rows
 from service.web.fields import INT32, Boolean, Integer, List, Name, Number, Subject, TopicName, about
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
 """The texts of a body besides topics and members; null is the same as absent."""
+
+COMPARED: Final = pa.list_(pa.struct({name: pa.bool_() if name == "balance_racks" else NAME for name in VARIED}))
+MOST_COMPARED: Final = 20
 
 LARGE: Final = 2**20
 """Bytes from which a body is read faster by Arrow."""
@@ -133,8 +136,8 @@ def read_body(text: bytes) -> Any:
 
 def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
     """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
-    rest = {"balance_racks": pa.bool_(), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)}
-    columns = arrays.read_object(text, dict.fromkeys(NAMES, NAME) | rest)
+    options = {**dict.fromkeys(NAMES, NAME), "balance_racks": pa.bool_(), "price_per_gb": pa.float64(), "compare": COMPARED}
+    columns = arrays.read_object(text, {**options, "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
         return None
     topics, members = columns["topics"].flatten(), columns["members"].flatten()
@@ -143,8 +146,8 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
         members = integer_lists.put_back(members, ("owned_partitions", "partition_ids"), lists)
     if members is None or topics.null_count or members.null_count or not (plain_topics(topics) and plain_members(members)):
         return None
-    options = {name: columns[name][0].as_py() for name in (*NAMES, "balance_racks") if columns[name].null_count == 0}
-    return {**options, "topics": topics, "members": members}
+    given = {name: columns[name][0].as_py() for name in options if columns[name].null_count == 0}
+    return {**given, "topics": topics, "members": members}
 
 
 def client_field() -> fields.String:
@@ -174,6 +177,21 @@ class ExpectedSchema(Schema):
 
     member_id = Name(required=True)
     partitions = List(fields.Nested(TopicPartitionsSchema), required=True)
+
+
+class ComparedAssignorSchema(Schema):
+    """Another assignor, to be set beside the one that is asked for."""
+
+    group_protocol = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about("Absent: classic with a `client`, else as in the body", example="consumer"),
+    )
+    assignor = fields.String(load_default=None, allow_none=True, metadata=about("Absent: the default", example="uniform"))
+    client = fields.String(load_default=None, allow_none=True, metadata=about("as in the body"))
+    client_version = fields.String(load_default=None, allow_none=True, metadata=about("as in the body"))
+    balance_racks = Boolean(load_default=None, allow_none=True, metadata=about("as in the body"))
+    kafka_version = fields.String(load_default=None, allow_none=True, metadata=about("Absent: as in the body"))
 
 
 class GroupAssignmentSchema(Schema):
@@ -221,6 +239,27 @@ class GroupAssignmentSchema(Schema):
         ),
     )
 
+    compare = List(
+        fields.Nested(ComparedAssignorSchema),
+        allow_none=True,
+        load_default=None,
+        validate=validate.Length(max=MOST_COMPARED),
+        metadata=about(
+            "other assignors, of any protocol and client, to be set beside this one on the same group: see `comparisons`",
+            example=[
+                {"assignor": "cooperative-sticky"},
+                {"client": "librdkafka", "assignor": "range"},
+                {"group_protocol": "consumer"},
+            ],
+        ),
+    )
+    price_per_gb = Number(
+        zero=True,
+        allow_none=True,
+        load_default=None,
+        metadata=about("the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`", example=0.02),
+    )
+
     @pre_load
     def candidates(self, body: Any, **_: Any) -> Any:
         """The body with one partition count for each topic."""
@@ -229,7 +268,8 @@ class GroupAssignmentSchema(Schema):
     @post_load(pass_original=True)
     def question(self, body: dict[str, Any], original: Any, **_: Any) -> GroupQuestion:
         """The question."""
-        return GroupQuestion(**body, counts=tuple(_counts_to_try(original)))
+        compare = body.pop("compare") or ()
+        return GroupQuestion(**body, compare=compare, counts=tuple(_counts_to_try(original)))
 
 
 def _without_candidates(body: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +11,9 @@ from service.core.measures import weighted_load
 from service.core.model import NONE
 from service.core.rebalances.moves import differences, final_rows, follow_up, moves, within
 from service.core.rebalances.rebalance import rebalance
+from service.core.zone_traffic import zone_traffic
 from service.decisions.figures import Figures
+from service.decisions.groups.alternatives import Settled, alternatives
 from service.decisions.groups.expected import expected_group, with_counts
 from service.decisions.groups.question import check
 from service.decisions.groups.rows import read_group
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from service.core.model import Float64s, Group, Ragged
     from service.core.rebalances.moves import Differences, Moves
     from service.core.rebalances.rebalance import Rebalance
+    from service.core.zone_traffic import ZoneTraffic
     from service.decisions.budget import Budget
+    from service.decisions.groups.alternatives import Alternative
     from service.decisions.groups.question import GroupQuestion
 
 FEW_MOVES: Final = 100
@@ -73,6 +77,8 @@ class GroupAnswer:
     weighted_load : float64[members], the weight of each member's partitions, where partitions have weights
     moves : each partition that changes hands, if asked for or few
     comparison, second_is_alike : with ``expected``
+    traffic : what crosses zones after the first rebalance; None without racks
+    alternatives : the group under the assignors of ``compare``
     explanation : how the assignor decided, if asked for
     """
 
@@ -86,6 +92,13 @@ class GroupAnswer:
     second_is_alike: bool | None
     warnings: list[str]
     explanation: dict[str, Any] | None
+    traffic: ZoneTraffic | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def settled(self) -> Settled:
+        """The group once it is at rest."""
+        return Settled.of(self.first.group, self.first.outcome, None if self.second is None else self.second.outcome)
 
     @property
     def figures(self) -> Figures:
@@ -108,7 +121,8 @@ def answer(question: GroupQuestion, budget: Budget) -> GroupAnswer:
         first, comparison = assigned(group, rebalance(group, assignor)), None
     else:
         first, comparison = _compared(question, assignor, budget)
-    return told(question, assignor, first, comparison, budget)
+    given = told(question, assignor, first, comparison, budget)
+    return replace(given, alternatives=alternatives(question, first.group, budget)) if question.compare else given
 
 
 def assigned(group: Group, outcome: Rebalance) -> Assigned:
@@ -134,6 +148,7 @@ def told(
         None if second is None or comparison is None else not len(_differences(comparison.expected, second.outcome)),
         _warnings(assignor, first),
         assignor.explain(group, outcome.assignment, budget.explained) if question.explain and assignor.explain else None,
+        zone_traffic(group, outcome.owners),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -36,6 +37,15 @@ NAME_BYTES: Final = 500
 """Most memory of an assignment for each partition (in a share group: each member of a partition), subscription, owned partition,
 and topic or member. Measured: 32, 45, 8, and 150 of unlike members with ``sticky``."""
 
+TRAFFIC_BYTES: Final = 40
+"""Most memory for the rack of each replica while what crosses zones is measured."""
+
+LOAD_BYTES: Final = 100
+"""Memory of the loads of a member under an assignor that is compared, and of their text."""
+
+VARIED: Final = ("group_protocol", "assignor", "client", "client_version", "balance_racks", "kafka_version")
+"""The fields of an assignor that is compared."""
+
 
 @dataclass(frozen=True)
 class GroupQuestion:
@@ -48,6 +58,8 @@ class GroupQuestion:
     group_id : what the group is called in metrics
     expected : assignments to compare with: ``[{member_id, partitions: [{topic_name, partition_ids}]}]``
     counts : combinations of partition counts by topic name, of which the leader may have seen any; without ``expected`` one
+    compare : other assignors, as rows with any of VARIED, to be set beside the one asked for
+    price_per_gb : of traffic between zones; None: not known
     moves : whether to list each partition that moves; None: if they are few
     explain : whether to tell how the assignor decided
     """
@@ -63,6 +75,8 @@ class GroupQuestion:
     group_id: str | None = None
     expected: list[dict[str, Any]] | None = None
     counts: tuple[dict[str, int], ...] = ({},)
+    compare: Sequence[Mapping[str, Any]] = ()
+    price_per_gb: float | None = None
     moves: bool | None = None
     explain: bool = False
 
@@ -103,18 +117,44 @@ def check(question: GroupQuestion, budget: Budget) -> Assignor:
     budget.check("max_partitions", partitions, "partitions", "topics")
     budget.check("max_assignment_cells", partitions * members, "partitions × members")
     budget.check("max_subscriptions", subscriptions, "subscriptions of members to topics", "members")
+    others = variations(question)
+    if others:
+        what = "partitions × members × assignors"
+        budget.check("max_assignment_cells", partitions * members * (1 + len(others)), what, "compare")
+        budget.lengthen()
+        # One after the other: each leaves its loads only.
+        budget.reserve(max(_bytes_of(each, partitions, subscriptions) for each in others) + LOAD_BYTES * members * len(others))
+    budget.reserve(_bytes_of(question, partitions, subscriptions))
+    return strategy(question).within(budget.check_time, budget.reserve)
+
+
+def _bytes_of(question: GroupQuestion, partitions: int, subscriptions: int) -> int:
+    """The memory of an assignment."""
+    members = len(question.members)
     claims = len(question.members.field("owned_partitions").values.field("partition_ids").values)
     named = question.members.field("topic_names")
     again = 0 if question.protocol != "share" else members if named.null_count == members else subscriptions
-    names = len(question.topics) + members
-    budget.reserve(
+    return (
         PARTITION_BYTES * partitions
         + SHARED_BYTES * again
         + SUBSCRIPTION_BYTES * subscriptions
         + CLAIM_BYTES * claims
-        + NAME_BYTES * names
+        + NAME_BYTES * (len(question.topics) + members)
+        + TRAFFIC_BYTES * len(question.topics.field("partition_racks").values.values)
     )
-    return strategy(question).within(budget.check_time, budget.reserve)
+
+
+def variations(question: GroupQuestion) -> tuple[GroupQuestion, ...]:
+    """The same question for each assignor of ``compare``; a client's is a classic one."""
+    return tuple(_varied(question, row) for row in question.compare)
+
+
+def _varied(question: GroupQuestion, row: Mapping[str, Any]) -> GroupQuestion:
+    given: dict[str, Any] = {name: row.get(name) for name in VARIED}
+    protocol = given["group_protocol"] or ("classic" if given["client"] else question.protocol)
+    version = given["kafka_version"] or question.kafka_version
+    given |= {"group_protocol": protocol, "kafka_version": version, "compare": ()}
+    return replace(question, **given)
 
 
 def strategy(question: GroupQuestion) -> Assignor:
@@ -150,6 +190,9 @@ def _released(assignor: Assignor, question: GroupQuestion) -> Assignor:
 
 def _faults(question: GroupQuestion) -> Iterator[InvalidQuestion]:
     yield from faults_of(lambda: strategy(question))
+    for i, variation in enumerate(variations(question)):
+        for fault in faults_of(partial(strategy, variation)):
+            yield InvalidQuestion(fault.detail, "compare", i, *fault.field)
     yield from topic_faults(question.topics)
     yield from member_faults(question.members)
     yield from expected_faults(question.members, question.expected or [])

@@ -1,0 +1,84 @@
+"""How much of what members read lies on their own rack, and how much crosses zones.
+
+A member reads a partition on its own rack if one of the replicas is there: consumers with ``client.rack`` fetch from the closest
+replica, where brokers have ``replica.selector.class=RackAwareReplicaSelector`` (KIP-392). What is not known does not count: a
+partition whose replicas have no racks, and one that is read by a member without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.model import NONE
+
+if TYPE_CHECKING:
+    from service.core.model import Bools, Float64s, Group, Int32s, Int64s, Ragged
+
+SECONDS_PER_MONTH: Final = 730 * 3600
+"""A twelfth of a year, as clouds reckon."""
+
+GB: Final = 10**9
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class ZoneTraffic:
+    """What is read on the reader's rack, and what is not.
+
+    local_share : the share of the weight that is read there, or of the number of partitions where nothing has weight; None if
+        nothing is known of any
+    crossing : the weight that is read from other racks; None without weights
+    """
+
+    local_share: float | None
+    crossing: float | None
+
+    def cost_per_month(self, price_per_gb: float | None) -> float | None:
+        """What the crossing weight costs, if it is bytes per second; None without a price or weights."""
+        if self.crossing is None or price_per_gb is None:
+            return None
+        return self.crossing * SECONDS_PER_MONTH / GB * price_per_gb
+
+
+def zone_traffic(group: Group, owners: Ragged) -> ZoneTraffic | None:
+    """The traffic of an assignment; None where partitions or members have no racks.
+
+    owners : Ragged partition → its members; several share what is read of it equally
+    """
+    racks, weights = group.topics.racks, group.topics.weights
+    if racks is None or not (group.racks != NONE).any():
+        return None
+    pairs = int(owners.offsets[group.topics.partitions_count])  # what does not exist comes after
+    partitions, readers = owners.row_of_each_value()[:pairs], group.racks[owners.values[:pairs]]
+    known = (racks.lengths()[partitions] > 0) & (readers != NONE)
+    partitions, readers = partitions[known], readers[known]
+    near = _near(racks, partitions, readers, len(group.rack_ids))
+    share = 1 / owners.lengths()[partitions]
+    if weights is not None:
+        return _measured(near, weights[partitions] * share, share)
+    return ZoneTraffic(_share(near, share), None)
+
+
+def _measured(near: Bools, weights: Float64s, shares: Float64s) -> ZoneTraffic:
+    has_weight = bool(weights.any())
+    return ZoneTraffic(_share(near, weights if has_weight else shares), float(weights[~near].sum()))
+
+
+def _share(near: Bools, weights: Float64s) -> float | None:
+    return float(weights[near].sum() / weights.sum()) if len(weights) else None
+
+
+def _near(racks: Ragged, partitions: Int32s, readers: Int32s, count: int) -> Bools:
+    """bool[...], has the partition a replica on the reader's rack?
+
+    racks : Ragged partition → racks, ascending; partitions, readers : int32[...], pairs of a partition and a rack
+    count : the number of racks
+    """
+    there: Int64s = racks.row_of_each_value().astype(np.int64) * count + racks.values  # ascending, as the racks are
+    wanted = partitions.astype(np.int64) * count + readers
+    at = np.searchsorted(there, wanted)
+    near: Bools = there[np.minimum(at, len(there) - 1)] == wanted
+    return near

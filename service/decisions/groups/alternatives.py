@@ -1,0 +1,124 @@
+"""The same group under other assignors: how even each is, what it moves, what crosses zones, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.core.errors import InvalidQuestion, KafkaError, LimitExceeded, PluginError
+from service.core.measures import spread, weighted_load
+from service.core.ragged import transposed
+from service.core.rebalances.movement import movement
+from service.core.rebalances.moves import final_rows, follow_up
+from service.core.rebalances.rebalance import rebalance
+from service.core.zone_traffic import zone_traffic
+from service.decisions.groups.question import strategy, variations
+
+if TYPE_CHECKING:
+    from service.core.assignors import Assignor
+    from service.core.certificate import Certificate
+    from service.core.errors import AllocatorError
+    from service.core.measures import Spread
+    from service.core.model import Float64s, Group, Int32s, Ragged
+    from service.core.rebalances.movement import Movement
+    from service.core.rebalances.rebalance import Rebalance
+    from service.core.zone_traffic import ZoneTraffic
+    from service.decisions.budget import Budget
+    from service.decisions.groups.question import GroupQuestion
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A group once it is at rest: after the second rebalance, where a cooperative assignor needs one.
+
+    counts : int32[members], the partitions of each; load : how even they are
+    weighted_load : float64[members], the weight of each member's partitions; None without weights
+    movement : from what members owned before the first rebalance
+    fewest_possible_moves, certificate : of the first rebalance
+    traffic : None without racks
+    """
+
+    counts: Int32s
+    load: Spread
+    weighted_load: Float64s | None
+    movement: Movement
+    fewest_possible_moves: int | None
+    certificate: Certificate | None
+    traffic: ZoneTraffic | None
+
+    @classmethod
+    def of(cls, group: Group, first: Rebalance, second: Rebalance | None) -> Settled:
+        """The group after one rebalance or two."""
+        rows: Ragged = final_rows((second or first).assignment)
+        owners = transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
+        weights = group.topics.weights
+        return cls(
+            rows.lengths(),
+            spread(rows.lengths()),
+            None if weights is None else weighted_load(rows, weights),
+            movement(group, owners),
+            first.fewest_possible_moves,
+            first.assignment.certificate,
+            zone_traffic(group, owners),
+        )
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What another assignor costs beside the one that is asked for.
+
+    largest_load : by how much it is above that one's, as a share of it: of the weights, where partitions have some
+    moves : partitions that move only under it; local_share : share that is read on the own rack only under the one asked for
+    """
+
+    largest_load: float | None
+    moves: int
+    local_share: float | None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another assignor. settled : None if it cannot assign the group, as ``failure`` says"""
+
+    question: GroupQuestion
+    assignor: Assignor
+    settled: Settled | None = None
+    failure: AllocatorError | None = None
+
+
+def costs(its: Settled, asked: Settled) -> Costs:
+    """What an assignor costs beside the one that is asked for."""
+    most, least = (_largest_load(each) for each in (its, asked))
+    ours, theirs = (None if each.traffic is None else each.traffic.local_share for each in (asked, its))
+    return Costs(
+        most / least - 1 if least else None,
+        its.movement.moved - asked.movement.moved,
+        None if ours is None or theirs is None else ours - theirs,
+    )
+
+
+def _largest_load(settled: Settled) -> float:
+    loads = settled.counts if settled.weighted_load is None else settled.weighted_load
+    return float(loads.max(initial=0))
+
+
+def alternatives(question: GroupQuestion, group: Group, budget: Budget) -> tuple[Alternative, ...]:
+    """The group under each assignor of ``compare``. Raises what the budget raises."""
+    found = []
+    for variation in variations(question):
+        budget.check_time()
+        assignor = strategy(variation)
+        found.append(_alternative(variation, group, assignor, budget))
+    return tuple(found)
+
+
+def _alternative(variation: GroupQuestion, group: Group, assignor: Assignor, budget: Budget) -> Alternative:
+    within = assignor.within(budget.check_time, budget.reserve)
+    try:
+        first = rebalance(group, within)
+        second = follow_up(group, first, within)[1] if first.assignment.follow_up_rebalance else None
+    except LimitExceeded:
+        raise
+    except (KafkaError, PluginError, InvalidQuestion) as failure:
+        return Alternative(variation, assignor, failure=failure)
+    return Alternative(variation, assignor, Settled.of(group, first, second))

@@ -1,0 +1,147 @@
+"""``compare``: a group under several assignors at once; ``zone_traffic``: what crosses zones."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from hypothesis import given, settings
+
+from service.api.groups import schema
+from service.app import create_app
+from service.config import Settings
+from tests.support.groups import bodies, flat
+
+URL = "/v1/group-assignments"
+OWNED = [{"topic_name": "t", "partition_ids": [0, 1, 2, 3, 4, 5]}]
+BODY = {
+    "topics": [{"topic_name": "t", "partitions_count": 6, "partition_weights": [6, 1, 1, 1, 1, 2]}],
+    "members": [{"member_id": "a", "owned_partitions": OWNED, "generation_id": 1}, {"member_id": "b"}],
+}
+EVERY = [
+    {"assignor": "range"},
+    {"assignor": "cooperative-sticky"},
+    {"client": "librdkafka", "assignor": "roundrobin"},
+    {"client": "franz-go"},
+    {"group_protocol": "consumer", "assignor": "uniform"},
+    {"group_protocol": "share"},
+    {"assignor": "balanced"},
+]
+
+
+def test_assignors_of_every_protocol_and_client_stand_beside_the_one_asked_for(client):
+    answer = client.post(URL, json={**BODY, "assignor": "balanced", "compare": EVERY}).json
+    for row, compared in zip(EVERY, answer["comparisons"], strict=True):
+        alone = client.post(URL, json={**BODY, **row}).json
+        settled = alone.get("follow_up", alone)
+        assert compared["assignor"] == alone["assignor"]
+        assert compared["implementation"] == alone["implementation"]
+        assert compared["member_load"] == settled["member_load"]
+        weights = BODY["topics"][0]["partition_weights"]
+        totals = [sum(weights[i] for _, i in parts) for parts in flat(settled["assignments"]).values()]
+        assert compared["weighted_member_load"]["totals"] == totals
+        kept = {("t", i) for i in range(6)} & set(flat(settled["assignments"])["a"])
+        assert compared["movement"]["retained"] == len(kept)
+        load, asked = max(totals), answer["weighted_member_load"]["max"]
+        moves = compared["movement"]["moved"] - answer["movement"]["moved"]
+        assert compared["costs"] == {"largest_load": pytest.approx(load / asked - 1), "moves": moves, "local_share": None}
+
+
+def test_an_assignor_that_fails_spoils_no_other(client):
+    body = {"topics": BODY["topics"], "members": [], "compare": [{"assignor": "roundrobin"}]}
+    alone = client.post(URL, json={**body, "assignor": "roundrobin", "compare": None})
+    assert alone.status_code == 422
+    (failed,) = client.post(URL, json=body).json["comparisons"]
+    assert failed["error"] == alone.json["detail"]
+    assert "member_load" not in failed
+
+
+@pytest.mark.parametrize(
+    ("row", "pointer"),
+    [
+        ({"assignor": "uniform"}, "/compare/1/assignor"),
+        ({"group_protocol": "nope"}, "/compare/1/group_protocol"),
+        ({"client": "nope"}, "/compare/1/client"),
+        ({"kafka_version": "1.0"}, "/compare/1/kafka_version"),
+        ({"balance_racks": True}, "/compare/1/balance_racks"),
+        ({"assignors": "range"}, "/compare/1/assignors"),
+    ],
+)
+def test_what_cannot_be_compared_is_pointed_at(client, row, pointer):
+    answer = client.post(URL, json={**BODY, "compare": [{}, row]})
+    assert answer.status_code == 422
+    assert [each["pointer"] for each in answer.json["errors"]] == [pointer]
+
+
+def test_each_comparison_counts_against_the_limits():
+    client = create_app(Settings(max_assignment_cells=30)).test_client()
+    assert client.post(URL, json={**BODY, "compare": [{}]}).status_code == 200
+    refused = client.post(URL, json={**BODY, "compare": [{}, {}]})
+    assert "MAX_ASSIGNMENT_CELLS" in refused.json["detail"]
+    assert client.post(URL, json={**BODY, "compare": [{}] * 21}).status_code == 422
+
+
+def test_a_large_body_is_compared_as_a_small_one(client, monkeypatch):
+    text = orjson.dumps({**BODY, "compare": EVERY, "price_per_gb": 1})
+    small = client.post(URL, data=text, content_type="application/json").data
+    monkeypatch.setattr(schema, "LARGE", 0)
+    assert schema.read_body(text)["topics"].type == schema.TOPIC
+    assert client.post(URL, data=text, content_type="application/json").data == small
+
+
+RACKED = {
+    "topics": [
+        {
+            "topic_name": "t",
+            "partitions_count": 3,
+            "partition_racks": [["a", "b"], ["b"], []],
+            "partition_weights": [3e6, 1e6, 9e6],
+        }
+    ],
+    "members": [{"member_id": "m", "rack_id": "a"}],
+}
+
+
+def test_what_crosses_zones_has_a_price(client):
+    traffic = client.post(URL, json={**RACKED, "price_per_gb": 0.02}).json["zone_traffic"]
+    cost = pytest.approx(1e6 * 730 * 3600 / 1e9 * 0.02)
+    assert traffic == {"local_share": 0.75, "cross_zone_bytes_per_second": 1e6, "cost_per_month": cost}
+    assert client.post(URL, json=RACKED).json["zone_traffic"]["cost_per_month"] is None
+    unweighted = {**RACKED, "topics": [{**RACKED["topics"][0], "partition_weights": None}], "price_per_gb": 1}
+    assert client.post(URL, json=unweighted).json["zone_traffic"] == {
+        "local_share": 0.5,
+        "cross_zone_bytes_per_second": None,
+        "cost_per_month": None,
+    }
+    assert "zone_traffic" not in client.post(URL, json={**RACKED, "members": [{"member_id": "m"}]}).json
+    assert client.post(URL, json={**RACKED, "price_per_gb": -1}).json["errors"][0]["pointer"] == "/price_per_gb"
+
+
+@given(body=bodies(min_members=1, racks=True, sound=True))
+@settings(max_examples=60, deadline=None)
+def test_zone_traffic_is_counted_partition_by_partition(app, body):
+    answer = app.test_client().post(URL, json={**body, "group_protocol": "share"}).json
+    racks = {t["topic_name"]: t.get("partition_racks") or [[]] * t["partitions_count"] for t in body["topics"]}
+    weights = {t["topic_name"]: t.get("partition_weights") or [1] * t["partitions_count"] for t in body["topics"]}
+    given_to = flat(answer["assignments"])
+    readers: dict[tuple[str, int], list[str | None]] = {}
+    for member in body["members"]:
+        for partition in given_to[member["member_id"]]:
+            readers.setdefault(partition, []).append(member.get("rack_id"))
+    pairs = [  # weight, share, near
+        (weights[name][i] / len(some), 1 / len(some), rack in racks[name][i])
+        for (name, i), some in readers.items()
+        for rack in some
+        if rack and any(racks[name][i])
+    ]
+    if not any(rack for rows in racks.values() for row in rows for rack in row) or not any(
+        m.get("rack_id") for m in body["members"]
+    ):
+        assert "zone_traffic" not in answer
+        return
+    traffic = answer["zone_traffic"]
+    by = 0 if sum(weight for weight, _, _ in pairs) else 1
+    total = sum(pair[by] for pair in pairs)
+    share = sum(pair[by] for pair in pairs if pair[2]) / total if pairs else None
+    assert traffic["local_share"] == (None if share is None else pytest.approx(share))
+    if any("partition_weights" in topic for topic in body["topics"]):
+        assert traffic["cross_zone_bytes_per_second"] == pytest.approx(sum(pair[0] for pair in pairs if not pair[2]))
