@@ -36,7 +36,7 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
         option(command)
 
 
-_command("group-assignments", descriptions.group_body, options.GROUP)
+_command("group-assignments", descriptions.assignment_body, options.GROUP)
 _command("group-rebalances", descriptions.group_body, options.GROUP)
 _command("replica-placements", descriptions.placement_body, options.PLACEMENT)
 _command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)

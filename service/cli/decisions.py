@@ -78,7 +78,7 @@ def assign(
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
             from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
 
-            body = descriptions.body(source, descriptions.group_body, snapshots, **fields)
+            body = descriptions.body(source, descriptions.assignment_body, snapshots, **fields)
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         body = _body({**options.described_group(topics, members), **fields})

@@ -120,6 +120,12 @@ def group_body(description: Description, group_id: str | None, **chosen: str | N
     return body
 
 
+def assignment_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+    """The body of ``assign``: that of ``group_body``, with the lag of the group where offsets tell it."""
+    body = group_body(description, group_id, **chosen)
+    return {**body, "topics": bodies.with_lag(body["topics"], description, body["group_id"])}
+
+
 def placement_body(description: Description, racks: Iterable[str], placer: str | None, **topic: Any) -> dict[str, Any]:
     """The body of ``place``: a new topic on the brokers described. ``balanced`` gets what they have."""
     described = with_racks(description, racks)

@@ -74,6 +74,27 @@ def described_group(description: Description, group_id: str | None) -> Json:
     return _one(description.groups, "group_id", group_id, "group")
 
 
+def with_lag(topics: list[Json], description: Description, group_id: str) -> list[Json]:
+    """The topics of a body with the group's ``lag``, if the ends of all their partitions and offsets of the group are known."""
+    committed = {
+        part["topic_name"]: dict(zip(part["partition_ids"], part["offsets"], strict=True))
+        for part in described_group(description, group_id).get("committed_offsets", ())
+    }
+    ends = {topic["topic_name"]: topic.get("log_end_offsets") or [] for topic in description.topics}
+    if not committed or any(len(ends[topic["topic_name"]]) != topic["partitions_count"] for topic in topics):
+        return topics
+    return [
+        {
+            **topic,
+            "lag": {
+                "committed_offsets": [committed.get(topic["topic_name"], {}).get(i) for i in range(topic["partitions_count"])],
+                "log_end_offsets": ends[topic["topic_name"]],
+            },
+        }
+        for topic in topics
+    ]
+
+
 def placement_audit(description: Description, topic_name: str | None) -> Json:
     """The body of ``POST /v1/placement-audits`` for a topic; None: the only one. Raises InvalidQuestion."""
     topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")

@@ -88,6 +88,52 @@ def test_a_large_body_is_compared_as_a_small_one(client, monkeypatch):
     assert client.post(URL, data=text, content_type="application/json").data == small
 
 
+def test_lag_is_a_weight_and_no_rate(client):
+    lag = {"committed_offsets": [0, 10, None, -1, 9], "log_end_offsets": [30, 20, 5, 7, None]}
+    topic = {"topic_name": "t", "partitions_count": 5, "lag": lag, "partition_racks": [["a"]] * 5}
+    members = [{"member_id": "a", "capacity": 3, "rack_id": "a"}, {"member_id": "b", "rack_id": "b"}]
+    body = {"assignor": "balanced", "topics": [topic], "members": members, "price_per_gb": 1}
+    answer = client.post(URL, json=body).json
+    assert answer["weighted_member_load"]["totals"] == [30, 10]
+    assert answer["zone_traffic"] == {"local_share": 0.75, "cross_zone_bytes_per_second": None, "cost_per_month": None}
+    assert client.post(URL, data=orjson.dumps(body) + b" " * schema.LARGE, content_type="application/json").json == answer
+
+
+@pytest.mark.parametrize("size", [0, schema.LARGE], ids=["small", "read by Arrow"])
+@pytest.mark.parametrize(
+    ("topic", "pointer"),
+    [
+        ({"lag": {"committed_offsets": [1], "log_end_offsets": [1, 2]}}, "/topics/0/lag/committed_offsets"),
+        ({"lag": {"committed_offsets": [1, 2], "log_end_offsets": [1, -2]}}, "/topics/0/lag/log_end_offsets/1"),
+        ({"lag": {"committed_offsets": [1, 2]}}, "/topics/0/lag/log_end_offsets"),
+        ({"lag": {"committed_offsets": [1, 2], "log_end_offsets": None}}, "/topics/0/lag/log_end_offsets"),
+        ({}, "/topics/0/lag"),
+    ],
+)
+def test_a_wrong_lag_is_pointed_at(client, size, topic, pointer):
+    lag = {"committed_offsets": [1], "log_end_offsets": [1]}
+    topics = [{"topic_name": "t", "partitions_count": 2, **topic}, {"topic_name": "u", "partitions_count": 1, "lag": lag}]
+    text = orjson.dumps({"topics": topics, "members": []}) + b" " * size
+    assert [each["pointer"] for each in client.post(URL, data=text, content_type="application/json").json["errors"]] == [pointer]
+
+
+def test_lag_and_capacity_that_cannot_matter_are_refused(client):
+    lag = {"committed_offsets": [1], "log_end_offsets": [1]}
+    topic = {"topic_name": "t", "partitions_count": 1, "lag": lag}
+    body = {"topics": [topic], "members": [{"member_id": "m", "capacity": 2}]}
+    pointers = [each["pointer"] for each in client.post("/v1/group-rebalances", json=body).json["errors"]]
+    assert pointers == ["/topics/0/lag", "/members/0/capacity"]
+    body["topics"][0]["partition_weights"] = [1]
+    assert [each["pointer"] for each in client.post(URL, json=body).json["errors"]] == ["/topics/0/lag"]
+    body["members"][0]["capacity"] = 0
+    assert [each["pointer"] for each in client.post(URL, json=body).json["errors"]] == ["/members/0/capacity"]
+
+
+def test_balanced_for_a_share_group_is_refused_with_the_reason(client):
+    detail = client.post(URL, json={**BODY, "group_protocol": "share", "assignor": "balanced"}).json["errors"][0]["detail"]
+    assert "it needs group_protocol: classic or consumer. Members of a share group take" in detail
+
+
 RACKED = {
     "topics": [
         {

@@ -44,6 +44,27 @@ def test_the_body_of_a_group() -> None:
     assert answer("assign", stdin=body) == answer("assign", MEMBERS, "--snapshot", TOPICS, "--group", "settle")
 
 
+def test_a_snapshots_offsets_are_the_lag_that_balanced_evens_out() -> None:
+    members = [{"member_id": name, "topic_names": ["t"]} for name in "ab"]
+    committed = [{"topic_name": "t", "partition_ids": [0, 2], "offsets": [0, 0]}]
+    group = {
+        "group_id": "g",
+        "group_protocol": "classic",
+        "assignor": "range",
+        "members": members,
+        "committed_offsets": committed,
+    }
+    topic = {"topic_name": "t", "partitions_count": 3, "log_end_offsets": [5, 9, 7]}
+    snapshot = {"snapshot_version": 1, "brokers": [], "topics": [topic], "groups": [group]}
+    given = answer("assign", "--assignor", "balanced", stdin=json.dumps(snapshot))
+    assert given["weighted_member_load"]["totals"] == [7, 5]
+    body = json.loads(run("body", "group-assignments", stdin=json.dumps(snapshot)).stdout)
+    assert body["topics"][0]["lag"] == {"committed_offsets": [0, None, 0], "log_end_offsets": [5, 9, 7]}
+    assert answer("rebalances", "--scale", "3@1m", stdin=json.dumps(snapshot))["totals"]["rebalances"]
+    del topic["log_end_offsets"]
+    assert "weighted_member_load" not in answer("assign", stdin=json.dumps(snapshot))
+
+
 def test_place_a_topic_beside_those_that_there_are() -> None:
     """``balanced`` gets the current assignments; broker 3 has the fewest replicas."""
     given = answer("place", TOPICS, "--topic", "new", "--partitions", "1", "--replication-factor", "1", "--placer", "balanced")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from marshmallow import Schema, fields
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged
 from service.decisions.groups.alternatives import costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES
+from service.decisions.groups.rows import has_lag
 from service.decisions.groups.tables import assignments_table, difference_rows, moves_table, names_of_topics
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from service.decisions.budget import Budget
     from service.decisions.groups.alternatives import Alternative, Settled
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
+    from service.decisions.groups.question import GroupQuestion
 
 
 class AssignmentDifferenceSchema(Schema):
@@ -214,7 +216,7 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
         **_assigned(answer.first),
         **_certified(outcome.assignment.certificate),
     }
-    told |= _weighed(answer.weighted_load, answer.traffic, question.price_per_gb)
+    told |= _weighed(answer.weighted_load, answer.traffic, question)
     if answer.moves is not None:
         told["moves"] = moves_json(group, answer.moves)
     if outcome.assignment.follow_up_rebalance is not None:
@@ -257,18 +259,20 @@ def _alternative(each: Alternative, asked: Settled) -> dict[str, Any]:
         **told,
         "member_load": counts_document(settled.counts, settled.load),
         "movement": {**asdict(settled.movement), "fewest_possible_moves": settled.fewest_possible_moves},
-        **_weighed(settled.weighted_load, settled.traffic, each.question.price_per_gb),
+        **_weighed(settled.weighted_load, settled.traffic, each.question),
         **_certified(settled.certificate),
         "costs": vars(costs(settled, asked)),
     }
 
 
-def _weighed(loads: Float64s | None, traffic: ZoneTraffic | None, price_per_gb: float | None) -> dict[str, Any]:
+def _weighed(loads: Float64s | None, traffic: ZoneTraffic | None, question: GroupQuestion) -> dict[str, Any]:
     """What is there with weights, and with racks."""
-    return {
-        **({} if loads is None else {"weighted_member_load": loads_document(loads)}),
-        **({} if traffic is None else {"zone_traffic": zone_traffic_document(traffic, price_per_gb)}),
-    }
+    told: dict[str, Any] = {} if loads is None else {"weighted_member_load": loads_document(loads)}
+    if traffic is not None:
+        # A lag is no rate.
+        measured = replace(traffic, crossing=None) if has_lag(question.topics) else traffic
+        told["zone_traffic"] = zone_traffic_document(measured, question.price_per_gb)
+    return told
 
 
 def _certified(certificate: Certificate | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, NAME, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.web.columns_field import Rows
-from service.web.fields import INT32, Boolean, Integer, List, Name, Number, Subject, TopicName, about
+from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName, about
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
 
@@ -36,6 +36,21 @@ LARGE: Final = 2**20
 
 
 # ---- fields ------------------------------------------------------------------------------------------------------------
+
+
+class LagSchema(Schema):
+    """How far a group is behind: two offsets of each partition."""
+
+    committed_offsets = List(
+        Integer(minimum=NONE, maximum=INT64, allow_none=True),
+        required=True,
+        metadata=about("what the group has committed; null or -1: nothing, which counts as no lag, since it is not known"),
+    )
+    log_end_offsets = List(
+        Integer(minimum=NONE, maximum=INT64, allow_none=True),
+        required=True,
+        metadata=about("the logs' ends; null: unknown"),
+    )
 
 
 class TopicSchema(Schema):
@@ -71,6 +86,11 @@ class TopicSchema(Schema):
             "ignore it; the answer contains the load of each member"
         ),
     )
+    lag = fields.Nested(
+        LagSchema,
+        allow_none=True,
+        metadata=about("instead of `partition_weights`: a partition's load is its lag, in records; of all topics or of none"),
+    )
 
 
 class TopicPartitionsSchema(Schema):
@@ -103,6 +123,13 @@ class MemberSchema(Schema):
         metadata=about(
             "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "
             "topics that do not exist"
+        ),
+    )
+    capacity = Number(
+        allow_none=True,
+        metadata=about(
+            "how much the member can read, relative to the others; `balanced` evens out load ÷ capacity. Absent: 1. Kafka's "
+            "assignors ignore it"
         ),
     )
 
@@ -298,8 +325,9 @@ def _fault(topic: dict[str, Any], body: dict[str, Any]) -> str | None:
     counts = topic["partitions_count"]
     if body.get("expected") is None:
         return "Several counts can be tried only against `expected`."
-    if topic.get("partition_weights") is not None:
-        return "Several counts cannot be tried with partition_weights."
+    for name in ("partition_weights", "lag"):
+        if topic.get(name) is not None:
+            return f"Several counts cannot be tried with {name}."
     if not 0 < len(counts) <= MAX_COMBINATIONS or not all(type(count) is int and 0 < count <= INT32 for count in counts):
         return f"Must be an integer, or a list of 1 to {MAX_COMBINATIONS} integers, from 1 to {INT32}."
     racks = topic.get("partition_racks")

@@ -86,7 +86,16 @@ class NewMemberSchema(MemberSchema):
     class Meta:
         """A new member owns nothing."""
 
-        exclude = ("generation_id", "owned_partitions")
+        exclude = ("generation_id", "owned_partitions", "capacity")
+
+
+class NewTopicSchema(TopicSchema):
+    """A topic that is created."""
+
+    class Meta:
+        """A new topic has no lag."""
+
+        exclude = ("lag",)
 
 
 class EventSchema(Schema):
@@ -108,7 +117,7 @@ class EventSchema(Schema):
         ),
     )
     topic_names = List(TopicName(), metadata=about("`subscription_changes`: the new subscription"))
-    topic = fields.Nested(TopicSchema, metadata=about("`topic_created`: the new topic"))
+    topic = fields.Nested(NewTopicSchema, metadata=about("`topic_created`: the new topic"))
     topic_name = TopicName()
     partitions_count = Integer(minimum=1, metadata=about("`partitions_added`: the topic's new number of partitions"))
     members_count = Integer(minimum=0, maximum=MOST_MEMBERS, metadata=about("`scales`: the new number of members"))

@@ -143,7 +143,13 @@ BALANCED: Final = Assignor(
     is_timed=True,
     reserves=True,
 )
-"""This project's own. Members of a share group share partitions, so it has nothing to even out there."""
+"""This project's own."""
+
+NOT_BALANCED: Final = (
+    "Members of a share group take records of the same partitions as fast as they process them. So an assignment does not decide "
+    "what each has to do, and there is nothing to even out."
+)
+"""Why there is no ``balanced`` in the share protocol (KIP-932: any member of a partition may acquire any of its records)."""
 
 KAFKAS: Final[dict[str, tuple[Assignor, ...]]] = {"classic": CLASSIC, "consumer": CONSUMER, "share": SHARE}
 """Kafka's own assignors of each group protocol."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS, of_client
+from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.groups.expected import expected_faults, largest_counts, with_counts
@@ -174,6 +174,8 @@ def strategy(question: GroupQuestion) -> Assignor:
             error.detail = (
                 f"There is no assignor {name!r} in the {protocol} protocol; it needs group_protocol: {' or '.join(elsewhere)}."
             )
+            if protocol == "share" and name == BALANCED.name:
+                error.detail += f" {NOT_BALANCED}"
             error.args = (error.detail,)
         raise
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Float64s, Int32s
 
 NAME = pa.string()
+LAG = pa.struct({"committed_offsets": pa.list_(pa.int64()), "log_end_offsets": pa.list_(pa.int64())})
 TOPIC = pa.struct(
     {
         "topic_name": NAME,
@@ -32,6 +33,7 @@ TOPIC = pa.struct(
         "partitions_count": pa.int32(),
         "partition_racks": pa.list_(pa.list_(NAME)),
         "partition_weights": pa.list_(pa.float64()),
+        "lag": LAG,
     }
 )
 TOPIC_PARTITIONS = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32())})
@@ -43,6 +45,7 @@ MEMBER = pa.struct(
         "topic_names": pa.list_(NAME),
         "generation_id": pa.int32(),
         "owned_partitions": pa.list_(TOPIC_PARTITIONS),
+        "capacity": pa.float64(),
     }
 )
 
@@ -70,11 +73,12 @@ def plain_names(names: pa.Array, longest: int = LONGEST_NAME, shortest: int = 1)
 def plain_topics(topics: pa.StructArray) -> bool:
     """Is every row of type TOPIC, none null, well-formed by itself?"""
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
-    weights = topics.field("partition_weights").values
+    weights, lag = topics.field("partition_weights").values, topics.field("lag")
     loads = weights.to_numpy(zero_copy_only=False)
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and weights.null_count == 0
+        and all(lists.null_count == lag.null_count and _least(lists.values) >= NONE for lists in lag.flatten())
         and ((loads == 0) | ((loads >= SMALLEST) & (loads <= LARGEST))).all()
         and plain_names(names, LONGEST_TOPIC_NAME)
         and plain_names(racks.values.values, shortest=0)
@@ -87,7 +91,7 @@ def plain_members(members: pa.StructArray) -> bool:
     """Is every row of type MEMBER, none null, well-formed by itself?"""
     ids, names, rows = members.field("member_id"), members.field("topic_names").values, members.field("owned_partitions").values
     owned_names, owned_ids = rows.field("topic_name"), rows.field("partition_ids")
-    generations = members.field("generation_id")
+    generations, capacities = members.field("generation_id"), members.field("capacity").drop_null()
     return bool(
         ids.null_count == names.null_count == rows.null_count == 0
         and owned_names.null_count == owned_ids.null_count == owned_ids.values.null_count == 0
@@ -98,7 +102,14 @@ def plain_members(members: pa.StructArray) -> bool:
         and plain_names(owned_names, LONGEST_TOPIC_NAME)
         and (generations.null_count == len(generations) or pc.min(generations).as_py() >= NONE)
         and (len(owned_ids.values) == 0 or pc.min(owned_ids.values).as_py() >= 0)
+        and (len(capacities) == 0 or (_least(capacities) >= SMALLEST and pc.max(capacities).as_py() <= LARGEST))
     )
+
+
+def _least(values: pa.Array) -> float:
+    """The least value that is not null; 0 if there is none."""
+    least = pc.min(values).as_py()
+    return 0 if least is None else least
 
 
 # ---- names become indices ----------------------------------------------------------------------------------------------
@@ -167,6 +178,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
         owned=owned,
         unknown_topic_names=unknown,
         unknown_partitions=unknown_partitions,
+        capacities=_capacities(members),
     )
 
 
@@ -184,20 +196,21 @@ def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
     """What is wrong between the rows of topics, or between the members of one."""
     yield from _duplicates("topics", topics, "topic_name")
     yield from _duplicates("topics", _with_url_safe_ids(topics), "topic_id")
-    counts = topics.field("partitions_count")
-    for name in ("partition_racks", "partition_weights"):
-        lists = topics.field(name)
+    counts, weights, lag = (topics.field(name) for name in ("partitions_count", "partition_weights", "lag"))
+    of_lag = [(("lag", field.name), lists) for field, lists in zip(LAG, lag.flatten(), strict=True)]
+    for path, lists in ((("partition_racks",), topics.field("partition_racks")), (("partition_weights",), weights), *of_lag):
         if lists.null_count == len(lists):
             continue
         wrong = pc.fill_null(pc.not_equal(pc.list_value_length(lists), counts), False)
         for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
             detail = f"Must have one entry for each of the {counts[at]} partitions, not {len(lists[at])}."
-            yield InvalidQuestion(detail, "topics", at, name)
-    weights = topics.field("partition_weights")
-    if 0 < weights.null_count < len(weights):
-        for at in np.flatnonzero(_nulls(weights))[:MAX_ERRORS].tolist():
-            detail = "Required, because another topic has partition_weights."
-            yield InvalidQuestion(detail, "topics", at, "partition_weights")
+            yield InvalidQuestion(detail, "topics", at, *path)
+    for name, given in (("partition_weights", weights), ("lag", lag)):
+        if 0 < given.null_count < len(given):
+            for at in np.flatnonzero(_nulls(given))[:MAX_ERRORS].tolist():
+                yield InvalidQuestion(f"Required, because another topic has {name}.", "topics", at, name)
+    for at in np.flatnonzero(~_nulls(weights) & ~_nulls(lag))[:MAX_ERRORS].tolist():
+        yield InvalidQuestion("Give either lag or partition_weights, not both.", "topics", at, "lag")
 
 
 def member_faults(members: pa.StructArray) -> Iterator[InvalidQuestion]:
@@ -304,9 +317,29 @@ def _racks(
 
 
 def _weights(topics: pa.StructArray) -> Float64s | None:
-    """float64[partitions], the load of each partition; None where no topic has any (``topic_faults``: all have, or none)."""
-    weights = topics.field("partition_weights")
+    """float64[partitions], the load or the lag of each; None where no topic has any (``topic_faults``: all have, or none)."""
+    weights, lag = topics.field("partition_weights"), topics.field("lag")
+    if not lag.null_count and len(lag):
+        committed, ends = (lists.flatten() for lists in lag.flatten())
+        # Nothing committed, or no end known: nobody knows how far the group is behind.
+        known = (pc.fill_null(committed, NONE).to_numpy(zero_copy_only=False) >= 0) & ~_nulls(ends)
+        behind = pc.fill_null(ends, 0).to_numpy(zero_copy_only=False) - pc.fill_null(committed, 0).to_numpy(zero_copy_only=False)
+        return np.where(known, np.maximum(behind, 0), 0).astype(np.float64)
     return None if weights.null_count else weights.flatten().to_numpy(zero_copy_only=False)
+
+
+def _capacities(members: pa.StructArray) -> Float64s | None:
+    """float64[members], 1 where none is given; None where no member has any."""
+    capacities = members.field("capacity")
+    if capacities.null_count == len(capacities):
+        return None
+    return np.array(pc.fill_null(capacities, 1.0).to_numpy(zero_copy_only=False), np.float64)
+
+
+def has_lag(topics: pa.StructArray) -> bool:
+    """Are the weights of these topics lags?"""
+    lag = topics.field("lag")
+    return bool(lag.null_count < len(lag))
 
 
 def _owned(rows_of: pa.ListArray, topic_of_row: Int32s, first: Int32s) -> tuple[Ragged, Int32s]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from service.core.assignors import GROUP_PROTOCOLS, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
@@ -74,6 +76,12 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
         yield from _event_faults(question)
     yield from topic_faults(question.topics)
     yield from member_faults(question.members)
+    for place, rows, name, detail in (
+        ("topics", question.topics, "lag", "A timeline takes rates: give partition_weights, not lag."),
+        ("members", question.members, "capacity", "A timeline takes all members alike: leave out capacity."),
+    ):
+        given = np.flatnonzero(rows.field(name).is_valid().to_numpy(zero_copy_only=False))
+        yield from (InvalidQuestion(detail, place, at, name) for at in given[:1].tolist())
     if is_known:
         yield from _comparison_faults(question)
 

@@ -152,6 +152,8 @@ def weighed(client: FlaskClient, summary: dict[str, Any], subjects: dict[Any, di
     for question in summary["group_assignments"]:
         answer = client.post("/v1/group-assignments", json=question)
         assert answer.status_code == 200, answer.text
+        balanced = client.post("/v1/group-assignments", json={**question, "assignor": "balanced"}).json
+        assert balanced["weighted_member_load"]["max"] <= answer.json["weighted_member_load"]["max"] * (1 + 1e-9)
         members = [member["member_id"] for member in answer.json["assignments"]]
         loads = [subjects["consumer", question["group_id"], member]["records_per_second"] for member in members]
         assert answer.json["weighted_member_load"]["totals"] == pytest.approx(loads)
