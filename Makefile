@@ -5,7 +5,7 @@ export PORT ?= 8000
 # Some containers set it; every command would compile all modules again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint format openapi warm-requests chart chart-tools bench demo pipeline-demo lock clean
+.PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -45,16 +45,28 @@ lint: .venv/.dev ## run ruff, mypy --strict, the import contracts, deptry and ha
 	$(BIN)/lint-imports
 	$(BIN)/deptry service partition_allocator
 	$(BIN)/hadolint Dockerfile
+	@if command -v npm >/dev/null || [ -n "$$CI" ]; then $(MAKE) --no-print-directory lint-page; \
+	else echo "Node.js is not installed: the modules of the planner page are not checked."; fi
+
+lint-page: node_modules/.package-lock.json ## run tsc, ESLint and Prettier on the planner page (needs Node.js)
+	npm run -s lint
 
 format: .venv/.dev ## format and fix with ruff
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	@if [ -d node_modules ]; then npm run -s format; fi
 
 openapi: .venv/.installed ## generate openapi.yaml from the schemas
 	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"], end="")' > openapi.yaml
 
 warm-requests: .venv/.dev ## record the requests that load every kernel before a server forks
 	$(BIN)/python -m tests.support.warm_requests
+
+vendor: node_modules/.package-lock.json .venv/.dev ## copy the planner page's libraries from npm, as package-lock.json pins them
+	$(BIN)/python -m tests.support.vendor
+
+screenshots: .venv/.dev ## take the pictures of the planner page in docs/page
+	SCREENSHOTS=docs/page $(BIN)/python -m pytest -q tests/page -k screenshot
 
 chart: .venv/.dev ## generate the chart's schema, tables and dashboards from values.yaml and the code
 	$(BIN)/python -m helm.documents
@@ -91,6 +103,10 @@ clean: ## remove generated files
 .venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
 	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+node_modules/.package-lock.json: package-lock.json package.json .npmrc
+	npm ci
 	@touch $@
 
 # There are no wheels of these; go.sum pins their sources. The version is the one that the server reports.

@@ -9,6 +9,7 @@ from service.api import catalogue, probes
 from service.config import Settings
 from service.core.kafka_versions import LATEST
 from service.decisions.families import FAMILIES
+from service.page import views as page
 from service.web.application import add_hooks, new_app
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
     app, api = new_app(settings, RESOURCES, ABOUT, metrics_folder)
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
+    app.register_blueprint(page.blueprint)
     app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
     return add_hooks(app, settings, _tracing(settings), log_requests=log_requests)
 

@@ -44,7 +44,6 @@ def allow_its_scripts(response: Response) -> Response:
     return response
 
 
-@blueprint.get("/")
 @blueprint.get("/v1")
 def start() -> Response:
     """The way to the reference page, for who has only the address."""

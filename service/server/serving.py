@@ -50,7 +50,7 @@ RESERVED_FILES = 64
 
 JSON_HEADER = "-H 'content-type: application/json'"
 WELCOME = f"""\
-partition-allocator serves on {{url}}   (reference: {{url}}/docs, metrics: {{url}}/metrics)
+partition-allocator serves on {{url}}   (the planner page; reference: {{url}}/docs, metrics: {{url}}/metrics)
 
   curl '{{url}}/v1/partitions?key=order-1&partitions_count=12'
 

@@ -56,7 +56,9 @@ def test_the_sdist_builds_the_same_wheel(wheel, tmp_path):
         names = set(expected.namelist())
         assert set(again.namelist()) == names
         assert {"service/cli/__init__.py", "partition_allocator/__init__.py", "partition_allocator/py.typed"} <= names
-        assert not {name for name in names if name.startswith("tests/") or name.endswith((".nbi", ".nbc"))}
+        assert {"service/page/static/index.html", "service/page/static/vendor/preact.js"} <= names
+        others = (".nbi", ".nbc", ".d.ts", "config.json")
+        assert not {name for name in names if name.startswith("tests/") or name.endswith(others)}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,107 @@
+/** Requests to the service, as anyone else sends them. */
+
+/** @typedef {{pointer: string, detail: string}} Fault */
+/** @typedef {{title: string, detail: string, status: number, errors?: Fault[], retry_after?: number, remedies?: any[], clash?: any[]}} Problem */
+/** @typedef {{path: string, label: string, body: any, milliseconds: number, status: number, text: string, value: any}} Exchange */
+
+/** The token of this tab; it is kept nowhere else. */
+let token = "";
+
+/** @param {string} text */
+export function setToken(text) {
+  token = text.trim();
+}
+
+/** @returns {boolean} */
+export function hasToken() {
+  return token !== "";
+}
+
+/** What the service answered instead of an answer. */
+export class Rejected extends Error {
+  /** @param {Problem} problem @param {Exchange | null} exchange @param {(pointer: string) => string} at pointer of the body → place in the state */
+  constructor(problem, exchange, at) {
+    super(problem.detail);
+    this.problem = problem;
+    this.exchange = exchange;
+    this.at = at;
+  }
+}
+
+/** The address of the service: the page may lie behind a proxy's prefix. @param {string} path */
+export function address(path) {
+  return new URL(`.${path}`, document.baseURI).href;
+}
+
+/** @param {Record<string, string>} more @returns {Record<string, string>} */
+function headers(more) {
+  return token ? { ...more, Authorization: `Bearer ${token}` } : more;
+}
+
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function get(path, signal) {
+  return (await exchange(path, undefined, { signal })).value;
+}
+
+/**
+ * @param {string} path @param {any} body undefined: a GET
+ * @param {{signal?: AbortSignal, label?: string, at?: (pointer: string) => string}} options
+ * @returns {Promise<Exchange>} Throws Rejected, or an AbortError.
+ */
+export async function exchange(path, body, { signal, label = "", at = (pointer) => pointer } = {}) {
+  const started = performance.now();
+  /** @type {RequestInit} */
+  const request =
+    body === undefined
+      ? { headers: headers({ Accept: "application/json" }) }
+      : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
+  let response, text;
+  try {
+    response = await fetch(address(path), { ...request, signal });
+    text = await response.text();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    const detail = "The connection was refused or has ended. Is the service running?";
+    throw new Rejected({ title: "The service does not answer", detail, status: 0 }, null, at);
+  }
+  const made = {
+    path,
+    label,
+    body,
+    milliseconds: performance.now() - started,
+    status: response.status,
+    text,
+    value: parsed(text),
+  };
+  if (response.ok && made.value !== undefined) return made;
+  const problem = made.value ?? {
+    title: "Not an answer of this service",
+    detail: text.slice(0, 200),
+    status: response.status,
+  };
+  throw new Rejected({ ...problem, retry_after: Number(response.headers.get("Retry-After")) || undefined }, made, at);
+}
+
+/** @param {string} text */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The answer's main table as CSV. @param {Exchange} made @returns {Promise<string>} */
+export async function table({ path, body }) {
+  const sent = headers({ "Content-Type": "application/json", Accept: "text/csv" });
+  const response = await fetch(address(path), { method: "POST", headers: sent, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`The table could not be had: ${response.status}`);
+  return response.text();
+}
+
+/** The request as a command. @param {Exchange} made */
+export function asCurl({ path, body }) {
+  const quoted = `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+  const credentials = token ? ` -H "Authorization: Bearer $TOKEN"` : "";
+  return `curl '${address(path)}'${credentials} --json ${quoted}`;
+}

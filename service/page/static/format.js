@@ -1,0 +1,76 @@
+/** Numbers and words, as a reader wants them. */
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const TENTHS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const NONE = "–";
+
+/** 12,345 or 2.33; – for what is not known. @param {number | null | undefined} value */
+export function number(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NONE;
+  return Number.isInteger(value) || Math.abs(value) >= 1000 ? WHOLE.format(value) : TENTHS.format(value);
+}
+
+/** 2.50: a ratio always has its decimals, so that columns are aligned. @param {number | null | undefined} value */
+export function ratio(value) {
+  return value === null || value === undefined ? NONE : TENTHS.format(value);
+}
+
+/** 1.2M, for the ticks of an axis. @param {number} value */
+export function short(value) {
+  return Math.abs(value) < 10_000 ? number(value) : SHORT.format(value);
+}
+
+/** 12.5 %. @param {number | null | undefined} share */
+export function percent(share) {
+  if (share === null || share === undefined) return NONE;
+  const value = share * 100;
+  return `${value !== 0 && value < 10 ? value.toFixed(1) : WHOLE.format(value)} %`;
+}
+
+const BYTES = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+/** 1.5 GB (10⁹ bytes). @param {number | null | undefined} bytes */
+export function size(bytes) {
+  if (bytes === null || bytes === undefined) return NONE;
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTES.length - 1);
+  const value = bytes / 1000 ** power;
+  return `${power === 0 || value >= 100 ? WHOLE.format(value) : value.toFixed(1)} ${BYTES[power]}`;
+}
+
+/** 1 h 5 min, 12.0 s, 350 ms. @param {number | null | undefined} seconds */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return NONE;
+  if (seconds === 0) return "0 s";
+  if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 2880) return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
+  return `${WHOLE.format(minutes / 1440)} days`;
+}
+
+/** 1 partition, 2 partitions. @param {number} count @param {string} noun */
+export function count(count, noun) {
+  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** `a, b and c`. @param {string[]} words */
+export function listed(words) {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}
+
+/** A long text by its beginning. @param {string} text @param {number} most */
+export function clipped(text, most) {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
+/** Rows as CSV (RFC 4180). @param {string[]} columns @param {(string | number | null)[][]} rows */
+export function csv(columns, rows) {
+  /** @param {string | number | null} value */
+  const cell = (value) => {
+    const text = value === null ? "" : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns, ...rows].map((row) => row.map(cell).join(",") + "\r\n").join("");
+}

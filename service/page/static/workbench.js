@@ -1,0 +1,162 @@
+/** What all workbenches share: state → requests → answers → pictures. */
+import { Rejected, asCurl, exchange, table } from "./ask.js";
+import { Faults } from "./fields.js";
+import { copy, download } from "./files.js";
+import { duration } from "./format.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
+
+/** @typedef {import("./ask.js").Exchange} Exchange */
+/** @typedef {(path: string, body: any, what?: {label?: string, at?: (pointer: string) => string}) => Promise<any>} Post */
+/**
+ * @template State, Answer
+ * @typedef {object} Workbench
+ * @property {string} title
+ * @property {string} question what it answers, as a heading
+ * @property {() => State} example
+ * @property {(state: State, post: Post) => Promise<Answer>} ask
+ * @property {(props: {state: State, set: (change: Partial<State>) => void}) => any} Editor
+ * @property {(props: {state: State, answer: Answer, set: (change: Partial<State>) => void}) => any} Answer
+ */
+
+/** Milliseconds after which a request that a newer state makes useless is given up; a shorter one is waited for. */
+const PATIENCE = 1000;
+
+/**
+ * The answers to the state's requests: one state at a time, and of those that come meanwhile only the newest.
+ * @param {Workbench<any, any>} workbench @param {any} state @param {() => void} askForToken
+ */
+function useAnswer(workbench, state, askForToken) {
+  const [shown, setShown] = useState(/** @type {any} */ ({ made: [], answer: undefined, rejected: null }));
+  const [since, setSince] = useState(0);
+  const running = useRef(/** @type {{controller: AbortController, next: any, started: number} | null} */ (null));
+  const run = async (/** @type {any} */ asked) => {
+    const job = { controller: new AbortController(), next: undefined, started: performance.now() };
+    running.current = job;
+    setSince(job.started);
+    /** @type {Exchange[]} */
+    const made = [];
+    /** @type {Post} */
+    const post = async (path, body, what = {}) => {
+      const one = await exchange(path, body, { ...what, signal: job.controller.signal });
+      made.push(one);
+      return one.value;
+    };
+    let found;
+    try {
+      found = { made, answer: await workbench.ask(asked, post), rejected: null, asked };
+    } catch (error) {
+      if (error instanceof Rejected) {
+        if (error.problem.status === 401) askForToken();
+        found = { made: error.exchange ? [...made, error.exchange] : made, rejected: error };
+      } else if (!(error instanceof DOMException && error.name === "AbortError")) throw error;
+    }
+    if (running.current !== job) return;
+    running.current = null;
+    setSince(0);
+    if (found) setShown((/** @type {any} */ old) => ({ ...old, ...found }));
+    if (job.next !== undefined) run(job.next);
+  };
+  useEffect(() => {
+    const job = running.current;
+    if (job === null) run(state);
+    else {
+      job.next = state;
+      if (performance.now() - job.started > PATIENCE) job.controller.abort();
+    }
+  }, [state]);
+  const cancel = () => running.current?.controller.abort();
+  return { ...shown, since, cancel, again: () => run(state) };
+}
+
+/** @param {{workbench: Workbench<any, any>, state: any, set: (change: any) => void, askForToken: () => void}} props */
+export function Bench({ workbench, state, set, askForToken }) {
+  const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, state, askForToken);
+  const faults = new Map(
+    (rejected?.problem.errors ?? []).map((/** @type {any} */ fault) => [rejected.at(fault.pointer), fault.detail]),
+  );
+  return html`<${Faults.Provider} value=${faults}>
+    <h1>${workbench.question}</h1>
+    <div class="bench">
+      <section class="editor" aria-label="Input"><${workbench.Editor} state=${state} set=${set} /></section>
+      <div class="answer" aria-busy=${since ? "true" : "false"}>
+        ${since !== 0 && html`<${Waiting} since=${since} cancel=${cancel} />`}
+        ${rejected && html`<${ProblemBox} problem=${rejected.problem} again=${again} />`}
+        <div class=${rejected ? "stale" : ""}>
+          ${answer !== undefined && html`<${workbench.Answer} state=${asked} answer=${answer} set=${set} />`}
+        </div>
+        ${made.length > 0 && html`<${Requests} made=${made} />`}
+      </div>
+    </div>
+  <//>`;
+}
+
+/** What shows that a long request is under way. @param {{since: number, cancel: () => void}} props */
+function Waiting({ since, cancel }) {
+  const [now, setNow] = useState(since);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(performance.now()), 250);
+    return () => clearInterval(timer);
+  }, [since]);
+  if (now - since < 500) return null;
+  return html`<div class="waiting" role="status">
+    <progress aria-label="The service computes"></progress> ${duration((now - since) / 1000)}
+    <button type="button" onClick=${cancel}>Cancel</button>
+  </div>`;
+}
+
+/** @param {{problem: import("./ask.js").Problem, again: () => void}} props */
+function ProblemBox({ problem, again }) {
+  const faults = problem.errors ?? [];
+  return html`<div class="problem" role="alert">
+    <h2>${problem.title}</h2>
+    ${faults.length === 0 && html`<p>${problem.detail}</p>`}
+    <ul>
+      ${faults.map((fault) => html`<li><code>${fault.pointer || "/"}</code> ${fault.detail}</li>`)}
+    </ul>
+    ${
+      (problem.remedies ?? []).length > 0 &&
+      html`<ul>
+        ${problem.remedies?.map((remedy) => html`<li>${typeof remedy === "string" ? remedy : remedy.detail}</li>`)}
+      </ul>`
+    }
+    ${
+      (problem.status === 0 || problem.status >= 429) &&
+      html`<button type="button" onClick=${again}>Try again</button>
+        ${problem.retry_after && html`<span class="hint"> The service asks to wait ${problem.retry_after} s.</span>`}`
+    }
+  </div>`;
+}
+
+/** What was asked, to be asked again elsewhere. @param {{made: Exchange[]}} props */
+function Requests({ made }) {
+  return html`<section class="requests" aria-label="Requests">
+    <h3>What this page has asked</h3>
+    <ul>
+      ${made.map(
+        (one) =>
+          html`<li>
+            <code>POST ${one.path}</code> <span>${one.label}</span>
+            <span class="soft">${one.status} · ${duration(one.milliseconds / 1000)}</span>
+            <span class="downloads">
+              <${Copy} label="Copy as curl" text=${() => asCurl(one)} />
+              <button type="button" onClick=${() => download("answer.json", one.text, "application/json")}>JSON</button>
+              <button type="button" onClick=${async () => download("answer.csv", await table(one), "text/csv")}>
+                CSV
+              </button>
+            </span>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+/** @param {{label: string, text: () => string}} props */
+export function Copy({ label, text }) {
+  const [done, setDone] = useState(false);
+  const act = async () => {
+    await copy(text());
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return html`<button type="button" onClick=${act}>${done ? "Copied" : label}</button>`;
+}
