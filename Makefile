@@ -92,7 +92,7 @@ lock: ## resolve the dependencies again (needs uv)
 	    -c requirements-dev.lock -o requirements-pipeline.lock
 
 clean: ## remove generated files
-	rm -rf .venv build dist brokers/java/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_boundscheck
+	rm -rf .venv build dist brokers/java/target clients/java/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_boundscheck
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

@@ -10,7 +10,8 @@ import pytest
 
 from service.core.assignors import GROUP_PROTOCOLS
 from tests.support.groups import flat, group_of, named
-from tests.support.parity import Assignors, compiled, coordinator_jars
+from tests.support.jvm import compiled
+from tests.support.parity import Assignors, coordinator_jars
 
 ASSIGNOR = "partitionallocator.broker.BalancedAssignor"
 
@@ -18,7 +19,7 @@ ASSIGNOR = "partitionallocator.broker.BalancedAssignor"
 @cache
 def broker_side() -> Assignors:
     """A group coordinator that has the assignor."""
-    return Assignors("GroupCoordinator.java", *coordinator_jars(), more_classes=compiled("brokers/java", *coordinator_jars()))
+    return Assignors("GroupCoordinator.java", *coordinator_jars(), more_classes=compiled("brokers/java"))
 
 
 def random_body(draw, topics_count, members_count, most_partitions):

@@ -21,7 +21,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.support.jvm import KAFKA, SHORT_LIVED, fetch, py4j_jar
+from tests.support.jvm import KAFKA, PROJECTS, SHORT_LIVED, compiled, fetch, py4j_jar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -162,9 +162,9 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
 
 @contextmanager
 def kafka_jvm(output: TextIO, *options: str) -> Iterator[JavaGateway]:
-    """A JVM with Kafka's classes, which is killed with the block. output : where it prints"""
+    """A JVM with Kafka's classes and this project's own, which is killed with the block. output : where it prints"""
     gateway_port, process = launch_gateway(
-        classpath=":".join((*fetch(*JARS), f"{_find_spark_home()}/jars/*")),
+        classpath=":".join((*fetch(*JARS), *map(compiled, PROJECTS), f"{_find_spark_home()}/jars/*")),
         jarpath=py4j_jar(),
         # The client compiler alone: a broker that lives a minute is up in half the time.
         javaopts=[*options, *SHORT_LIVED],
@@ -224,6 +224,7 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+group.consumer.assignors=uniform,range,partitionallocator.broker.BalancedAssignor
 """
 
 

@@ -6,7 +6,9 @@ PySpark's own Ivy fetches the jars (into ``~/.ivy2*``, once), so that neither Ma
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -87,3 +89,27 @@ def kafka_jvm(*coordinates: str) -> Any:
     """A JVM with these artifacts on its class path (and PySpark's, for logging, JSON and compression)."""
     jars = fetch(*(coordinates or JARS))
     return _gateway(":".join((*jars, f"{_find_spark_home()}/jars/*"))).jvm
+
+
+PROJECTS = {
+    "brokers/java": tuple(f"org.apache.kafka:kafka-{part}:{KAFKA}" for part in ("clients", "group-coordinator-api")),
+    "clients/java": (f"org.apache.kafka:kafka-clients:{KAFKA}", "org.slf4j:slf4j-api:1.7.36"),
+}
+"""This project's own Java code, and what it is compiled with."""
+
+
+@cache
+def compiled(project: str) -> str:
+    """The folder of the classes of one of PROJECTS, compiled by the JDK alone. All processes share it while the sources stay."""
+    root = Path(__file__).parents[2] / project
+    sources = sorted((root / "src" / "main" / "java").rglob("*.java"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    classes = Path(tempfile.gettempdir(), f"partition-allocator-classes-{digest}")
+    with classes.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not classes.exists():
+            unfinished = tempfile.mkdtemp()
+            class_path = ":".join(fetch(*PROJECTS[project]))
+            subprocess.run(["javac", "-Xlint:all", "-Werror", "-d", unfinished, "-cp", class_path, *sources], check=True)
+            Path(unfinished).rename(classes)
+    return str(classes)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
-import shutil
 import subprocess
-import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -24,16 +22,6 @@ PROGRAMS = Path(__file__).parent / "java"
 def class_path(*coordinates: str) -> str:
     """Of these Maven artifacts, and of what PySpark brings (logging, JSON, compression)."""
     return ":".join((*fetch(*coordinates), f"{_find_spark_home()}/jars/*"))
-
-
-@cache
-def compiled(folder: str, *coordinates: str) -> str:
-    """The folder of the classes of a Java project of this repository, compiled with these Maven artifacts by the JDK alone."""
-    classes = tempfile.mkdtemp(prefix="classes-")
-    atexit.register(shutil.rmtree, classes)
-    sources = sorted((Path(__file__).parents[2] / folder / "src" / "main" / "java").rglob("*.java"))
-    subprocess.run(["javac", "-Xlint:all", "-Werror", "-d", classes, "-cp", ":".join(fetch(*coordinates)), *sources], check=True)
-    return classes
 
 
 class Assignors:
@@ -58,13 +46,13 @@ class Assignors:
         self._process.stdout.close()
         self._process.wait()
 
-    def assign(self, assignor: str, request: dict[str, Any]) -> dict[str, Any]:
+    def assign(self, assignor: str, request: dict[str, Any], **more: Any) -> dict[str, Any]:
         """``{"assignments"}`` in the form of the service's answer, or ``{"error": {"exception", "message"}}``.
 
         assignor : the full name of a class that implements ConsumerPartitionAssignor, or PartitionAssignor of the coordinator
-        request : a body of POST /v1/group-assignments
+        request : a body of POST /v1/group-assignments; more : other members of the question, see the program
         """
-        self._process.stdin.write(json.dumps({"class": assignor, "request": request}).encode() + b"\n")
+        self._process.stdin.write(json.dumps({"class": assignor, "request": request, **more}).encode() + b"\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer

@@ -1,3 +1,4 @@
+import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -20,6 +21,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.StreamSupport;
+import javax.management.MBeanAttributeInfo;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
@@ -28,6 +32,7 @@ import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.RebalanceProt
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
 import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
@@ -37,6 +42,9 @@ import org.apache.kafka.common.TopicPartition;
  * POST /v1/group-assignments}, one a line. Out, for each: {"assignments": ...} in the form of that endpoint's answer, or
  * {"error": {"exception", "message"}}.
  *
+ * With "configs", which are those of a Configurable, the assignor is made once and leads again and again. Out, also: "milliseconds",
+ * and "outcomes", the attributes of partition.allocator in JMX that are not 0.
+ *
  * Or {"class", "requests", "seconds"}: do the assignors end? Out: {"ended": [...]}, false for each that has used so many seconds of
  * a processor's time by itself and runs on. They do so until this program ends.
  *
@@ -44,6 +52,7 @@ import org.apache.kafka.common.TopicPartition;
  */
 public final class GroupLeader {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Map<JsonNode, ConsumerPartitionAssignor> LEADERS = new HashMap<>(); // by their configs
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static void main(String[] args) throws Exception {
@@ -57,7 +66,8 @@ public final class GroupLeader {
                 Class<?> assignor = Class.forName(question.get("class").asText());
                 if (question.has("requests"))
                     answer.set("ended", ended(assignor, question.get("requests"), question.get("seconds").asDouble()));
-                else answer.set("assignments", lead(assignor, question.get("request")));
+                else if (question.has("configs")) leadAgain(assignor, question.get("configs"), question.get("request"), answer);
+                else answer.set("assignments", lead(assignor, create(assignor), question.get("request")));
             } catch (RuntimeException e) {
                 answer.putObject("error").put("exception", e.getClass().getName()).put("message", e.getMessage());
             }
@@ -71,7 +81,7 @@ public final class GroupLeader {
         for (JsonNode request : requests) {
             Thread thread = new Thread(() -> {
                 try {
-                    lead(assignor, request);
+                    lead(assignor, create(assignor), request);
                 } catch (ReflectiveOperationException e) {
                     throw new IllegalStateException(e);
                 }
@@ -87,7 +97,27 @@ public final class GroupLeader {
         return ended;
     }
 
-    private static ArrayNode lead(Class<?> assignor, JsonNode request) throws ReflectiveOperationException {
+    private static void leadAgain(Class<?> assignor, JsonNode configs, JsonNode request, ObjectNode answer) throws Exception {
+        ConsumerPartitionAssignor leader = LEADERS.get(configs);
+        if (leader == null) {
+            leader = create(assignor);
+            ((Configurable) leader).configure(JSON.convertValue(configs, new TypeReference<Map<String, String>>() { }));
+            LEADERS.put(configs, leader);
+        }
+        long begin = System.nanoTime();
+        answer.set("assignments", lead(assignor, leader, request));
+        answer.put("milliseconds", (System.nanoTime() - begin) / 1e6);
+        MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+        ObjectName name = new ObjectName("partition.allocator:type=remote-assignor,group-id=" + configs.get("group.id").asText());
+        ObjectNode outcomes = answer.putObject("outcomes");
+        for (MBeanAttributeInfo each : beans.getMBeanInfo(name).getAttributes()) {
+            long count = (long) beans.getAttribute(name, each.getName());
+            if (count > 0) outcomes.put(each.getName(), count);
+        }
+    }
+
+    private static ArrayNode lead(Class<?> assignor, ConsumerPartitionAssignor leader, JsonNode request)
+            throws ReflectiveOperationException {
         Map<String, Subscription> subscriptions = new HashMap<>();
         for (JsonNode member : request.get("members")) {
             Subscription subscription = ConsumerProtocol.deserializeSubscription(joinGroup(create(assignor), member, request));
@@ -95,7 +125,7 @@ public final class GroupLeader {
             subscriptions.put(member.get("member_id").asText(), subscription);
         }
         Map<String, Assignment> assignments =
-            create(assignor).assign(cluster(request), new GroupSubscription(subscriptions)).groupAssignment();
+            leader.assign(cluster(request), new GroupSubscription(subscriptions)).groupAssignment();
 
         ArrayNode answer = JSON.createArrayNode();
         for (JsonNode member : request.get("members")) {

@@ -1,0 +1,208 @@
+"""``RemoteAssignor`` of clients/java, called as a group leader calls it: it takes sound advice, in time, and no other."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from itertools import count
+
+import pytest
+
+from tests.support.advisers import advising, faults
+from tests.support.jvm import KAFKA, compiled
+from tests.support.parity import Assignors
+from tests.support.serving import free_port
+
+REMOTE = "partitionallocator.clients.RemoteAssignor"
+ALONE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+DEADLINE_MS = 5_000
+"""A busy machine is no reason for another outcome."""
+NUMBERS = count()
+
+
+@cache
+def leader_jvm(release: str = KAFKA) -> Assignors:
+    """Group leaders that have the assignor."""
+    return Assignors("GroupLeader.java", f"org.apache.kafka:kafka-clients:{release}", more_classes=compiled("clients/java"))
+
+
+@pytest.fixture
+def adviser():
+    with advising() as running:
+        yield running
+
+
+class Leader:
+    """A group leader with the assignor."""
+
+    def __init__(self, url, release=KAFKA, **config):
+        given = {"url": url, "timeout.ms": DEADLINE_MS, **{name.replace("_", "."): value for name, value in config.items()}}
+        self.configs = {f"partition.allocator.{name}": str(value) for name, value in given.items()}
+        self.configs |= {"group.id": f"led-{next(NUMBERS)}", "session.timeout.ms": "60000"}
+        self.jvm, self.outcomes, self.milliseconds = leader_jvm(release), {}, 0.0
+
+    def assign(self, body):
+        """Member → its (topic, partition); ``outcome`` is then the one that has been counted."""
+        before = self.outcomes
+        answer = self.jvm.assign(REMOTE, body, configs=self.configs)
+        self.outcomes, self.milliseconds = answer["outcomes"], answer["milliseconds"]
+        (self.outcome,) = {name for name, value in self.outcomes.items() if value != before.get(name, 0)} or {""}
+        return sets(answer)
+
+
+def sets(answer):
+    return {
+        each["member_id"]: {(part["topic_name"], i) for part in each["partitions"] for i in part["partition_ids"]}
+        for each in answer["assignments"]
+    }
+
+
+def alone(body):
+    """What cooperative-sticky assigns."""
+    return sets(leader_jvm().assign(ALONE, body))
+
+
+def group(owned, topics=None, generation=3):
+    """A body. owned : member → its (topic, partition)"""
+    topics = topics or {"orders": 7}
+    members = []
+    for member, partitions in owned.items():
+        names = sorted({topic for topic, _ in partitions})
+        rows = [{"topic_name": name, "partition_ids": sorted(i for topic, i in partitions if topic == name)} for name in names]
+        members.append({"member_id": member, "generation_id": generation if rows else -1, "owned_partitions": rows})
+    return {"topics": [{"topic_name": name, "partitions_count": size} for name, size in topics.items()], "members": members}
+
+
+GROWN = group({"a": [("orders", i) for i in range(4)], "b": [("orders", i) for i in range(4, 7)], "c": []})
+"""A third member has come."""
+EVEN = group({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2), ("orders", 3)]}, {"orders": 4})
+
+
+def check_revoked_first(body, assigned):
+    """What kafka-clients demands of an assignor with another name than its own: nothing goes straight to another member."""
+    owned = {
+        each["member_id"]: {(part["topic_name"], i) for part in each["owned_partitions"] for i in part["partition_ids"]}
+        for each in body["members"]
+    }
+    added = set().union(*(assigned[member] - owned[member] for member in owned))
+    revoked = set().union(*(owned[member] - assigned[member] for member in owned))
+    assert not added & revoked
+
+
+@pytest.mark.parametrize("release", ["3.9.1", KAFKA])
+def test_the_service_assigns_and_the_second_rebalance_needs_no_request(adviser, release):
+    """The third member gets its partitions when the others have revoked them."""
+    leader = Leader(adviser.url, release, token="t0")  # noqa: S106
+    first = leader.assign(GROWN)
+    assert leader.outcome == "remote-total"
+    assert adviser.tokens == ["Bearer t0"]
+    assert [len(first[member]) for member in "abc"] == [3, 2, 0]
+    check_revoked_first(GROWN, first)
+    again = group(first, generation=4)
+    second = leader.assign(again)
+    assert leader.outcome == "follow-up-total"
+    assert len(adviser.asked) == 1
+    assert [len(second[member]) for member in "abc"] == [3, 2, 2]
+    leader.assign(group(second, generation=5))
+    assert leader.outcome == "remote-total"
+
+
+def test_the_request_says_what_the_leader_knows(adviser):
+    """Racks, instances, subscriptions; and of two that claim a partition, the one of the newest generation."""
+    body = group({"a": [("t", 0), ("t", 1)], "b": [("t", 1)]}, {"t": 2, "u": 1})
+    body["topics"][0]["partition_racks"] = [["x"], ["y"]]
+    body["topics"][1]["partition_racks"] = [["x", "y"]]
+    body["members"][0] |= {"rack_id": "x", "instance_id": 'i"1"\n', "topic_names": ["t", "unknown"]}
+    body["members"][1] |= {"generation_id": 4, "topic_names": ["t", "u"]}
+    leader = Leader(adviser.url)
+    leader.assign(body)
+    assert leader.outcome == "remote-total"
+    (asked,) = adviser.asked
+    owned = [{"topic_name": "t", "partition_ids": [0]}], [{"topic_name": "t", "partition_ids": [1]}]
+    assert asked == {
+        "group_protocol": "classic",
+        "assignor": "balanced",
+        "group_id": leader.configs["group.id"],
+        "topics": body["topics"],
+        "members": [
+            {
+                "member_id": "a",
+                "instance_id": 'i"1"\n',
+                "rack_id": "x",
+                "topic_names": ["t", "unknown"],
+                "owned_partitions": owned[0],
+            },
+            {"member_id": "b", "topic_names": ["t", "u"], "owned_partitions": owned[1]},
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", faults(None))
+def test_whatever_goes_wrong_cooperative_sticky_assigns_within_the_deadline(adviser, name):
+    outcome, adviser.fault = faults(adviser)[name]
+    leader = Leader(adviser.url, timeout_ms=400 if outcome == "timeout" else DEADLINE_MS)
+    assert leader.assign(GROWN) == alone(GROWN)
+    assert leader.outcome == f"local-{outcome}-total"
+    assert leader.milliseconds < DEADLINE_MS
+
+
+def test_after_three_failures_nobody_is_asked_for_a_while(adviser):
+    leader = Leader(f"http://127.0.0.1:{free_port()}")
+    for _ in range(3):
+        assert leader.assign(GROWN) == alone(GROWN)
+        assert leader.outcome == "local-unreachable-total"
+    assert leader.assign(GROWN) == alone(GROWN)
+    assert leader.outcome == "local-circuit-open-total"
+    assert leader.milliseconds < DEADLINE_MS
+
+    leader = Leader(adviser.url)
+    for name in ("503", "nonsense", None, "503", "503", "503", None):  # what succeeds between them sets the count back
+        adviser.fault = faults(adviser)[name][1] if name else None
+        leader.assign(EVEN)
+    assert leader.outcome == "local-circuit-open-total"
+    assert len(adviser.asked) == 6
+
+
+def test_what_moves_too_many_partitions_is_not_taken(adviser):
+    """The members change places, which no bound of the service's own prevents here."""
+    swapped = {"a": "b", "b": "a"}
+    adviser.fault = lambda _, rows: [(topic, i, swapped[member]) for topic, i, member in rows]
+    leader = Leader(adviser.url, max_moves=3)
+    assert leader.assign(EVEN) == alone(EVEN)
+    assert leader.outcome == "local-moves-total"
+    assert adviser.asked[0]["max_moves"] == 3
+    leader = Leader(adviser.url, max_moves=4)
+    first = leader.assign(EVEN)
+    assert (leader.outcome, first) == ("remote-total", {"a": set(), "b": set()})
+    second = leader.assign(group(first, {"orders": 4}))
+    assert second == {"a": {("orders", 2), ("orders", 3)}, "b": {("orders", 0), ("orders", 1)}}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_goes_straight_from_one_owner_to_another_and_everything_arrives(adviser, seed):
+    """Whatever the service says, and whatever old generations claim: as kafka-clients demands of each answer."""
+    draw = random.Random(seed)
+
+    def anyhow(body, rows):
+        return [(topic, i, draw.choice(body["members"])["member_id"]) for topic, i, _ in rows]
+
+    for _ in range(25):
+        topics = {f"t{i}": draw.randint(1, 6) for i in range(draw.randint(1, 3))}
+        claims = {f"m{i}": [] for i in range(draw.randint(2, 5))}
+        for topic, size in topics.items():
+            for i in range(size):
+                for member in draw.sample(sorted(claims), draw.choice([0, 1, 1, 1, 2])):
+                    claims[member].append((topic, i))
+        body = group(claims, topics)
+        for member in body["members"]:
+            member["generation_id"] = draw.choice([2, 3, 3])
+        adviser.fault = draw.choice([None, faults(adviser)["503"][1], anyhow])
+        leader = Leader(adviser.url)
+        for generation in range(4, 9):
+            assigned = leader.assign(body)
+            check_revoked_first(body, assigned)
+            if sum(map(len, assigned.values())) == sum(topics.values()):
+                break
+            body = group(assigned, topics, generation)
+        else:
+            pytest.fail("some partitions are never assigned")
