@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -35,9 +36,12 @@ class Rejected(ValueError):
         return Rejected, (self.problem,)
 
 
-def ask(path: str, body: dict[str, Any], output: Output) -> Any:
-    """The answer to a JSON body; fields that are None are left out. Raises Rejected, and ValueError for another output."""
-    return _answer(form_of(path), path, dumps(_given(body)), output)
+def ask(path: str, body: dict[str, Any], output: Output, **query: bool) -> Any:
+    """The answer to a JSON body; fields that are None are left out. Raises Rejected, and ValueError for another output.
+
+    query : the parameters of the endpoint's query
+    """
+    return _answer(form_of(path), path, dumps(_given(body)), output, **query)
 
 
 def ask_with_columns(path: str, fields: dict[str, Any], columns: dict[str, Any], output: Output) -> Any:
@@ -58,12 +62,12 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _answer(form: Form[Any, Any], path: str, body: bytes | dict[str, Any], output: Output) -> Any:
+def _answer(form: Form[Any, Any], path: str, body: bytes | dict[str, Any], output: Output, **query: bool) -> Any:
     if output not in ("dict", "arrow", "pandas"):
         raise ValueError(f"output must be 'dict', 'arrow' or 'pandas', not {output!r}")
     budget = Budget()
     try:
-        answer = form.decide(form.question(body), budget)
+        answer = form.decide(replace(form.question(body), **query), budget)
     except Refused as refused:
         raise Rejected(refused.problem) from None
     if output == "dict" or form.table is None:

@@ -291,13 +291,14 @@ def audit(
     return ask("/v1/placement-audits", {**question, **fields}, output)
 
 
-def reassign(brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
+def reassign(brokers: int | Rows, topics: Topics, *, frontier: bool = False, output: Output = "dict", **fields: Any) -> Any:
     """The plan that moves replicas to these brokers with the fewest copies: the answer of ``POST /v1/reassignments``.
 
     brokers : the cluster as it should be: a number of brokers, or rows with ``broker_id``, ``rack_id`` and other fields
     topics : where the replicas are: topic → the brokers of its partitions 0, 1, …; the table of ``place``; or rows of topics
-    output : "dict" is the answer; "arrow" and "pandas" its table of moves
-    fields : the other fields of the endpoint, such as ``objective``, ``replication_factor`` and ``limits``
+    frontier : also answer how even the cluster can be with each number of copies, as with ``?frontier=true``
+    output : "dict" is the answer; "arrow" and "pandas" its table of moves, or the frontier
+    fields : the other fields of the endpoint, such as ``objective``, ``max_moves`` and ``limits``
     Raises Rejected, whose ``problem`` names the rules that clash if no placement keeps all of them; TypeError.
 
     >>> answer = reassign(3, {"orders": [[0, 1], [0, 1], [0, 1]]}, objective="even")
@@ -305,7 +306,7 @@ def reassign(brokers: int | Rows, topics: Topics, *, output: Output = "dict", **
     (2, [2, 2, 2])
     """
     question = {"brokers": inputs.brokers(brokers), "topics": inputs.placed_topics(topics), **fields}
-    return ask("/v1/reassignments", question, output)
+    return ask("/v1/reassignments", question, output, frontier=frontier)
 
 
 def lint(reassignment: Mapping[str, Any], brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:

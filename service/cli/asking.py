@@ -20,18 +20,19 @@ JSON, CSV = "application/json", "text/csv"
 """What commands print. ``web.tables`` has these names too, but imports Arrow."""
 
 
-def ask(path: str, body: bytes | Mapping[str, Any], accept: str = JSON, *, explain: bool = False) -> bytes:
-    """The answer of the family with this path, as JSON or CSV. A refusal is printed; the command then exits with BAD_INPUT."""
-    return next(ask_each(path, [body], accept, explain=explain))
+def ask(path: str, body: bytes | Mapping[str, Any], accept: str = JSON, **query: bool) -> bytes:
+    """The answer of the family with this path, as JSON or CSV. A refusal is printed; the command then exits with BAD_INPUT.
+
+    query : the parameters of the endpoint's query, such as ``explain``
+    """
+    return next(ask_each(path, [body], accept, **query))
 
 
-def ask_each(
-    path: str, bodies: Iterable[bytes | Mapping[str, Any]], accept: str = JSON, *, explain: bool = False
-) -> Iterator[bytes]:
+def ask_each(path: str, bodies: Iterable[bytes | Mapping[str, Any]], accept: str = JSON, **query: bool) -> Iterator[bytes]:
     """Like ``ask``, for several bodies one after the other."""
     form = _form(path)
     for body in bodies:
-        yield _answer(form, body, accept, explain=explain)
+        yield _answer(form, body, accept, **query)
 
 
 def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch], accept: str = JSON) -> bytes:
@@ -61,14 +62,14 @@ def _form(path: str) -> Form[Any, Any]:
         gc.enable()
 
 
-def _answer(form: Form[Any, Any], body: bytes | Mapping[str, Any], accept: str, *, explain: bool = False) -> bytes:
+def _answer(form: Form[Any, Any], body: bytes | Mapping[str, Any], accept: str, **query: bool) -> bytes:
     from service.decisions.budget import Budget  # noqa: PLC0415 - as above
     from service.web.forms import Refused  # noqa: PLC0415
 
     budget = Budget()
     try:
         question = form.question(body)
-        answer = form.decide(replace(question, explain=True) if explain else question, budget)
+        answer = form.decide(replace(question, **query) if any(query.values()) else question, budget)
     except Refused as refusal:
         fail(refusal.problem)
     if accept == JSON or form.table is None:

@@ -6,7 +6,9 @@
     ├── InvalidQuestion             breaks this service's own rules: what is wrong, and where
     │   ├── UnknownStrategy         no partitioner, assignor or placer of that name
     │   └── LimitExceeded           larger than this installation allows
-    ├── Infeasible                  rules that no placement keeps together
+    ├── NoPlan                      no plan for a reassignment, and what would mend it
+    │   ├── Infeasible              rules that no placement keeps together: proven
+    │   └── NotFound                the search ended without a plan, and without a proof that there is none
     ├── PluginError                 an installed plug-in's fault, not the caller's
     │   ├── PluginFailed            it raised an error, or cannot be loaded
     │   └── PluginBrokeARule        its answer breaks a rule of its interface
@@ -117,10 +119,10 @@ class Clash:
     detail: str
 
 
-class Infeasible(AllocatorError):
-    """No placement keeps all rules.
+class NoPlan(AllocatorError):
+    """There is no plan.
 
-    clash : the smallest set of rules that no placement keeps together
+    clash : the smallest set of rules that cannot be kept together, or with which no plan was found
     remedies : what would mend it, each by itself
     """
 
@@ -128,6 +130,14 @@ class Infeasible(AllocatorError):
         super().__init__(detail)
         self.clash = clash
         self.remedies = remedies
+
+
+class Infeasible(NoPlan):
+    """No placement keeps all rules."""
+
+
+class NotFound(NoPlan):
+    """No plan was found within the bounds of the search, but nothing proves that there is none."""
 
 
 class PluginError(AllocatorError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema, fields
 
-from service.core.errors import MAX_ERRORS, AllocatorError, Infeasible, InvalidQuestion, KafkaError, PluginError
+from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, NoPlan, PluginError
 from service.core.similar import did_you_mean
 from service.core.wire.errors import Unreadable
 from service.web.fields import about
@@ -50,8 +50,11 @@ class ProblemSchema(Schema):
     exception = fields.String(metadata=about("the Java class that Kafka throws"))
     message = fields.String(allow_none=True, metadata=about("Kafka's message"))
     request_id = fields.String(metadata=about("as in the header X-Request-ID, and in the service's log"))
-    clash = fields.List(fields.Nested(ClashSchema), metadata=about("infeasible: a smallest set of rules that conflict"))
-    remedies = fields.List(fields.String(), metadata=about("infeasible: changes, each of which makes a plan possible"))
+    clash = fields.List(
+        fields.Nested(ClashSchema),
+        metadata=about("infeasible, not-found: a smallest set of rules that conflict, or with which no plan was found"),
+    )
+    remedies = fields.List(fields.String(), metadata=about("infeasible, not-found: changes, each of which makes a plan possible"))
     offset = fields.Integer(metadata=about("of bytes that cannot be read: the offset of the first one"))
     offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))
     group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
@@ -88,7 +91,7 @@ def of_allocator_error(error: AllocatorError) -> dict[str, Any]:
         return problem(500, kebab(name), "A plug-in failed", str(error))
     members: dict[str, Any] = {}
     title = "The request is well-formed but cannot be answered"
-    if isinstance(error, Infeasible):
+    if isinstance(error, NoPlan):
         members = {"clash": [asdict(each) for each in error.clash], "remedies": error.remedies}
     if isinstance(error, KafkaError):
         title = "Kafka refuses this"

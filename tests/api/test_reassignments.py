@@ -321,3 +321,46 @@ def test_metrics_count_plans_and_what_they_move(client):
     client.post(PATH, json=question())
     text = client.get("/metrics").text
     assert 'allocator_skew_ratio_count{decision="reassignment",strategy="fewest-moves"}' in text
+
+
+CROWDED = {
+    "brokers": [{"broker_id": i} for i in range(3)],
+    "topics": [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [0]} for i in range(9)]}],
+}
+
+
+def test_the_frontier_goes_from_no_copy_to_the_evenest(client):
+    body = client.post("/v1/reassignments?frontier=true", json={**CROWDED, "max_moves": 2}).json
+    assert [(point["copies"], point["spread"], point["proven"]) for point in body["frontier"]] == [
+        (0, 9.0, True), (1, 8.0, True), (2, 6.0, True), (3, 5.0, True), (4, 3.0, True), (5, 2.0, True), (6, 0.0, True)
+    ]  # fmt: skip
+    assert (body["objective"], body["moves"]["replicas"], body["goals"]["evenness"]["gap"]) == ("even", 2, 0)
+    assert body["effects"][0] == "Changes the placement with 2 copies, the evenest load with at most 2 copies."
+    assert "frontier" not in client.post("/v1/reassignments", json=CROWDED).json
+    table = client.post("/v1/reassignments?frontier=true", json=CROWDED, headers={"Accept": "text/csv"}).data.decode()
+    assert table.splitlines()[:2] == ['"copies","bytes","spread","stddev","proven"', "0,,9,4.242640687119285,true"]
+
+
+def test_the_fewest_copies_within_a_tolerance(client):
+    body = client.post("/v1/reassignments", json={**CROWDED, "tolerance": 0.4}).json
+    assert (body["moves"]["replicas"], body["moves"]["gap"], body["outside_tolerance"]) == (4, 0, [])
+    fewest = "the fewest possible to bring every broker within 40 % of the mean"
+    assert body["effects"][0] == f"Changes the placement with 4 copies, {fewest}."
+    only = {**CROWDED, "tolerance": 0, "excluded_topics": ["t"]}
+    body = client.post("/v1/reassignments", json=only).json
+    assert body["outside_tolerance"] == [0, 1, 2]
+    assert body["warnings"][0].startswith("Brokers 0, 1, 2 stay outside the tolerance")
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"tolerance": 0.1, "max_moves": 3}, "/tolerance"),
+        ({"objective": "fewest-moves", "max_moves": 3}, "/max_moves"),
+        ({"leaders": "only", "tolerance": 0.1}, "/tolerance"),
+        ({"max_bytes": 3}, "/max_bytes"),
+    ],
+)
+def test_limits_of_copies_that_have_no_meaning(client, fields, pointer):
+    answer = client.post("/v1/reassignments", json={**CROWDED, **fields})
+    assert (answer.status_code, [each["pointer"] for each in answer.json["errors"]]) == (422, [pointer])

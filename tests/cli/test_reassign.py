@@ -201,3 +201,17 @@ def test_a_terminal_gets_tables(file):
     text = os.read(terminal, 10_000).decode()
     assert "drains broker 0" in text
     assert "3 replicas copied (proven minimal) · 600 bytes" in text
+
+
+def test_the_frontier_as_json_files_and_csv(file, tmp_path):
+    options = [file, "--add", "8:a", "--add", "9:b", "--frontier"]
+    body = json.loads(run(*options, "--max-moves", "1", "--out", str(tmp_path / "plan")).stdout)
+    assert (body["moves"]["replicas"], [point["copies"] for point in body["frontier"]]) == (1, [0, 1, 2, 3])
+    picture = ET.fromstring((tmp_path / "plan" / "frontier.svg").read_text())  # noqa: S314 - our own
+    assert len(picture.findall(".//{*}circle")) == 4
+    assert "| 3 | 400 |" in (tmp_path / "plan" / "plan.md").read_text()
+    assert run(*options, "--output", "csv").stdout.startswith('"copies","bytes"')
+    table = run(*options, "--output", "table").stdout
+    assert re.search(r"^3 +400 +0.0 +0.0 +proven *$", table, re.MULTILINE), table
+    refused = run(file, "--max-moves", "1", "--tolerance", "0.1")
+    assert (refused.exit_code, "Not allowed together with max_moves" in refused.stderr) == (2, True)

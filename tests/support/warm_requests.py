@@ -194,7 +194,7 @@ def _placement_requests() -> Iterator[dict[str, Any]]:
 
 
 def _reassignment_requests() -> Iterator[dict[str, Any]]:
-    """Each kernel once: both objectives, every rack rule, limits that bind, swaps between topics, bytes, and a clash."""
+    """Each kernel once: objectives and what lies between, rack rules, limits that bind, swaps between topics, bytes, a clash."""
     brokers = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
     topics = [
         {
@@ -210,6 +210,8 @@ def _reassignment_requests() -> Iterator[dict[str, Any]]:
     yield {"brokers": drained, "topics": topics, "racks": "none", "objective": "even", "per_topic": True}
     yield {"brokers": limited, "topics": topics, "objective": "even", "racks": "none"}
     yield {"brokers": brokers, "topics": topics, "balance": "bytes", "objective": "even", "limits": {"moves_per_broker": 1}}
+    yield {"brokers": brokers, "topics": topics, "racks": "none", "max_moves": 3}
+    yield {"brokers": brokers, "topics": topics, "tolerance": 0.2}
     yield {"brokers": brokers[:2], "topics": topics, "leaders": "only"}
     yield {"brokers": brokers[:2], "topics": topics, "replication_factor": 3}
 

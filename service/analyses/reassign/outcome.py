@@ -37,6 +37,7 @@ from service.report.numbers import number
 REASSIGNMENT: Final = "reassignment.parquet"
 MOVES: Final = "moves.parquet"
 STEPS: Final = "batches.parquet"
+FRONTIER: Final = "frontier.parquet"
 
 PLACED: Final = {"topic_name": pa.string(), "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}
 OPTIONAL: Final = {"partition_bytes": pa.int64(), "partition_bytes_per_second": pa.float64()}
@@ -55,10 +56,14 @@ def reassign(
     *,
     excluded_topics: tuple[str, ...],
     replication_factor: int | None,
-    objective: str,
+    objective: str | None,
     racks: str,
     leaders: str,
     balance: str,
+    tolerance: float | None = None,
+    max_moves: int | None = None,
+    max_bytes: int | None = None,
+    frontier: bool = False,
     moves_per_broker: int | None,
     moves_per_batch: int | None,
     bytes_in_flight: int | None,
@@ -70,10 +75,14 @@ def reassign(
     """Plan the reassignment. placements, brokers : a name for errors, and a table. Raises WrongTable, and AllocatorError."""
     topics = _topics(*placements)
     broker_rows = _brokers(*brokers)
-    goal, pace = Goal(objective, racks, leaders, balance), Pace(throttle_utilization, batch_seconds)
+    between = {"tolerance": tolerance, "max_moves": max_moves, "max_bytes": max_bytes}
+    goal = Goal.of(objective, racks=racks, leaders=leaders, balance=balance, **between)
+    pace = Pace(throttle_utilization, batch_seconds)
     limits = BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight)
     excluded, throttle = tuple(excluded_topics), throttle_bytes_per_second
-    question = ReassignmentQuestion(broker_rows, topics, None, goal, limits, pace, replication_factor, excluded, throttle)
+    question = ReassignmentQuestion(
+        broker_rows, topics, None, goal, limits, pace, replication_factor, excluded, throttle, frontier=frontier
+    )
     try:
         told = answer(question, Budget())
     except InvalidQuestion as error:
@@ -86,10 +95,14 @@ def reassign(
     summary["effects"] += timing_sentence(timing, pace, throttle_bytes_per_second)
     summary["pace"] = {"throttle_bytes_per_second": throttle_bytes_per_second, **asdict(pace)}
     steps = _batches(batches, timing.seconds, sized=placed.sizes is not None)
+    tables = {REASSIGNMENT: _reassignment(cluster, placed, batches), MOVES: moves, STEPS: steps}
+    points = None if told.frontier is None else told.frontier.table()
+    if points is not None:
+        tables[FRONTIER] = points
     return Outcome(
         summary=summary,
-        tables={REASSIGNMENT: _reassignment(cluster, placed, batches), MOVES: moves, STEPS: steps},
-        report=report_of(summary, steps, placements[0]),
+        tables=tables,
+        report=report_of(summary, steps, placements[0], points),
         headline={
             "partitions": number(len(placed)),
             "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(result.lower_bound)})",

@@ -31,8 +31,8 @@ def load_summary(brokers: Brokers, load: Load) -> dict[str, Any]:
     return {"broker_ids": brokers.cluster.broker_ids, **of_each}
 
 
-def report_of(summary: dict[str, Any], batches: pa.Table, source: str) -> Report:
-    """What the plan does, the brokers before and after, and the batches. batches : the table of that name"""
+def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier: pa.Table | None = None) -> Report:
+    """What the plan does, the brokers before and after, and the batches. batches, frontier : the tables of these names"""
     moves, before, after = summary["moves"], summary["before"], summary["after"]
     figures = [
         Figure("replicas to copy", number(moves["replicas"])),
@@ -61,9 +61,30 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str) -> Report
     sections.append(
         Section("Replicas of each broker", (chart(lambda axes: _brokers(axes, before, after)), _loads(before, after)))
     )
+    if frontier is not None:
+        sections.append(_copies_against_evenness(frontier))
     if summary["batches"]:
         sections.append(Section("Batches", (_batches(batches),), "Execute a batch when the one before it is complete."))
     return Report("Reassign", source, tuple(sections), summary["effects"][0])
+
+
+def _copies_against_evenness(frontier: pa.Table) -> Section:
+    copies, spreads, proven = (frontier.column(name).to_pylist() for name in ("copies", "spread", "proven"))
+
+    def draw(axes: Axes) -> None:
+        axes.plot(copies, spreads, color=COLORS[0], marker="o" if len(copies) <= LISTED else "")
+        axes.set_xlabel("replicas copied")
+        axes.set_ylabel("most - least")
+        axes.set_ylim(bottom=0)
+
+    rows = [
+        (number(row["copies"]), number(row["spread"]), number(row["stddev"]), "yes" if row["proven"] else "no")
+        for row in frontier.to_pylist()
+    ]
+    points = Table(("replicas copied", "most - least", "stddev", "proven"), rows, folded="Show the points as a table")
+    text = "The difference between the fullest and the emptiest broker, at its evenest with so many copies."
+    text += " No plan with as few copies is more even." if all(proven) else " Not every point is proven the evenest."
+    return Section("Copies against evenness", (chart(draw), points), text)
 
 
 def _loads(before: dict[str, Any], after: dict[str, Any]) -> Table:

@@ -70,6 +70,22 @@ class GoalsSchema(Schema):
     evenness = fields.Nested(EvennessGoalSchema)
 
 
+class FrontierPointSchema(Schema):
+    """The evenest load that at most so many copies reach."""
+
+    copies = fields.Integer(metadata=about("replicas copied; `max_moves` of as many gives the plan"))
+    bytes = fields.Integer(allow_none=True, metadata=about("bytes copied; null without `partition_bytes`"))
+    spread = fields.Float(
+        metadata=about(
+            "the largest load of a broker less the smallest, each ÷ `weight`; loads are replicas, or bytes with `balance`"
+        )
+    )
+    stddev = fields.Float(metadata=about("the standard deviation of the loads ÷ `weight`"))
+    proven = fields.Boolean(
+        metadata=about("whether no plan that keeps the rules and copies at most as many replicas is more even")
+    )
+
+
 class ReasonSchema(Schema):
     """One move."""
 
@@ -173,6 +189,15 @@ class ReassignmentAnswerSchema(Schema):
     )
     moves = fields.Nested(MovesSchema)
     goals = fields.Nested(GoalsSchema)
+    outside_tolerance = fields.List(
+        fields.Integer(),
+        allow_none=True,
+        metadata=about("ids of the brokers that the rules keep from coming within `tolerance`; null without it"),
+    )
+    frontier = fields.List(
+        fields.Nested(FrontierPointSchema),
+        metadata=about("with `?frontier=true`: from the fewest copies to those of the evenest load, at most 200 points"),
+    )
     reassignment = fields.Nested(ReassignmentSchema, metadata=about("all partitions that change"))
     rollback = fields.Nested(ReassignmentSchema, metadata=about("their current replicas"))
     preferred_leader_elections = fields.Nested(ElectionsSchema, metadata=about("to run after all copying"))
@@ -249,6 +274,8 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
             "gap": plan.gap,
         },
         "goals": plan.goals,
+        "outside_tolerance": None if question.goal.tolerance is None else answer.brokers.cluster.broker_ids[plan.outside],
+        **({} if answer.frontier is None else {"frontier": answer.frontier.table().to_pylist()}),
         "reassignment": onward,
         "rollback": rollback,
         "preferred_leader_elections": {
@@ -275,7 +302,9 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
 
 
 def table(answer: ReassignmentAnswer, _: Budget) -> pa.Table:
-    """The table of moves."""
+    """The table of moves, or the frontier if the question asks for it."""
+    if answer.frontier is not None:
+        return answer.frontier.table()
     return moves_table(answer.brokers, answer.placements, answer.moves)
 
 

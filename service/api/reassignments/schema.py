@@ -1,5 +1,6 @@
 """The JSON body of a question about a reassignment to be planned."""
 
+from dataclasses import fields as fields_of
 from typing import Any
 
 from marshmallow import Schema, fields, post_load, validate
@@ -135,14 +136,26 @@ class LimitsSchema(Schema):
     )
 
 
+class FrontierSchema(Schema):
+    """The query."""
+
+    frontier = fields.Boolean(
+        load_default=False,
+        truthy={"true"},
+        falsy={"false"},
+        metadata=about("add the `frontier`: how even the cluster can be with each number of copies"),
+    )
+
+
 class ReassignmentQuestionSchema(Schema):
     """A cluster, its placement now, and what it is to become."""
 
     objective = fields.String(
-        load_default="fewest-moves",
+        load_default=None,
         validate=validate.OneOf(OBJECTIVES),
         metadata=about(
-            "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies"
+            "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies; "
+            "default `fewest-moves`, and `even` with `tolerance`, `max_moves` or `max_bytes`"
         ),
     )
     racks = fields.String(
@@ -172,6 +185,28 @@ class ReassignmentQuestionSchema(Schema):
             "also even out each topic by itself, without more copies or less evenness; not with `balance`: `bytes`; default false"
         ),
     )
+    tolerance = Number(
+        zero=True,
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "for `even`: the fewest copies that bring every broker within this share of the mean, such as 0.1, then the evenest "
+            "load with so few; the bounds are rounded outwards to whole replicas"
+        ),
+    )
+    max_moves = Integer(
+        minimum=0,
+        load_default=None,
+        allow_none=True,
+        metadata=about("for `even`: the evenest load with at most so many replicas copied"),
+    )
+    max_bytes = Integer(
+        minimum=0,
+        maximum=INT64,
+        load_default=None,
+        allow_none=True,
+        metadata=about("for `even`: the same with bytes; needs `partition_bytes`"),
+    )
     replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
     brokers = Rows(
         TargetBrokerSchema,
@@ -199,7 +234,7 @@ class ReassignmentQuestionSchema(Schema):
             body["brokers"],
             body.get("topics"),
             body["reassignment"]["partitions"] if "reassignment" in body else None,
-            Goal(body["objective"], body["racks"], body["leaders"], body["balance"], body["per_topic"]),
+            Goal.of(**{each.name: body[each.name] for each in fields_of(Goal)}),
             BatchLimits(**limits),
             Pace(**pace),
             body["replication_factor"],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from service.cli.errors import BadInput
 from service.core.printable import printable
+from service.report.curves import curve
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def number(value: float | None) -> str:
 
 
 def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
-    """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md`` and ``plan.svg``.
+    """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md``, ``plan.svg``, and
+    ``frontier.svg`` if the answer has one.
 
     Raises BadInput if the folder has batches of a longer plan, which nobody should execute with these.
     """
@@ -44,6 +46,8 @@ def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
         texts["preferred-leader-elections.json"] = dumps(answer["preferred_leader_elections"])
     texts["plan.md"] = "\n".join(_report(answer, digits)).encode()
     texts["plan.svg"] = "\n".join(_picture(answer)).encode()
+    if "frontier" in answer:
+        texts["frontier.svg"] = _frontier_picture(answer["frontier"]).encode()
     folder.mkdir(parents=True, exist_ok=True)
     ours = ("reassignment-[0-9]*.json", "rollback-[0-9]*.json", "preferred-leader-elections.json")
     others = sorted({path.name for pattern in ours for path in folder.glob(pattern)} - texts.keys())
@@ -82,6 +86,7 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
         cells = (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
         yield f"| {' | '.join(map(number, cells))} |"
     yield from _commands(answer, digits)
+    yield from _frontier(answer.get("frontier", ()))
     yield from ("", "## Brokers", "")
     yield from ("| broker | replicas | after | leaders | after |", "| ---: | ---: | ---: | ---: | ---: |")
     counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
@@ -91,6 +96,22 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     for move in answer["reasons"]:
         row = (move["topic_name"], move["partition_id"], move["from"], move["to"], move["reason"])
         yield f"| {' | '.join('—' if cell is None else _literal(str(cell)) for cell in row)} |"
+
+
+def _frontier(points: list[dict[str, Any]]) -> Iterator[str]:
+    """How even the cluster can be with each number of copies."""
+    if not points:
+        return
+    yield from ("", "## Copies against evenness", "", "![The spread with each number of copies](frontier.svg)", "")
+    yield from ("| copies | bytes | most - least | stddev | |", "| ---: | ---: | ---: | ---: | --- |")
+    for point in points:
+        cells = [number(point[name]) for name in ("copies", "bytes", "spread", "stddev")]
+        yield f"| {' | '.join(cells)} | {'proven the evenest' if point['proven'] else 'not proven'} |"
+
+
+def _frontier_picture(points: list[dict[str, Any]]) -> str:
+    copies, spreads = ([point[name] for point in points] for name in ("copies", "spread"))
+    return curve("The evenest load with each number of copies", ("replicas copied", copies), ("most - least", spreads))
 
 
 def _commands(answer: dict[str, Any], digits: int) -> Iterator[str]:

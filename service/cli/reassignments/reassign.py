@@ -14,7 +14,7 @@ from service.cli import descriptions, options
 from service.cli.asking import CSV, JSON, ask
 from service.cli.errors import note
 from service.cli.reassignments.files import number, write_files
-from service.cli.terminal import fill, table
+from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
 from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
 from service.descriptions import bodies
@@ -51,6 +51,10 @@ LIMITS = (
 @click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
 @click.option("--balance", type=click.Choice(BALANCES), help="Unit of moves and load. Default: replicas.")
 @click.option("--per-topic", is_flag=True, help="Even out each topic by itself too.")
+@click.option("--tolerance", type=float, help="Fewest copies that bring every broker within this share of the mean, such as 0.1.")
+@click.option("--max-moves", type=int, help="Evenest load with at most so many replicas copied.")
+@click.option("--max-bytes", type=int, help="Evenest load with at most so many bytes copied.")
+@click.option("--frontier", is_flag=True, help="Show how even the cluster can be with each number of copies.")
 @click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
 @click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
@@ -67,8 +71,8 @@ LIMITS = (
 @options.JSON
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
-    added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], output: str | None, as_json: bool,
-    **question: Any,
+    added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None,
+    as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
@@ -87,7 +91,7 @@ def reassign(
         raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = ask(PATH, dumps(body), CSV if form == "csv" else JSON)
+        answer = ask(PATH, dumps(body), CSV if form == "csv" else JSON, frontier=frontier)
     if form == "csv":
         click.echo(answer, nl=False)
         return
@@ -99,7 +103,8 @@ def reassign(
         click.echo(answer)
         return
     console = Console()
-    for shown in (_moves(document), _brokers(document), _batches(document)):
+    plan = _moves(document), _brokers(document), _batches(document)
+    for shown in (_frontier(document),) if frontier else plan:
         console.print(shown)
         console.print()
     for sentence in document["effects"]:
@@ -113,7 +118,8 @@ def _check_sizes(body: dict[str, Any], balance: str | None) -> None:
     """Raise UsageError for options that need the sizes of partitions where these are not known."""
     if any("partition_bytes" in topic for topic in body.get("topics") or () if isinstance(topic, dict)):
         return
-    needing = [option for option, name in SIZED.items() if name in body["limits"]] + ["--balance bytes"] * (balance == "bytes")
+    needing = [option for option, name in SIZED.items() if name in body["limits"]]
+    needing += ["--balance bytes"] * (balance == "bytes") + ["--max-bytes"] * ("max_bytes" in body)
     if needing:
         raise click.UsageError(
             f"{needing[0]} needs the size of each partition: add --snapshot FILE with the output of kafka-log-dirs --describe or "
@@ -183,6 +189,18 @@ def _brokers(answer: dict[str, Any]) -> Table:
     counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
     rows = [tuple(map(str, row)) for row in zip(before["broker_ids"], *counts, strict=True)]
     return fill(table("broker", "replicas", "after", "leaders", "after"), rows)
+
+
+def _frontier(answer: dict[str, Any]) -> Table:
+    points = answer["frontier"]
+    shown = points[:: -(-len(points) // ROWS)]
+    shown += points[-1:] if shown[-1] != points[-1] else []
+    rows = [tuple(map(number, (point["copies"], point["bytes"], point["spread"], point["stddev"]))) for point in shown]
+    proofs = ["proven" if point["proven"] else "not proven" for point in shown]
+    return fill(
+        table("copies", "bytes", "most - least", "stddev", "evenest"),
+        [(*row, proof) for row, proof in zip(rows, proofs, strict=True)],
+    )
 
 
 def _batches(answer: dict[str, Any]) -> Table:

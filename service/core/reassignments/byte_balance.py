@@ -6,7 +6,9 @@ from typing import Final
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
+from service.core.reassignments.curve import Record, mark
 from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange_cost, replace_broker
+from service.core.reassignments.model import NO_LIMIT
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
 
 EXCEEDED: Final = -1
@@ -79,18 +81,22 @@ def _to_fit(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, a:
 
 @kernel
 def balance_bytes(
-    s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, exhausted: Bools, exchanged: Int64s
+    s: ReplicaSets, record: Record, band: tuple[Int64s, Int64s], most_cost: int, exhausted: Bools, exchanged: Int64s
 ) -> int:
     """Lower the sum of squares of bytes ÷ weight by the best single exchange of the fullest broker. DONE or MORE.
 
+    band : int64[brokers] twice: an exchange takes from a broker above the second or gives to one below the first
     most_cost : of an exchange; exhausted : bool[brokers], those that no exchange relieves
     exchanged : int64[2], exchanges since ``exhausted`` was cleared, and in all, at most four times the replicas
-    Both are kept between calls.
+    All are kept between calls.
     """
+    loads, sizes = record.loads, record.sizes
     while exchanged[1] < 4 * len(s.members):
         if s.work[0] > TURN:
             return MORE
         s.work[0] += len(loads)
+        if record.points[0] == 0:
+            mark(record, loads, s.weights, s.usable)
         a = int(NONE)
         for broker in range(len(loads)):
             fuller = a == NONE or loads[broker] / s.weights[broker] > loads[a] / s.weights[a]
@@ -102,37 +108,50 @@ def balance_bytes(
             exhausted[:] = False  # another broker's exchange may have given it a way
             exchanged[0] = 0
             continue
-        partition, b = _best(s, sizes, loads, capacities, most_cost, a)
+        partition, b = _best(s, record, band, most_cost, a)
         if partition == NONE:
             exhausted[a] = True
             continue
+        cost = exchange_cost(s, partition, a, b)
         replace_broker(s, partition, a, b)
         exchanged[:] += 1
         loads[a] -= sizes[partition]
         loads[b] += sizes[partition]
+        record.copied[0] += cost
+        record.copied[1] += cost * sizes[partition]
+        mark(record, loads, s.weights, s.usable)
     return DONE
 
 
 @inner_kernel
-def _best(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, most_cost: int, a: int) -> tuple[int, int]:
+def _best(s: ReplicaSets, record: Record, band: tuple[Int64s, Int64s], most_cost: int, a: int) -> tuple[int, int]:
+    """The exchange of a that gains most, or with a limit of bytes most per byte."""
+    loads, low, high = record.loads, band[0], band[1]
+    left, left_bytes = record.limits[0] - record.copied[0], record.limits[1] - record.copied[1]
     best, target = NONE, NONE
     best_gain = 0.0
     place = s.first[a]
     while place != NONE:
         partition = s.row_of[place]
-        size = float(sizes[partition])
+        size = float(record.sizes[partition])
         place = s.after[place]
         s.work[0] += len(loads)
         relief = size * (2.0 * loads[a] - size) / s.weights[a]
         for b in range(len(loads)):
             gain = relief - size * (2.0 * loads[b] + size) / s.weights[b]
             if (
-                gain <= max(best_gain, _ROUNDING * relief)
-                or loads[b] + sizes[partition] > capacities[b]
+                gain <= _ROUNDING * relief
+                or loads[b] + record.sizes[partition] > record.capacities[b]
                 or s.loads[b] >= s.most[b]
+                or not (loads[a] > high[a] or loads[b] < low[b] or high[a] < 0)
             ):
                 continue
+            if record.limits[1] < NO_LIMIT:
+                gain /= size
+            if gain <= best_gain:
+                continue
             s.work[0] += breadth(s, partition)
-            if exchange_cost(s, partition, a, b) <= most_cost:
+            cost = exchange_cost(s, partition, a, b)
+            if cost <= most_cost and cost <= left and cost * record.sizes[partition] <= left_bytes:
                 best, target, best_gain = partition, b, gain
     return best, target

@@ -39,14 +39,30 @@ def _copies(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: t
     copies, before, after = int(batches.moves.sum()), loads[0].replicas, loads[1].replicas
     if not copies:
         return "Copies nothing: only preferred leaders or replication factors change." if len(batches) else "Nothing changes."
-    fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
-    fewest += " for the evenest load" if goal.objective == "even" and plan.evenness_gap == 0 else ""
-    proof = fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"
+    proof = _limited_proof(goal, plan) if goal.limited else _proof(goal, plan)
     counted = f"{copies:,} cop{'y' if copies == 1 else 'ies'}"
     emptied = brokers.cluster.broker_ids[(before > 0) & (after == 0)].tolist()
     if emptied:
         return f"Empties {broker_names(emptied)} with {counted}, {proof}."
     return f"Changes the placement with {counted}, {proof}."
+
+
+def _proof(goal: Goal, plan: Plan) -> str:
+    fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
+    if goal.tolerance is not None:
+        near = "as near as the rules allow to" if len(plan.outside) else "within"
+        fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g} % of the mean" if plan.gap == 0 else ""
+    elif goal.objective == "even" and plan.evenness_gap == 0:
+        fewest += " for the evenest load"
+    return fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"
+
+
+def _limited_proof(goal: Goal, plan: Plan) -> str:
+    limits = [
+        f"{limit:,} {unit}" for limit, unit in ((goal.max_moves, "copies"), (goal.max_bytes, "bytes copied")) if limit is not None
+    ]
+    evenest = f"the evenest load with at most {' and '.join(limits)}"
+    return evenest if plan.evenness_gap == 0 else f"whose unevenness is at most {plan.evenness_gap:.1%} above that of {evenest}"
 
 
 def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
@@ -95,6 +111,10 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
     left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])
     for rack in left[left < len(cluster.rack_ids)][:GROWN].tolist():
         yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
+    if len(plan.outside):
+        names = broker_names(cluster.broker_ids[plan.outside].tolist())
+        stay = f"{names.capitalize()} stay{'s' * (len(plan.outside) == 1)}"
+        yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
     now, then = rows_of(placements.replicas, changed), rows_of(plan.replicas, changed)
     racks_now, racks_then = (

@@ -42,6 +42,8 @@ class ReplicaSets(NamedTuple):
     racks : int32[brokers]; usable : bool[brokers]
     loads, most : int64[brokers]   replicas of each broker, and the most that it may have
     weights : int64[brokers]
+    low, high : int64[brokers]   the band: what is evened out is the sum of (distance of the replicas from the band)² ÷ weight;
+        0 and 0 for (replicas)² ÷ weight
     first : int32[brokers], after, before : int32[members]   for each broker the linked list of the places that hold it
     row_of : int32[members]   the partition of each place
     available : int32[3, brokers, brokers]   at the costs -1, 0, 1
@@ -65,6 +67,8 @@ class ReplicaSets(NamedTuple):
     loads: Int64s
     most: Int64s
     weights: Int64s
+    low: Int64s
+    high: Int64s
     first: Int32s
     after: Int32s
     before: Int32s

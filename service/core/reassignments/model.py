@@ -6,13 +6,14 @@ preferred leader, and counts as its leader.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
 from service.core.placers.load import Load, load_of, racks_of
+from service.core.reassignments import OBJECTIVES
 
 NAMED: Final = 10
 """Brokers that one sentence names at most."""
@@ -135,6 +136,9 @@ class Goal:
         "only": replicas stay where they are
     balance : what is counted, for copies and for evenness: "replicas" or "bytes"
     per_topic : even out the replicas of each topic too, as far as it costs no copy and no evenness of the whole
+    tolerance : with "even", the fewest copies that bring each broker within this share of the mean, then the evenest; None: the
+        evenest
+    max_moves, max_bytes : with "even", the evenest of those that copy at most so many replicas, or bytes; None: no limit
     """
 
     objective: str = "fewest-moves"
@@ -142,6 +146,26 @@ class Goal:
     leaders: str = "balance"
     balance: str = "replicas"
     per_topic: bool = False
+    tolerance: float | None = None
+    max_moves: int | None = None
+    max_bytes: int | None = None
+
+    @classmethod
+    def of(cls, objective: str | None, **rest: Any) -> Goal:
+        """A goal whose objective somebody may have left out: then "even" if only that goes with the rest."""
+        between = any(rest.get(name) is not None for name in ("tolerance", "max_moves", "max_bytes"))
+        return cls(objective or OBJECTIVES[between], **rest)
+
+    @property
+    def limited(self) -> bool:
+        """Is there a limit of copies?"""
+        return self.max_moves is not None or self.max_bytes is not None
+
+    def within_limits(self, copies: int, amount: int) -> bool:
+        """May a plan copy so many replicas and bytes?"""
+        return copies <= (NO_LIMIT if self.max_moves is None else self.max_moves) and amount <= (
+            NO_LIMIT if self.max_bytes is None else self.max_bytes
+        )
 
 
 @dataclass(frozen=True)
@@ -153,6 +177,7 @@ class Plan:
     cost : what this plan copies, in the same unit
     evenness : the sum of squares that ``service.core.reassignments.evenness`` defines
     evenness_bound : no plan that is as good in what comes before evenness has a smaller sum
+    outside : int32[...], the brokers that the rules keep out of the tolerance
     """
 
     replicas: Ragged
@@ -160,6 +185,7 @@ class Plan:
     cost: int
     evenness: float
     evenness_bound: float
+    outside: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def gap(self) -> float:

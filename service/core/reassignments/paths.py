@@ -5,8 +5,9 @@ adds. Three improvements use such paths, and each stops when no path improves, w
 
 * ``relieve``: as long as a broker has more than ``most``, the cheapest path from such a broker to one with room. Along cheapest
   paths the copies stay the fewest for that many replicas in excess (successive shortest paths).
-* ``even_out``: from the broker with the most replicas ÷ weight to a broker for which one more weighs less. The sum of squares of
-  replicas ÷ weight falls by (2a - 1) ÷ weight of a - (2b + 1) ÷ weight of b.
+* ``even_out``: from the broker whose last replica weighs most to a broker for which one more weighs less. The sum of squares of
+  replicas ÷ weight falls by (2a - 1) ÷ weight of a - (2b + 1) ÷ weight of b. With a band (``ReplicaSets.low``) that holds for the
+  distances from it, and within it replicas weigh nothing.
 * ``save_copies``: paths of negative cost that leave this sum as it is.
 
 Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex costs and negative cycles.
@@ -16,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.exchanges import IMPOSSIBLE, ReplicaSets, exchange, exchange_cost, find
 from service.core.reassignments.turns import DONE, MORE, STUCK, TURN
@@ -72,8 +73,8 @@ def cost_of(key: int) -> int:
 
 
 @inner_kernel
-def follow(s: ReplicaSets, sink: int, previous: Int32s) -> bool:
-    """Carry out the exchanges of the path to ``sink``. False if one of them proved unavailable; then nothing has changed."""
+def path_to(sink: int, previous: Int32s) -> Int64s:
+    """int64[...], the brokers of the path, the source first."""
     length = 0
     broker = sink
     while previous[broker] != NONE:
@@ -84,20 +85,42 @@ def follow(s: ReplicaSets, sink: int, previous: Int32s) -> bool:
     for i in range(length, -1, -1):
         path[i] = broker
         broker = previous[broker]
-    return _carry_out(s, path)
+    return path
+
+
+@inner_kernel
+def follow(s: ReplicaSets, sink: int, previous: Int32s) -> bool:
+    """Carry out the exchanges of the path to ``sink``. False if one of them proved unavailable; then nothing has changed."""
+    return _carry_out(s, path_to(sink, previous))
 
 
 @inner_kernel
 def _carry_out(s: ReplicaSets, path: Int64s) -> bool:
-    length = len(path) - 1
-    partitions = np.empty(length, np.int64)
-    costs = np.empty(length, np.int64)
-    for i in range(length):
-        costs[i] = s.cheapest[path[i], path[i + 1]]
-        partitions[i] = find(s, path[i], path[i + 1]) if costs[i] != IMPOSSIBLE else NONE
+    partitions = find_all(s, path)
+    return len(partitions) == len(path) - 1 and exchange_all(s, path, partitions)
+
+
+@inner_kernel
+def find_all(s: ReplicaSets, path: Int64s) -> Int64s:
+    """int64[...], a partition for each exchange of the path; fewer if one of them proved unavailable."""
+    partitions = np.empty(len(path) - 1, np.int64)
+    for i in range(len(partitions)):
+        possible = s.cheapest[path[i], path[i + 1]] != IMPOSSIBLE
+        partitions[i] = find(s, path[i], path[i + 1]) if possible else NONE
         if partitions[i] == NONE:
-            return False
-    for i in range(length):
+            return partitions[:i]
+    return partitions
+
+
+@inner_kernel
+def exchange_all(s: ReplicaSets, path: Int64s, partitions: Int64s) -> bool:
+    """Carry out the exchanges of the path with these partitions. False if one makes another impossible; then nothing has
+    changed.
+    """
+    costs = np.empty(len(partitions), np.int64)
+    for i in range(len(partitions)):
+        costs[i] = s.cheapest[path[i], path[i + 1]]
+    for i in range(len(partitions)):
         if exchange_cost(s, partitions[i], path[i], path[i + 1]) != costs[i]:
             for j in range(i - 1, -1, -1):
                 exchange(s, partitions[j], path[j + 1], path[j])
@@ -123,10 +146,28 @@ def cancel(s: ReplicaSets, broker: int, previous: Int32s) -> bool:
     return _carry_out(s, path)
 
 
+@borrowing_kernel
+def last_weighs(s: ReplicaSets, a: int) -> int:
+    """What the last replica on a adds to the sum, times a's weight."""
+    above, below = s.loads[a] - s.high[a], s.loads[a] - s.low[a]
+    if above > 0:
+        return int(2 * above - 1)
+    return int(2 * below - 1) if below <= 0 else 0
+
+
+@borrowing_kernel
+def next_weighs(s: ReplicaSets, b: int) -> int:
+    """What one more replica on b would add to the sum, times b's weight."""
+    above, below = s.loads[b] - s.high[b], s.loads[b] - s.low[b]
+    if above >= 0:
+        return int(2 * above + 1)
+    return int(2 * below + 1) if below < 0 else 0
+
+
 @inner_kernel
 def lighter(s: ReplicaSets, b: int, a: int) -> bool:
     """Is one more replica on b less of a load than the last one on a?"""
-    return bool((2 * s.loads[b] + 1) * s.weights[a] < (2 * s.loads[a] - 1) * s.weights[b])
+    return bool(next_weighs(s, b) * s.weights[a] < last_weighs(s, a) * s.weights[b])
 
 
 @kernel
@@ -207,7 +248,7 @@ def _better_sink(s: ReplicaSets, a: int, b: int, ideal: Int64s, key: Int64s) -> 
         return bool(below_a)
     if cost_of(key[a]) != cost_of(key[b]):
         return cost_of(key[a]) < cost_of(key[b])
-    return bool((2 * s.loads[a] + 1) * s.weights[b] < (2 * s.loads[b] + 1) * s.weights[a])
+    return bool(next_weighs(s, a) * s.weights[b] < next_weighs(s, b) * s.weights[a])
 
 
 @inner_kernel
@@ -222,7 +263,7 @@ def _same_costs(s: ReplicaSets, sink: int, previous: Int32s, cost: int) -> bool:
 
 @inner_kernel
 def _heavier(s: ReplicaSets, a: int, b: int) -> bool:
-    return bool((2 * s.loads[a] - 1) * s.weights[b] > (2 * s.loads[b] - 1) * s.weights[a])
+    return bool(last_weighs(s, a) * s.weights[b] > last_weighs(s, b) * s.weights[a])
 
 
 @kernel
@@ -249,10 +290,10 @@ def save_copies(s: ReplicaSets, exhausted: Bools) -> int:  # noqa: C901 (a kerne
         if on_cycle != NONE:
             cancel(s, on_cycle, previous)
             continue
-        last = (2 * s.loads[example] - 1, s.weights[example])
+        last, weight = last_weighs(s, example), s.weights[example]
         sink = int(NONE)
         for b in range(brokers):
-            as_even = (2 * s.loads[b] + 1) * last[1] == last[0] * s.weights[b]
+            as_even = next_weighs(s, b) * weight == last * s.weights[b]
             if key[b] < 0 and as_even and s.loads[b] < s.most[b] and (sink == NONE or key[b] < key[sink]):
                 sink = b
         if sink == NONE:

@@ -144,6 +144,8 @@ def _state(
         loads.astype(np.int64),
         most.copy(),
         integer_weights(brokers.weights),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
         np.full(count, NONE, np.int32),
         np.full(places, NONE, np.int32),
         np.full(places, NONE, np.int32),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.moves import moves_of
 from service.decisions.figures import Figures
+from service.decisions.reassignments.frontier import frontier_of
 from service.decisions.reassignments.question import plan_id, read
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from service.core.reassignments.model import Brokers, Placements, Plan
     from service.core.reassignments.moves import ReplicaMoves
     from service.decisions.budget import Budget
+    from service.decisions.reassignments.frontier import Frontier
     from service.decisions.reassignments.question import ReassignmentQuestion
 
 
@@ -24,6 +26,7 @@ class ReassignmentAnswer:
     """A plan.
 
     loads : of the brokers, before and after
+    frontier : copies against evenness; None if the question does not ask for it
     """
 
     question: ReassignmentQuestion
@@ -35,6 +38,7 @@ class ReassignmentAnswer:
     moves: ReplicaMoves
     loads: tuple[Load, Load]
     timing: BatchTiming
+    frontier: Frontier | None = None
 
     @property
     def figures(self) -> Figures:
@@ -44,7 +48,7 @@ class ReassignmentAnswer:
 
 
 def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer:
-    """Plan the reassignment. Raises InvalidQuestion (all faults at once), Infeasible, and what the budget raises."""
+    """Plan the reassignment. Raises InvalidQuestion (all faults at once), NoPlan, and what the budget raises."""
     cluster = read(question, budget)
     brokers, placements, goal = cluster.brokers, cluster.placements, question.goal
     plan, batches = plan_in_batches(brokers, placements, goal, question.limits, budget.check_time)
@@ -61,4 +65,5 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         moves,
         placements.loads(brokers, plan.replicas),
         batches.timing(question.pace, question.throttle, question.seconds),
+        frontier_of(cluster, goal, budget) if question.frontier else None,
     )

@@ -32,6 +32,7 @@ class ReassignmentQuestion:
     replication_factor : of all topics; None: unchanged
     excluded : topics whose replicas and leaders do not change
     throttle : bytes per second of each broker, in each direction; seconds : the time for all batches
+    frontier : also answer copies against evenness
     """
 
     brokers: pa.StructArray
@@ -44,6 +45,7 @@ class ReassignmentQuestion:
     excluded: tuple[str, ...] = ()
     throttle: int | None = None
     seconds: int | None = None
+    frontier: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
     memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 100 * cells
     if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
         memory += 4 * len(topics) * len(brokers) + 8 * len(brokers) ** 2 + 5 * partitions + 30 * cells
+    if question.frontier:  # the points of the curve
+        memory += 57 * cells
     budget.reserve(memory)
     try:
         placements = read_placements(topics, brokers, question.replication_factor, frozenset(question.excluded))
@@ -142,6 +146,7 @@ def _faults(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[Invali
             yield InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
     if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
         yield InvalidQuestion("With leaders = only, no replica moves, so the replication factor cannot change.", "leaders")
+    yield from _faults_of_limits(question.goal)
     if question.goal.per_topic and question.goal.balance == "bytes":
         yield InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
@@ -152,11 +157,25 @@ def _faults(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[Invali
         yield InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
 
 
+def _faults_of_limits(goal: Goal) -> Iterator[InvalidQuestion]:
+    """What limits of copies and a tolerance cannot go with."""
+    for name in ("tolerance", "max_moves", "max_bytes"):
+        if getattr(goal, name) is None:
+            continue
+        if goal.objective != "even":
+            yield InvalidQuestion("Not allowed together with objective = fewest-moves.", name)
+        if goal.leaders == "only":
+            yield InvalidQuestion("Not allowed together with leaders = only, which moves no replica.", name)
+    if goal.tolerance is not None and goal.limited:
+        yield InvalidQuestion("Not allowed together with max_moves or max_bytes.", "tolerance")
+
+
 def _faults_without_sizes(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
     """What has no meaning without partition_bytes."""
     limited = np.flatnonzero(cluster.brokers.capacity_bytes != NO_LIMIT)
     for use, given, *field in (
         ("balance = bytes", question.goal.balance == "bytes", "balance"),
+        ("a limit of bytes", question.goal.max_bytes is not None, "max_bytes"),
         ("a limit of bytes", question.limits.bytes_in_flight, "limits", "bytes_in_flight"),
         ("the time at a throttle", question.throttle, "limits", "throttle_bytes_per_second"),
         ("the throttle for a time", question.seconds, "limits", "duration_seconds"),

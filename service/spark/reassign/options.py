@@ -19,10 +19,22 @@ JOB: Final = Job(
         click.Option(
             ["--replication-factor"], type=click.IntRange(1), help="Replication factor of all topics. Default: as it is."
         ),
-        click.Option(["--objective"], type=click.Choice(OBJECTIVES), default=OBJECTIVES[0], show_default=True),
+        click.Option(
+            ["--objective"],
+            type=click.Choice(OBJECTIVES),
+            help=f"First goal. Default: {OBJECTIVES[0]}, and {OBJECTIVES[1]} with a tolerance or a limit of copies.",
+        ),
         click.Option(["--racks"], type=click.Choice(RACK_RULES), default=RACK_RULES[0], show_default=True),
         click.Option(["--leaders"], type=click.Choice(LEADER_RULES), default=LEADER_RULES[0], show_default=True),
         click.Option(["--balance"], type=click.Choice(BALANCES), default=BALANCES[0], show_default=True),
+        click.Option(
+            ["--tolerance"],
+            type=click.FloatRange(0),
+            help="Fewest copies that bring every broker within this share of the mean, such as 0.1.",
+        ),
+        click.Option(["--max-moves"], type=click.IntRange(0), help="Evenest load with at most so many replicas copied."),
+        click.Option(["--max-bytes"], type=click.IntRange(0), help="Evenest load with at most so many bytes copied."),
+        click.Option(["--frontier"], is_flag=True, help="Also write how even the cluster can be with each number of copies."),
         click.Option(
             ["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."
         ),

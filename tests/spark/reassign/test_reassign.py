@@ -138,3 +138,13 @@ def test_what_is_wrong_with_a_table_is_named(
 def test_what_cannot_be_fails_with_the_clash(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
     with pytest.raises(AllocatorError, match="Replication factor 5 makes 25 replicas for 4 usable brokers"):
         planned(pipeline, placements, write("brokers.csv", BROKERS), replication_factor=5)
+
+
+def test_the_frontier_is_a_table_and_a_section(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
+    brokers = write("brokers.csv", BROKERS)
+    outcome = planned(pipeline, placements, brokers, objective=None, max_moves=4, frontier=True)
+    points = outcome.tables["frontier.parquet"]
+    assert points.column_names == ["copies", "bytes", "spread", "stddev", "proven"]
+    assert outcome.summary["moves"]["replicas"] in points.column("copies").to_pylist()
+    assert "Copies against evenness" in outcome.report.html()
+    assert planned(pipeline, placements, brokers, objective=None).summary["objective"] == "fewest-moves"

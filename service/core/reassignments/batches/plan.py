@@ -7,10 +7,11 @@ which comes before evenness; with "even" only where the numbers of replicas are 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Ragged
 from service.core.reassignments.batches.detours import with_rows
 from service.core.reassignments.batches.divide import in_batches
@@ -30,7 +31,60 @@ if TYPE_CHECKING:
 def plan_in_batches(
     brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None] = lambda: None
 ) -> tuple[Plan, Batches]:
-    """The plan, whose cost is that of its batches, and these. Raises Infeasible, InvalidQuestion."""
+    """The plan, whose cost is that of its batches, and these. Raises NoPlan, InvalidQuestion."""
+    best, batches = _planned(brokers, placements, goal, limits, check)
+    if not goal.limited or _copies_within(batches, goal):
+        return best, batches
+    evenest, aim = best.evenness_bound, goal
+    for _ in range(_TRIES):  # what capacities and detours copy in addition is taken off the limit
+        aim = _lowered(aim, goal, batches)
+        best, batches = _planned(brokers, placements, aim, limits, check)
+        if _copies_within(batches, goal):
+            return replace(best, evenness_bound=min(evenest, best.evenness)), batches
+    fewest = replace(goal, objective="fewest-moves", max_moves=None, max_bytes=None)
+    best, batches = _planned(brokers, placements, fewest, limits, check)
+    if _copies_within(batches, goal):
+        return replace(best, evenness_bound=min(evenest, best.evenness)), batches
+    raise _too_few_copies(goal, best, batches)
+
+
+_TRIES: Final = 8
+"""Plans with lower and lower limits of copies."""
+
+
+def _copies_within(batches: Batches, goal: Goal) -> bool:
+    return goal.within_limits(batches.cost("replicas"), batches.cost("bytes"))
+
+
+def _lowered(aim: Goal, goal: Goal, batches: Batches) -> Goal:
+    """The aim with its limits lower by what the batches exceed those of the goal by."""
+
+    def lower(limit: int | None, asked: int | None, copied: int) -> int | None:
+        return None if limit is None or asked is None else max(0, limit - max(0, copied - asked))
+
+    moves = lower(aim.max_moves, goal.max_moves, batches.cost("replicas"))
+    return replace(aim, max_moves=moves, max_bytes=lower(aim.max_bytes, goal.max_bytes, batches.cost("bytes")))
+
+
+def _too_few_copies(goal: Goal, fewest: Plan, batches: Batches) -> NoPlan:
+    """fewest, batches : of the plan with the fewest copies, which copies more than the goal allows"""
+    clash, remedies, proven = [], [], False
+    for name, unit, limit in (("max_moves", "replicas", goal.max_moves), ("max_bytes", "bytes", goal.max_bytes)):
+        needed = batches.cost(unit)
+        if limit is None or needed <= limit:
+            continue
+        known = fewest.lower_bound if (goal.balance == "bytes") == (unit == "bytes") else 0
+        proven |= known > limit
+        needs = f"the rules need at least {known:,}" if known > limit else f"the fewest found are {needed:,}"
+        clash.append(Clash(name, f"{name} is {limit:,}, and {needs}."))
+        remedies.append(f"{name} of at least {needed:,}.")
+    kind = Infeasible if proven else NotFound
+    return kind(f"The copies are limited: {' '.join(each.detail for each in clash)}", tuple(clash), tuple(remedies))
+
+
+def _planned(
+    brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None]
+) -> tuple[Plan, Batches]:
     best = plan(brokers, placements, goal, check)
     batches = in_batches(brokers, placements, best.replicas, limits, goal.racks, check)
     while batches.detours:
@@ -54,7 +108,9 @@ def _stays(
 ) -> dict[int, Int32s]:
     """The partitions that may end where their detours lead, and the lists that they have there."""
     even_first = goal.objective == "even"
-    if even_first and (goal.balance == "bytes" or goal.per_topic or (brokers.capacity_bytes != NO_LIMIT).any()):
+    if even_first and (
+        goal.balance == "bytes" or goal.per_topic or goal.tolerance is not None or (brokers.capacity_bytes != NO_LIMIT).any()
+    ):
         return {}
     counts = np.bincount(replicas.values, minlength=len(brokers))
     sizes, loads = placements.bytes_of_each(), np.zeros(len(brokers), np.int64)

@@ -1,0 +1,211 @@
+"""The best sets for a goal: those to start from, improved in the order of the goal, and brought below ``capacity_bytes``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
+from service.core.reassignments.curve import Curve, Record
+from service.core.reassignments.evenness import squares
+from service.core.reassignments.exchanges import ReplicaSets
+from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
+from service.core.reassignments.improvement import improve
+from service.core.reassignments.model import Brokers, Goal, Placements
+from service.core.reassignments.order import copied, in_order
+from service.core.reassignments.topic_balance import even_out_topics
+from service.core.reassignments.trade import even_out_freely, trade
+from service.core.reassignments.turns import in_turns
+
+
+@dataclass(frozen=True)
+class BestSets:
+    """Where the replicas go.
+
+    copies : int64[partitions]   the fewest copies of each partition that is alone in the cluster
+    fewest : no sets that are as good in what comes before copies copy fewer replicas; None if it is not known
+    evenest : no sets that are as good in what comes before evenness are more even; None if it is not known
+    crowded : did replicas have to move again because of ``capacity_bytes``?
+    outside : bool[brokers], those that are not within the tolerance
+    curve : what led there, if there is a limit of copies and replicas are counted
+    """
+
+    replicas: Ragged
+    copies: Int64s
+    fewest: int | None
+    evenest: float | None
+    crowded: bool
+    outside: Bools
+    curve: Curve | None = None
+
+
+@dataclass(frozen=True)
+class _Improved:
+    """The proof of an improvement; see BestSets. moves : what ``fits`` returns"""
+
+    moves: int
+    fewest: int | None = None
+    evenest: float | None = None
+    outside: Bools | None = None
+    curve: Curve | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for the best sets.
+
+    chosen : int32[...]   the partitions that may move, small ones first: they stand first in the brokers' lists, so paths take
+        them first
+    points : the most points of the curve that it keeps
+    """
+
+    brokers: Brokers
+    placements: Placements
+    goal: Goal
+    check: Callable[[], None]
+    chosen: Int32s
+    points: int = 1
+
+    @classmethod
+    def of(
+        cls, brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None], *, whole_curve: bool = False
+    ) -> Search:
+        """whole_curve : whether every point is kept"""
+        chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+        chosen = chosen[np.argsort(placements.bytes_of_each()[chosen], kind="stable")]
+        points = 2 + int(placements.replication_factors[chosen].sum(dtype=np.int64)) if whole_curve else 1
+        return cls(brokers, placements, goal, check, chosen, points)
+
+    def best(self) -> BestSets | None:
+        """The sets, in order; None if none are found that keep all rules."""
+        even_first = self.goal.objective == "even"
+        # Evening out may take replicas from a broker that replaces another, which is to keep them, unless the rules forbid that.
+        for hold in (True, False) if even_first and (self.brokers.replaced_by != NONE).any() else (False,):
+            found = self._best(hold=hold, paid=even_first and not self.goal.limited)
+            if found is not None:
+                return found
+        return None
+
+    def _best(self, *, hold: bool, paid: bool) -> BestSets | None:
+        cluster = self.brokers, self.placements, self.goal, self.chosen, self.check
+        sets = feasible_sets(*cluster, paid=paid, hold=hold)
+        if not sets.feasible or sets.state is None:
+            return None
+        state = sets.state
+        improved = self._improve(state)
+        if improved.moves == EXCEEDED:  # evened out, they do not fit
+            state = feasible_sets(*cluster, hold=hold).state or state
+            if fits(self.brokers, self.placements, self.chosen, state, self.check) == EXCEEDED:
+                return None
+        copies = np.zeros(len(self.placements), np.int64)
+        copies[self.chosen] = sets.copies
+        return BestSets(
+            in_order(self.brokers, self.placements, self.chosen, state),
+            copies,
+            improved.fewest,
+            improved.evenest,
+            improved.moves != 0,
+            np.zeros(len(self.brokers), np.bool_) if improved.outside is None else improved.outside,
+            improved.curve,
+        )
+
+    def _improve(self, state: ReplicaSets) -> _Improved:
+        if self.goal.balance == "bytes":
+            return self._balance_bytes(state)
+        if self.goal.limited:
+            improved = self._trade(state)
+        elif self.goal.tolerance is not None:
+            improved = self._approach(state, self.goal.tolerance)
+        else:
+            optimal = improve(state, even_first=self.goal.objective == "even", check=self.check)
+            improved = _Improved(0, self._copied(state)[0], squares(self.brokers, state.loads)) if optimal else _Improved(0)
+        if self.goal.per_topic:
+            even_out_topics(state, self.placements.topics[self.chosen], self.check)
+        moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
+        return _Improved(moves, improved.fewest, improved.evenest, improved.outside, improved.curve)
+
+    def _trade(self, state: ReplicaSets) -> _Improved:
+        """The evenest with so many copies."""
+        optimal = improve(state, even_first=False, check=self.check)
+        copies, amount = self._copied(state)
+        if not self.goal.within_limits(copies, amount):
+            return _Improved(0, copies if optimal else None)
+        record = self._record(state, copies, amount)
+        curve = trade(state, record, self.check)
+        if not (optimal and curve.optimal):
+            return _Improved(0, curve=curve)
+        unit = self._unit(state)
+        reached = squares(self.brokers, state.loads)
+        evenest = None if self.goal.max_moves is None else curve.bound(self.goal.max_moves) * unit
+        return _Improved(0, curve.fewest(reached / unit), evenest, curve=curve)
+
+    def _record(self, state: ReplicaSets, copies: int, amount: int) -> Record:
+        sizes = self.placements.bytes_of_each()[self.chosen]
+        loads = bytes_of_brokers(self.brokers, self.placements, self.chosen, state)
+        limits = self.goal.max_moves, self.goal.max_bytes
+        return Record.start(limits, (copies, amount), sizes, loads, self.brokers.capacity_bytes, self.points)
+
+    def _unit(self, state: ReplicaSets) -> float:
+        """The sum of squares ÷ weight is so many times the sum with the integer weights of ``state``."""
+        return float(state.weights[0] / self.brokers.weights[0])
+
+    def _approach(self, state: ReplicaSets, tolerance: float) -> _Improved:
+        """The fewest copies that bring the brokers into the band, or as near as the rules allow, and then the evenest."""
+        low, high = band(self.brokers, state.loads, tolerance)
+        state.low[:], state.high[:] = low, high
+        optimal = improve(state, even_first=True, check=self.check)
+        state.low[:], state.high[:] = 0, 0
+        outside = self.brokers.usable & ((state.loads < low) | (state.loads > high))
+        most = state.most.copy()
+        state.most[:] = np.where(outside, state.loads, np.minimum(most, high))
+        evenest = even_out_freely(state, np.where(outside, state.loads, low), self.check) and not outside.any()
+        state.most[:] = most
+        return _Improved(
+            0,
+            self._copied(state)[0] if optimal else None,
+            squares(self.brokers, state.loads) if optimal and evenest else None,
+            outside,
+        )
+
+    def _balance_bytes(self, state: ReplicaSets) -> _Improved:
+        moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
+        copies, amount = self._copied(state)
+        if moves == EXCEEDED or (self.goal.limited and not self.goal.within_limits(copies, amount)):
+            return _Improved(moves)
+        record = self._record(state, copies, amount)
+        low, high = np.full(len(self.brokers), -1, np.int64), np.full(len(self.brokers), -1, np.int64)
+        if self.goal.tolerance is not None:
+            low, high = band(self.brokers, record.loads, self.goal.tolerance)
+        exhausted, exchanged = np.zeros(len(self.brokers), np.bool_), np.zeros(2, np.int64)
+        most_cost = int(self.goal.objective == "even")
+        in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, exhausted, exchanged), self.check)
+        outside = None
+        if self.goal.tolerance is not None:
+            outside = self.brokers.usable & ((record.loads < low) | (record.loads > high))
+        curve = record.curve((0, 0.0), 0.0, 1.0, optimal=False)
+        return _Improved(moves, outside=outside, curve=curve)
+
+    def _copied(self, state: ReplicaSets) -> tuple[int, int]:
+        """The replicas and bytes that the sets copy."""
+        copies = copied(self.placements, in_order(self.brokers, self.placements, self.chosen, state))
+        return int(copies.sum()), int(copies @ self.placements.bytes_of_each())
+
+
+def band(brokers: Brokers, loads: Int64s, tolerance: float) -> tuple[Int64s, Int64s]:
+    """int64[brokers] twice, the least and the most within this share of the mean, which a broker's weight multiplies.
+
+    Rounded outwards, so that the band of tolerance 0 has an integer, as Cruise Control's ``GoalUtils`` does.
+    """
+    usable = brokers.usable
+    share: Float64s = np.where(usable, brokers.weights, 0.0) * (loads[usable].sum() / max(brokers.weights[usable].sum(), 1e-300))
+    low = [floor(each * max(0.0, 1 - tolerance) + _NEAR) for each in share.tolist()]
+    high = [ceil(each * (1 + tolerance) - _NEAR) for each in share.tolist()]
+    return np.array(low, np.int64), np.array(high, np.int64)
+
+
+_NEAR = 1e-9
+"""A bound this near to an integer is this integer: 10 × 1.1 is a little more than 11."""

@@ -1,0 +1,53 @@
+"""A curve as SVG, without Matplotlib: points from left to right, joined by lines."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from service.core.printable import printable
+from service.report.bars import BLUE
+from service.report.numbers import number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 30, 480, 220, 30, 44
+TICKS: Final = 5
+DOTTED: Final = 60
+"""Points up to which each has a dot."""
+
+
+def curve(title: str, across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]]) -> str:
+    """The picture. across, up : the name of each axis, and as many values, at least one; the vertical axis begins at 0"""
+    (x_name, xs), (y_name, ys) = across, up
+    least, most, highest = min(xs), max(xs), max(*ys, 0.0) or 1.0
+    at = [
+        (LEFT + WIDTH * (x - least) / ((most - least) or 1), TOP + HEIGHT * (1 - y / highest))
+        for x, y in zip(xs, ys, strict=True)
+    ]
+    font = 'fill="currentColor" font-family="sans-serif" font-size="11"'
+    size = f'viewBox="0 0 {LEFT + WIDTH + RIGHT} {TOP + HEIGHT + BOTTOM}" width="{LEFT + WIDTH + RIGHT}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="max-width:100%" {font}>',
+        f'<text x="0" y="14" font-weight="bold">{_text(title)}</text>',
+    ]
+    for tick in range(TICKS + 1):
+        x, y = LEFT + WIDTH * tick / TICKS, TOP + HEIGHT * (1 - tick / TICKS)
+        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{LEFT + WIDTH}" y2="{y:.1f}" stroke="currentColor" opacity="0.2"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{number(highest * tick / TICKS)}</text>')
+        if most > least or tick == 0:
+            value = number(least + (most - least) * tick / TICKS)
+            parts.append(f'<text x="{x:.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{value}</text>')
+    parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">{_text(x_name)}</text>')
+    parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{_text(y_name)}</text>')
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    parts.append(f'<polyline points="{points}" fill="none" stroke="{BLUE}" stroke-width="2"/>')
+    for (x, y), across_value, up_value in zip(at, xs, ys, strict=True) if len(at) <= DOTTED else ():
+        label = f"{number(across_value)} {_text(x_name)}: {number(up_value)}"
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{BLUE}"><title>{label}</title></circle>')
+    return "".join((*parts, "</svg>"))
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
