@@ -50,9 +50,9 @@ class Settings:
     max_placement_cells: int = _setting(10_000_000, "maximum number of partitions × replicas in one replica placement")
     max_plan_cells: int = _setting(2_000_000, "maximum sum of the partition counts × partitioners in one partition count plan")
     max_simulated_cells: int = _setting(
-        60_000_000,
+        15_000_000,
         "maximum of rebalances × (10000 + 16 × members + partitions), of all ways to run the group, in one simulation, "
-        "for every 64 members and events of the request",
+        "for every 16 members and events of the request",
     )
     max_decision_bytes: int = _setting(
         0,
@@ -60,6 +60,9 @@ class Settings:
         "(or the machine's) memory leaves each worker; a request that needs more gets a 413",
     )
     max_explained: int = _setting(1_000, "maximum number of keys, members, partitions or replicas in one explanation")
+    max_cpu_seconds_per_kb: int = _setting(
+        5, "maximum number of seconds of CPU that a request may take for each KB of its body as it was sent, or for the only one"
+    )
     max_request_seconds: int = _setting(60, "time limit of a request, checked after parsing, computing and rendering; then 503")
     keep_alive_seconds: int = _setting(75, "time after which idle connections are closed; longer than load balancers keep theirs")
     max_subjects: int = _setting(1_000, "maximum number of groups and topics in the metric `allocator_subject_skew_ratio`")

@@ -1,4 +1,4 @@
-"""The time that an answer may take, for kernels that no size limit bounds well.
+"""The time that an answer may take, on the clock and of the CPU, for kernels that no size limit bounds well.
 
 Some assignors take time that grows with the square of a group, or go on for as many passes as the group happens to need. Their
 kernels look at the clock themselves, since nothing can stop a kernel from outside, and return ``OUT_OF_TIME``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
@@ -19,20 +19,35 @@ OUT_OF_TIME: Final = -1
 """How a kernel ends whose time is over; no status of an algorithm has this number."""
 
 _MONOTONIC: Final = time.CLOCK_MONOTONIC
+_OF_THREAD: Final = time.CLOCK_THREAD_CPUTIME_ID
 
 _clock_gettime: Any = types.ExternalFunction(  # type: ignore[no-untyped-call]
     "clock_gettime", types.int32(types.int32, types.uintp)
 )
 
 
+class Deadline(NamedTuple):
+    """When the time of an answer is over; infinity: never.
+
+    at : seconds on CLOCK_MONOTONIC
+    cpu : seconds of CPU that the thread which asks has taken, on CLOCK_THREAD_CPUTIME_ID
+    """
+
+    at: float
+    cpu: float
+
+
+NEVER: Final = Deadline(math.inf, math.inf)
+
+
 class TimeLimit(Protocol):
     """The time of an answer; called, it raises what ends the work if that time is over.
 
-    deadline : seconds on CLOCK_MONOTONIC, for ``is_over``
+    deadline : for ``is_over``
     """
 
     @property
-    def deadline(self) -> float:
+    def deadline(self) -> Deadline:
         """See the class."""
 
     def __call__(self) -> None:
@@ -40,7 +55,7 @@ class TimeLimit(Protocol):
 
 
 class _Unlimited:
-    deadline = math.inf
+    deadline = NEVER
 
     def __call__(self) -> None:
         pass
@@ -59,10 +74,15 @@ def in_time(status: int, time_limit: TimeLimit) -> int:
 
 
 @inner_kernel
-def is_over(deadline: float) -> bool:
-    """Has the deadline passed? Takes a quarter of a microsecond, and nothing where there is none (infinity)."""
-    if deadline == np.inf:
+def is_over(deadline: Deadline) -> bool:
+    """Has the deadline passed? Takes half a microsecond, and nothing where there is none (infinity)."""
+    return _is_past(_MONOTONIC, deadline.at) or _is_past(_OF_THREAD, deadline.cpu)
+
+
+@inner_kernel
+def _is_past(clock: int, seconds: float) -> bool:
+    if seconds == np.inf:
         return False
     now = np.zeros(2, np.int64)  # a timespec: seconds, nanoseconds
-    _clock_gettime(np.int32(_MONOTONIC), now.ctypes.data)
-    return bool(now[0] + now[1] * 1e-9 > deadline)
+    _clock_gettime(np.int32(clock), now.ctypes.data)
+    return bool(now[0] + now[1] * 1e-9 > seconds)

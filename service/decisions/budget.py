@@ -7,12 +7,16 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from service.core.clock import Deadline
 from service.core.errors import AllocatorError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PREFIX: Final = "ALLOCATOR_"
+
+CPU_LIMIT: Final = "max_cpu_seconds_per_kb"
+"""The setting that limits the CPU which an answer takes, by the size of what was sent."""
 
 
 def limit_name(setting: str) -> str:
@@ -35,21 +39,36 @@ def _nothing(*_: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RequestTime:
-    """The time of an answer, a ``core.clock.TimeLimit``. started, seconds : as in ``Budget``"""
+    """The time of an answer, a ``core.clock.TimeLimit``.
+
+    started, seconds, cpu_started, kilobytes : as in ``Budget``
+    cpu_seconds : how many seconds of CPU it may take for each of these KB
+    """
 
     started: float
     seconds: float
+    cpu_started: float
+    kilobytes: float
+    cpu_seconds: float
 
     @property
-    def deadline(self) -> float:
-        """Seconds on CLOCK_MONOTONIC."""
-        return time.clock_gettime(time.CLOCK_MONOTONIC) + self.started + self.seconds - time.perf_counter()
+    def deadline(self) -> Deadline:
+        """For the kernels of this thread."""
+        now = time.clock_gettime(time.CLOCK_MONOTONIC) - time.perf_counter()
+        return Deadline(now + self.started + self.seconds, self.cpu_started + self.cpu_seconds * self.kilobytes)
 
     def __call__(self) -> None:
-        """Raise OutOfTime if the answer takes longer than it may."""
+        """Raise OutOfTime if the answer takes longer than it may, LimitExceeded if it takes more of the CPU."""
         taken = time.perf_counter() - self.started
         if taken > self.seconds:
             raise OutOfTime(taken, self.seconds)
+        if self.cpu_seconds == math.inf:
+            return
+        each = (time.thread_time() - self.cpu_started) / self.kilobytes
+        if each > self.cpu_seconds:
+            raise LimitExceeded(
+                limit_name(CPU_LIMIT), int(self.cpu_seconds), math.ceil(each), "seconds of CPU for each KB of the request"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +80,8 @@ class Budget:
     lengthen : called before a long computation, so that the door can keep places for short ones
     explained : most entries of a list in an explanation
     started, seconds : when the question came, by time.perf_counter, and how long its answer may take
+    cpu_started : when it came, by time.thread_time of the thread that answers
+    kilobytes : how many it was sent in, at least one: the CPU that it may take is in proportion to them
     """
 
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -69,6 +90,8 @@ class Budget:
     explained: int = 1_000
     started: float = 0.0
     seconds: float = math.inf
+    cpu_started: float = 0.0
+    kilobytes: float = 1.0
 
     def check(self, setting: str, count: int, what: str, *place: str | int) -> None:
         """Raise LimitExceeded if ``count`` is above a limit. what : is counted, in the plural; place : path to its field"""
@@ -78,5 +101,8 @@ class Budget:
 
     @property
     def check_time(self) -> RequestTime:
-        """Raises OutOfTime, called, if the answer takes longer than it may. For loops in Python, every few milliseconds."""
-        return RequestTime(self.started, self.seconds)
+        """Raises OutOfTime or LimitExceeded, called, if the answer takes longer, or more of the CPU, than it may. For loops in
+        Python, every few milliseconds.
+        """
+        cpu_seconds = self.limits.get(CPU_LIMIT, math.inf)
+        return RequestTime(self.started, self.seconds, self.cpu_started, self.kilobytes, cpu_seconds)

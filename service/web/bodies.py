@@ -14,6 +14,7 @@ from service.web.arrow.limits import unpacked_bytes
 from service.web.context import reserve
 from service.web.error_handlers import invalid
 from service.web.json.limits import JsonRejected, character_bytes, memory_bytes
+from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,7 @@ def read_body(request: Request) -> bytes:
         body: bytes = request.environ["wsgi.input"].read(length)
         if len(body) < length:
             raise ClientDisconnected
+        request.environ[PROGRESS].sent_bytes += length
         return body
     gathered = bytearray()
     for piece in body_pieces(request):
@@ -120,6 +122,7 @@ def _pieces(request: Request, length: int | None) -> Iterator[bytes]:
             return
         if left is not None:
             left -= len(piece)
+        request.environ[PROGRESS].sent_bytes += len(piece)
         yield piece
 
 

@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 
 def request_budget() -> Budget:
     """What this request may take."""
-    limits, started = current_app.extensions["limits"], request.environ[PROGRESS].started
-    return Budget(limits, reserve, lengthen, limits["max_explained"], started, limits["max_request_seconds"])
+    limits, progress = current_app.extensions["limits"], request.environ[PROGRESS]
+    return Budget(
+        limits,
+        reserve,
+        lengthen,
+        limits["max_explained"],
+        progress.started,
+        limits["max_request_seconds"],
+        progress.cpu_started,
+        max(1.0, progress.sent_bytes / 1_000),
+    )
 
 
 def reserve(size: int) -> None:

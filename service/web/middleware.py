@@ -94,7 +94,8 @@ class Progress:
     """What is known of a request that is being answered.
 
     request_id : the caller's X-Request-ID, or one of ours
-    started, deadline : by time.perf_counter
+    started, deadline : by time.perf_counter; cpu_started : by time.thread_time
+    sent_bytes : of its body as it came, as far as that has been read
     rule : its URL rule; empty if no route matches
     admitted : must it leave the admission control? long : as a long one?
     caller : who sent it, where callers are known
@@ -104,6 +105,8 @@ class Progress:
     request_id: str
     started: float
     deadline: float
+    cpu_started: float
+    sent_bytes: int = 0
     rule: str = ""
     admitted: bool = False
     long: bool = False
@@ -134,7 +137,7 @@ class RequestHooks:
         sent_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else os.urandom(16).hex()
         started = time.perf_counter()
-        environ[PROGRESS] = progress = Progress(request_id, started, started + self._seconds)
+        environ[PROGRESS] = progress = Progress(request_id, started, started + self._seconds, time.thread_time())
         code, length = 0, 0
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:

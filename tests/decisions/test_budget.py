@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
+from io import BytesIO
 
 import pytest
 
 from service.core.errors import LimitExceeded
 from service.decisions.budget import Budget, OutOfTime
+from service.web.context import request_budget
 
 
 def test_a_budget_by_default_limits_nothing():
@@ -31,3 +35,36 @@ def test_time_is_counted_from_when_the_question_came():
     with pytest.raises(OutOfTime, match=r"took 6[12]\.\d s .*ALLOCATOR_MAX_REQUEST_SECONDS is 60 s") as late:
         Budget(started=now - 61, seconds=60).check_time()
     assert late.value.allowed == 60
+
+
+def test_cpu_is_counted_for_each_kilobyte_that_was_sent():
+    limits, now = {"max_cpu_seconds_per_kb": 1}, time.thread_time()
+    budget = Budget(limits, cpu_started=now - 1.5, kilobytes=2)
+    budget.check_time()
+    assert budget.check_time.deadline.cpu == now + 0.5
+    with pytest.raises(LimitExceeded, match=r"^2 seconds of CPU for each KB .* ALLOCATOR_MAX_CPU_SECONDS_PER_KB = 1\.$"):
+        Budget(limits, cpu_started=now - 1.5).check_time()
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_kilobyte_is_counted_as_it_was_sent(client, monkeypatch, chunked):
+    """Packed, and in chunks or with a length."""
+    seen = []
+
+    def budget():
+        seen.append(request_budget())
+        return seen[-1]
+
+    monkeypatch.setattr("service.web.deciding.request_budget", budget)
+    body = gzip.compress(json.dumps({"partitions_count": 3, "keys": [str(i) for i in range(5_000)]}).encode())
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    if chunked:
+        response = client.post(
+            "/v1/partitions", input_stream=BytesIO(body), headers=headers, environ_overrides={"wsgi.input_terminated": True}
+        )
+    else:
+        response = client.post("/v1/partitions", data=body, headers=headers)
+    assert response.status_code == 200
+    assert [each.kilobytes for each in seen] == [len(body) / 1_000]
+    client.get("/v1/partitions?partitions_count=3&key=a")
+    assert seen[-1].kilobytes == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time
+from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, in_time
 from tests.support.groups import group_of
 
 if TYPE_CHECKING:
@@ -77,11 +78,14 @@ class Over:
 
     given = False
 
+    def __init__(self, *, on_clock: bool) -> None:
+        self.on_clock = on_clock
+
     @property
-    def deadline(self) -> float:
+    def deadline(self) -> Deadline:
         """Long ago."""
         self.given = True
-        return 0.0
+        return Deadline(0.0, math.inf) if self.on_clock else Deadline(math.inf, 0.0)
 
     def __call__(self) -> None:
         """Raise TimeoutError if a kernel had a deadline."""
@@ -89,15 +93,16 @@ class Over:
             raise TimeoutError
 
 
+@pytest.mark.parametrize("on_clock", [True, False])
 @pytest.mark.parametrize("name", TIMED)
-def test_the_kernels_of_each_look_at_the_clock(name: str) -> None:
+def test_the_kernels_of_each_look_at_the_clock_and_at_the_cpu(name: str, on_clock: bool) -> None:  # noqa: FBT001
     """One owns all, and others with other subscriptions may have it: each of these assignors then moves partitions."""
     own = [{"topic_name": "t", "partition_ids": list(range(300))}]
     first = {"member_id": "a", "topic_names": ["t"], "owned_partitions": own, "generation_id": 1}
     group = group_of({"topics": [topic("t", 300), topic("u", 1)], "members": [first, *members(2, topic_names=["t", "u"])]})
     CLASSIC[name].run(group)
     with pytest.raises(TimeoutError):
-        CLASSIC[name].within(Over()).run(group)
+        CLASSIC[name].within(Over(on_clock=on_clock)).run(group)
 
 
 def test_a_kernel_that_ends_too_early_is_an_error() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
 from service.core.assignors.classic.sticky.state import State, give
-from service.core.clock import OUT_OF_TIME, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
@@ -61,7 +61,7 @@ def even_out(
     movements: Movements,
     revoked: bool,  # noqa: FBT001
     fresh: bool,  # noqa: FBT001
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, tuple[int, int], tuple[int, int], bool]:
     """Steps 4 and 5 (balance).
 
@@ -99,7 +99,7 @@ def _reassign(
     state: State,
     only_free: bool,  # noqa: FBT001
     movements: Movements,
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, int, int, Movements]:
     """Step 4 over one list (performReassignments): passes until nothing moves.
 
@@ -135,7 +135,7 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     heap: Int32s,
     where: Int32s,
     witness: Int32s,
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, int, Movements]:
     """One pass over the partitions of topics with two subscribers or more.
 

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.core.assignors.clients.franz_go.bags import Bags, add, no_items, replace_by_last, take
-from service.core.assignors.clients.franz_go.state import Given, Run
+from service.core.assignors.clients.franz_go.state import SURE, UNSURE, Given, Run
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Int32s, Int64s
 
@@ -166,32 +167,34 @@ def _holding(given: Given, graph: Graph, topic: int, member: int) -> int:
 
 
 @inner_kernel
-def balance_unlike(given: Given, run: Run, certain: bool) -> bool:  # noqa: FBT001 (a kernel)
-    """Even out the numbers if subscriptions differ; updates ``run``.
+def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) -> int:  # noqa: FBT001 (a kernel)
+    """Even out the numbers if subscriptions differ; updates ``run``. Returns SURE, UNSURE or OUT_OF_TIME.
 
-    certain : give up, and return False, as soon as the order of topics decides what moves
+    certain : give up, UNSURE, as soon as the order of topics decides what moves
     """
     levels = _levels(run.plan.size)
     low, high = _lowest(levels, 0), _highest(levels, len(levels.size) - 1)
     if high <= low + 1:
-        return True
+        return SURE
     graph = _graph(given, run)
     search = 0
     while high > low + 1:
         while levels.size[low] > 0 and levels.size[high] > 0:
             member = levels.head[low]
             search += 1
+            if is_over(deadline):
+                return OUT_OF_TIME
             giver = _richer(given, run, graph, member, search)
             if giver == NONE:
                 replace_by_last(levels, low, member)
             while giver != NONE and giver != member:  # noqa: PLR1714 (a kernel)
                 taker, partition = graph.from_member[giver], graph.by_partition[giver]
                 if certain and _choice(given, run, graph, giver, taker):
-                    return False
+                    return UNSURE
                 _move(given, run, graph, levels, giver, taker, partition)
                 giver = taker
         low, high = _lowest(levels, low), _highest(levels, high)
-    return True
+    return SURE
 
 
 @inner_kernel

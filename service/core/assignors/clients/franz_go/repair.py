@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.clients.franz_go.state import Given, Run
+from service.core.assignors.clients.franz_go.state import SURE, UNSURE, Given, Run
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 
@@ -52,10 +53,10 @@ class Table(NamedTuple):
 
 
 @inner_kernel
-def repair(given: Given, run: Run, certain: bool) -> bool:  # noqa: FBT001 (a kernel)
-    """Rearrange what members have; updates ``run.owners``.
+def repair(given: Given, run: Run, certain: bool, deadline: Deadline) -> int:  # noqa: FBT001 (a kernel)
+    """Rearrange what members have; updates ``run.owners``. Returns SURE, UNSURE or OUT_OF_TIME.
 
-    certain : give up, and return False, if anything is to be rearranged, for then the order of topics may decide
+    certain : give up, UNSURE, if anything is to be rearranged, for then the order of topics may decide
     """
     stride = given.racks_count[0] + 1
     off_rack = 1  # no two ways to have the partitions differ by more moves than there are partitions
@@ -63,19 +64,24 @@ def repair(given: Given, run: Run, certain: bool) -> bool:  # noqa: FBT001 (a ke
         off_rack += given.first[topic + 1] - given.first[topic]
     table, rows = _table(given, run, stride, off_rack)
     moved = False
-    while _rotate(table, rows, off_rack, certain):
+    while True:
+        turned, in_time = _rotate(table, rows, off_rack, certain, deadline)
+        if not in_time:
+            return OUT_OF_TIME
+        if not turned:
+            break
         moved = True
         if certain:
-            return False
+            return UNSURE
     crossed = False
     for topic in run.topics:
         for partition in range(given.first[topic], given.first[topic + 1]):
             crossed |= run.original[partition] != NONE and run.original[partition] != run.owners[partition]
     if certain:
-        return not crossed
+        return UNSURE if crossed else SURE
     if moved or crossed:
         _realize(given, run, table, rows, stride)
-    return True
+    return SURE
 
 
 @inner_kernel
@@ -174,8 +180,16 @@ def _price(table: Table, cell: int, off_rack: int) -> None:
 
 
 @inner_kernel
-def _rotate(table: Table, rows: int, off_rack: int, certain: bool) -> bool:  # noqa: FBT001, C901, PLR0912 (a kernel)
-    """Look for rotations that lower the cost, and turn all that are found at once; False if there are none (find, apply).
+def _rotate(  # noqa: C901, PLR0912 (a kernel)
+    table: Table,
+    rows: int,
+    off_rack: int,
+    certain: bool,  # noqa: FBT001 (a kernel)
+    deadline: Deadline,
+) -> tuple[bool, bool]:
+    """Look for rotations that lower the cost, and turn all that are found at once (find, apply).
+
+    Returns whether there were any, and whether the time was enough to look for them.
 
     certain : only look
     """
@@ -190,6 +204,8 @@ def _rotate(table: Table, rows: int, off_rack: int, certain: bool) -> bool:  # n
     via, before = np.full(nodes, NONE, np.int32), np.full(nodes, NONE, np.int32)
     seen = np.empty(nodes, np.int32)
     for _ in range(nodes):
+        if is_over(deadline):
+            return False, False
         lower = False
         for cell in range(len(table.row)):
             row, member = table.row[cell], table.node[cell]
@@ -208,7 +224,7 @@ def _rotate(table: Table, rows: int, off_rack: int, certain: bool) -> bool:  # n
                 cost[member], via[member], before[member] = cost[here], NONE, here
                 lower = True
         if not lower:
-            return False
+            return False, True
         found = False
         seen[:] = NONE
         for start in range(nodes):
@@ -221,8 +237,8 @@ def _rotate(table: Table, rows: int, off_rack: int, certain: bool) -> bool:  # n
                 if not certain:
                     _turn(table, rows, rows + members_count, via, before, node, off_rack)
         if found:
-            return True
-    return False
+            return True, True
+    return False, True
 
 
 @inner_kernel

@@ -10,7 +10,8 @@ from service.core.assignors.clients.franz_go.bags import add, no_items
 from service.core.assignors.clients.franz_go.balance import balance_alike, balance_unlike
 from service.core.assignors.clients.franz_go.fill import begin, fill_alike, fill_depends_on_order, fill_unlike
 from service.core.assignors.clients.franz_go.repair import repair
-from service.core.assignors.clients.franz_go.state import OPEN, Given, Run
+from service.core.assignors.clients.franz_go.state import OPEN, SURE, UNSURE, Given, Run
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 
@@ -23,23 +24,25 @@ def one_run(
     members_count: int,
     alike: bool,  # noqa: FBT001 (a kernel)
     certain: bool,  # noqa: FBT001 (a kernel)
-) -> tuple[Int32s, bool]:
-    """The owner of each partition, or NONE without subscribers, int32[partitions]; and: is it what was asked for?
+    deadline: Deadline,
+) -> tuple[Int32s, int]:
+    """The owner of each partition, or NONE without subscribers, int32[partitions]; and how it ended: SURE, UNSURE, OUT_OF_TIME.
 
     topics : int32[...]        those with subscribers, as Go happens to number them
     stale_order : int32[...]   the order in which Go happens to go through ``given.stale``
     alike : do all members subscribe to all topics?
-    certain : only what every order of topics leads to is asked for
+    certain : only what every order of topics leads to is asked for; UNSURE if this may be another
     """
     run = begin(given, topics, stale_order, members_count)
     if certain and fill_depends_on_order(given, run):
-        return run.owners, False
+        return run.owners, UNSURE
     if alike:
         fill_alike(given, run)
         balance_alike(given, run, run.plan.size.copy())
-        return run.owners, len(given.member_racks) == 0 or repair(given, run, certain)
+        return run.owners, SURE if len(given.member_racks) == 0 else repair(given, run, certain, deadline)
     fill_unlike(given, run)
-    return run.owners, balance_unlike(given, run, certain) and repair(given, run, certain)
+    status = balance_unlike(given, run, certain, deadline)
+    return run.owners, repair(given, run, certain, deadline) if status == SURE else status
 
 
 @kernel
@@ -60,6 +63,7 @@ def every_run(
     only : int32[topics]   the only subscriber of each topic, or NONE: if all others are open no further run is needed
     """
     common = np.full(len(given.kept), NONE, np.int32)
+    no_deadline = Deadline(np.inf, np.inf)  # there are so many runs as a tenth of a second is enough for
     fresh = True
     order = topics.copy()
     while True:
@@ -68,7 +72,7 @@ def every_run(
             if len(given.leader_racks) > 0:
                 racked = _with_racks(given, numbers[given.leader_racks])
             for stale_order in stale_orders:
-                owners, _ = one_run(racked, order, stale_order, members_count, alike, False)
+                owners, _ = one_run(racked, order, stale_order, members_count, alike, False, no_deadline)
                 if fresh:
                     common[:] = owners
                     fresh = False
@@ -123,21 +127,25 @@ def _next_order(order: Int32s) -> bool:
 
 
 @kernel
-def settled(given: Given, sizes: Int32s) -> tuple[Bools, bool]:
-    """Which stale partitions go back to their older claimants in whatever order they are looked at; and: is that so of all?
+def settled(given: Given, sizes: Int32s, deadline: Deadline) -> tuple[Bools, int]:  # noqa: C901 (a kernel)
+    """Which stale partitions go back to their older claimants in whatever order they are looked at; and is that SURE of all?
+
+    Otherwise UNSURE, or OUT_OF_TIME.
 
     sizes : int32[members]   how many each keeps at first
     Numbers lie between bounds: each of those not known to stay may have come or gone before.
     """
     stays = np.zeros(len(given.stale), np.bool_)
     while True:
+        if is_over(deadline):
+            return ~stays, OUT_OF_TIME
         least, most = sizes.copy(), sizes.copy()
         for i in range(len(given.stale)):
             if not stays[i]:
                 most[given.claimant[i]] += 1
                 if given.kept[given.stale[i]] != NONE:
                     least[given.kept[given.stale[i]]] -= 1
-        changed, certain = False, True
+        changed, certain = False, SURE
         for i in range(len(given.stale)):
             owner, claimant = given.kept[given.stale[i]], given.claimant[i]
             if stays[i] or owner == NONE:
@@ -145,7 +153,7 @@ def settled(given: Given, sizes: Int32s) -> tuple[Bools, bool]:
             if least[claimant] + 1 >= most[owner]:
                 stays[i] = changed = True
             elif most[claimant] > least[owner]:  # it has not moved itself when it is looked at
-                certain = False
+                certain = UNSURE
         if not changed:
             return ~stays, certain
 

@@ -12,6 +12,10 @@ from service.core.model import Int32s
 OPEN: Final = -2
 """In place of a member: which one is left to chance."""
 
+UNSURE: Final = 0
+SURE: Final = 1
+"""How a step of a run ends, beside OUT_OF_TIME: may the order of topics have a part in what it did?"""
+
 
 class Given(NamedTuple):
     """The group. Topics without subscribers play no part.

@@ -34,7 +34,8 @@ from service.core.assignors.clients.franz_go.claims import claimed, parted
 from service.core.assignors.clients.franz_go.dealt import deal
 from service.core.assignors.clients.franz_go.members import static_first
 from service.core.assignors.clients.franz_go.run import even_out, every_run, one_run, settled
-from service.core.assignors.clients.franz_go.state import OPEN, Given
+from service.core.assignors.clients.franz_go.state import OPEN, SURE, Given
+from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, LeftOpen
 from service.core.ragged import grouped
@@ -58,33 +59,33 @@ MOST_PERMUTED: Final = 4
 """The most stale claims, and racks without members, whose orders are all tried."""
 
 
-def assign(group: Group) -> Assignment:
+def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions, ascending: those of every run."""
-    return _eager(group, balance_racks=False)
+    return _eager(group, check_time, balance_racks=False)
 
 
-def assign_on_racks(group: Group) -> Assignment:
+def assign_on_racks(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """The same with ``BalanceRacks``."""
-    return _eager(group, balance_racks=True)
+    return _eager(group, check_time, balance_racks=True)
 
 
-def assign_cooperatively(group: Group) -> Assignment:
+def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """As ``assign``, but what others must revoke first is withheld."""
-    return _cooperative(group, balance_racks=False)
+    return _cooperative(group, check_time, balance_racks=False)
 
 
-def assign_cooperatively_on_racks(group: Group) -> Assignment:
+def assign_cooperatively_on_racks(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """The same with ``BalanceRacks``."""
-    return _cooperative(group, balance_racks=True)
+    return _cooperative(group, check_time, balance_racks=True)
 
 
-def _eager(group: Group, *, balance_racks: bool) -> Assignment:
-    owners = _owners(group, balance_racks=balance_racks)
+def _eager(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Assignment:
+    owners = _owners(group, check_time, balance_racks=balance_racks)
     return Assignment(grouped(owners, len(group)), left_open=_left_open(owners))
 
 
-def _cooperative(group: Group, *, balance_racks: bool) -> Assignment:
-    owners = _owners(group, balance_racks=balance_racks)
+def _cooperative(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Assignment:
+    owners = _owners(group, check_time, balance_racks=balance_racks)
     here, later = parted(owners, group.owned.offsets, group.owned.values, group.generations)
     return Assignment(grouped(here, len(group)), grouped(later, len(group)), _left_open(owners))
 
@@ -94,7 +95,7 @@ def _left_open(owners: Int32s) -> LeftOpen | None:
     return LeftOpen(partitions, BECAUSE) if len(partitions) else None
 
 
-def _owners(group: Group, *, balance_racks: bool) -> Int32s:
+def _owners(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Int32s:
     """Who has each partition in the end, int32[partitions]; NONE: nobody subscribes to it; OPEN: chance decides."""
     if len(group) > MOST_MEMBERS:
         raise KafkaAssignorFails(
@@ -111,7 +112,7 @@ def _owners(group: Group, *, balance_racks: bool) -> Int32s:
     if len(topics) == 0:
         return np.full(group.topics.partitions_count, NONE, np.int32)
     given = _given(group, order, subscribers, topics, balance_racks=balance_racks)
-    owners = _certain(given, subscribers, topics, len(group))
+    owners = _certain(given, subscribers, topics, len(group), check_time)
     return np.where(owners >= 0, order[owners], owners)
 
 
@@ -145,16 +146,18 @@ def _given(group: Group, order: Int32s, subscribers: Ragged, topics: Int32s, *, 
     )
 
 
-def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: int) -> Int32s:
+def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: int, check_time: TimeLimit) -> Int32s:
     """The owners that every run leads to, as positions of members; NONE: without subscribers; OPEN."""
     alike = bool((subscribers.lengths()[topics] == members_count).all())
     sizes = np.bincount(given.kept[given.kept != NONE], minlength=members_count).astype(np.int32)
-    goes_back, sure = settled(given, sizes)
+    deadline = check_time.deadline
+    goes_back, status = settled(given, sizes, deadline)
+    sure = in_time(status, check_time) == SURE
     if alike and not len(given.member_racks) and sure:
         return _alike(given, topics, goes_back, members_count)
     any_order = np.arange(len(given.stale), dtype=np.int32)
-    owners, certain = one_run(given, topics, any_order, members_count, alike, len(topics) > 1)
-    if certain and sure and (len(topics) > 1 or len(given.stale) < 2):
+    owners, status = one_run(given, topics, any_order, members_count, alike, len(topics) > 1, deadline)
+    if in_time(status, check_time) == SURE and sure and (len(topics) > 1 or len(given.stale) < 2):
         return owners
     only = _only_subscribers(subscribers)
     stale_orders, rack_numbers = _stale_orders(given), _rack_numbers(given)
@@ -164,7 +167,8 @@ def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: i
     owners = np.where(subscribers.lengths() > 1, np.int32(OPEN), only)[given.topic_of]
     came = _came_in_with(given, goes_back)
     if sure and (came != NONE).any():
-        of_one_run, _ = one_run(given, topics, any_order, members_count, alike, False)
+        of_one_run, status = one_run(given, topics, any_order, members_count, alike, False, deadline)
+        in_time(status, check_time)
         if (of_one_run[came != NONE] == came[came != NONE]).all():
             return np.where(came == NONE, owners, came)
     return owners

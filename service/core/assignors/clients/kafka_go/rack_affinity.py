@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.clock import OUT_OF_TIME, UNLIMITED, TimeLimit, in_time, is_over
+from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, LeftOpen
 from service.core.ragged import grouped, grouped_arrays, indices_of
@@ -61,7 +61,7 @@ def _owners(
     first: Int32s,
     leader_racks: Int32s,
     racks_count: int,
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[Int32s, Bools, int]:
     """The owner of each partition, or NONE where nobody subscribes or chance decides; and whether it does: [partitions] each.
 

@@ -20,7 +20,7 @@ import numpy as np
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.reassign import OFTEN, inequality
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, NULL, Records, chosen, no_records, record
-from service.core.clock import OUT_OF_TIME, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 
@@ -77,7 +77,7 @@ def balance(
     member_racks: Int32s,
     racks_of: Int32s,
     racks: Int32s,
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, Int32s]:
     """Steps 2 and 3: give out what is free, then even the group out.
 
@@ -221,7 +221,7 @@ def _fewest(state: State, topic: int) -> int:
 
 @inner_kernel
 def _give_out(
-    state: State, partitions: Int32s, member_racks: Int32s, racks_of: Int32s, racks: Int32s, deadline: float
+    state: State, partitions: Int32s, member_racks: Int32s, racks_of: Int32s, racks: Int32s, deadline: Deadline
 ) -> tuple[Int32s, bool]:
     """Give each partition to the first subscriber in order (maybeAssign).
 
@@ -274,7 +274,7 @@ def _set_aside(state: State) -> None:
 
 
 @inner_kernel
-def _even_out(state: State, partitions: Int32s, records: Records, deadline: float) -> tuple[int, int, bool, Records]:
+def _even_out(state: State, partitions: Int32s, records: Records, deadline: Deadline) -> tuple[int, int, bool, Records]:
     """Move partitions until nothing can be evened out any more (performReassignments).
 
     partitions : int32[...]   those of topics with two subscribers or more, in order

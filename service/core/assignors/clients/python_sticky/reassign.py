@@ -20,7 +20,7 @@ import numpy as np
 from service.core.assignors.classic.sticky.movements import SIZE, Movements, alike, copied, first_of, move, opposite
 from service.core.assignors.classic.sticky.reassign import ENDLESS, OFTEN, SETTLED
 from service.core.assignors.classic.sticky.state import State, give
-from service.core.clock import OUT_OF_TIME, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
@@ -55,7 +55,7 @@ def even_out(
     undoes: bool,  # noqa: FBT001
     revoked: bool,  # noqa: FBT001
     fresh: bool,  # noqa: FBT001
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, int, int]:
     """Move partitions, and undo it if members are then not less unequal (balance).
 
@@ -103,7 +103,7 @@ def _reassign(
     only_free: bool,  # noqa: FBT001
     work: Work,
     movements: Movements,
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, int, Movements]:
     """Passes over the partitions until one moves nothing (_perform_reassignments). Endless ones are found as in Java's form.
 
@@ -132,7 +132,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     only_free: bool,  # noqa: FBT001
     work: Work,
     movements: Movements,
-    deadline: float,
+    deadline: Deadline,
 ) -> tuple[int, int, int, Movements]:
     """One pass. Returns how it ended, the last partition moved (or that at which it threw), the number of moves, the records.
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import byte_ranks
-from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time, is_over
+from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, in_time, is_over
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, LeftOpen
@@ -178,7 +178,7 @@ def _kept(
 
 
 @kernel
-def _takers(free_count: int, circle: Int32s, counts: Int32s, id_rank: Int32s, deadline: float) -> tuple[Int32s, int]:
+def _takers(free_count: int, circle: Int32s, counts: Int32s, id_rank: Int32s, deadline: Deadline) -> tuple[Int32s, int]:
     """Who takes the first, the second … of so many free partitions (assignPartition): int32[free_count]; counts is written.
 
     Returns also how it ended.
@@ -225,7 +225,7 @@ def _would_move(owners: Int32s, topic_of: Int32s, subscribers_of: Int32s, subscr
 
 @kernel
 def _given_up(  # noqa: C901 (a kernel)
-    owners: Int32s, counts: Int32s, id_rank: Int32s, deadline: float
+    owners: Int32s, counts: Int32s, id_rank: Int32s, deadline: Deadline
 ) -> tuple[Int32s, int]:
     """Who has each partition in the end if all members subscribe to the same topics: int32[partitions], or OPEN.
 
@@ -281,7 +281,7 @@ def _play(  # noqa: C901 (a kernel)
     subscribers: Int32s,
     counts: Int32s,
     id_rank: Int32s,
-    deadline: float,
+    deadline: Deadline,
 ) -> int:
     """Move partitions until nobody has two fewer than the owner of one that he could have (performReassignments).
 
