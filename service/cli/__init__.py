@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "audit": ("service.cli.reassignments.audit", "Check whether Kafka could have placed topics this way."),
     "body": ("service.cli.body", "Print a request, or write tables, made from a description of a cluster."),
     "compare": ("service.cli.partitioners", "Show on how many keys each pair of partitioners agrees."),
+    "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
     "fingerprint": ("service.cli.partitioners", "Identify the partitioners that wrote the records."),
     "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
     "partition": ("service.cli.decisions", "Compute the partition of each key."),

@@ -23,10 +23,11 @@ import click
 import orjson
 from rich.console import Console
 
+from service.conformance.groups import change, first_group, sendable
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
 from tests.reference.clients import franz_go as franz_go_twin
-from tests.runs.long_parity import Subject, change, first_group
+from tests.runs.long_parity import Subject
 from tests.support.clients import CRATES, Library, NotHere, franz_go, librdkafka
 from tests.support.groups import group_of, named
 
@@ -52,34 +53,6 @@ class Differs(Exception):
     def __init__(self, where: str, body: Body, ours: Any, theirs: Any) -> None:
         super().__init__(where)
         self.body, self.ours, self.theirs = body, ours, theirs
-
-
-def sendable(body: Body) -> Body:
-    """The group as a client can have it: all members subscribe to something, topics and racks have names that Kafka allows."""
-    legal = with_legal_names(body)
-    every = [topic["topic_name"] for topic in legal["topics"]]
-    for topic in legal["topics"]:
-        if "partition_racks" in topic:
-            topic["partition_racks"] = [[rack for rack in racks if rack] for racks in topic["partition_racks"]]
-    for member in legal["members"]:
-        member["topic_names"] = member.get("topic_names", every) or ["unknown"]
-    return legal
-
-
-def with_legal_names(body: Body) -> Body:
-    """The body, in all names of topics the characters that are not ASCII written as their numbers."""
-
-    def legal(value: Any, key: str = "") -> Any:
-        if isinstance(value, dict):
-            return {name: legal(each, name) for name, each in value.items()}
-        if isinstance(value, list):
-            return [legal(each, key) for each in value]
-        if key in {"topic_name", "topic_names"}:
-            return "".join(c if c.isascii() else f"u{ord(c)}" for c in value)
-        return value
-
-    answer: Body = legal(body)
-    return answer
 
 
 def ours(name: str, release: str, body: Body) -> Answer | str:
@@ -139,7 +112,7 @@ def answered(group: Generator[Body, Answer, None], answer: Answer) -> Body | Non
 def rebalances(seed: int, number: int, subject: Subject) -> Generator[Body, Answer, None]:
     """The rebalances of a group: bodies; to each the library's answer is sent."""
     random = Random(f"{seed}-{number}")
-    body = first_group(subject, random)
+    body = first_group(subject.protocol, random)
     for rebalance in range(random.choice((1, 1, 3, 6))):
         if not body["topics"] or not body["members"]:
             return

@@ -7,13 +7,12 @@ answer to the one before: so all questions to the JVM can be asked ahead, and on
 
 from __future__ import annotations
 
-import base64
 import copy
 import sys
 import threading
 from collections import Counter, deque
 from dataclasses import dataclass
-from itertools import count, product
+from itertools import count
 from queue import Empty, SimpleQueue
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -26,13 +25,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from service.api.groups.document import assignments_json
+from service.conformance import coordinator_groups
+from service.conformance.groups import change, first_group, give
+from service.conformance.shrinking import smaller
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
 from service.decisions.groups.tables import in_answer_order
 from service.web.json.codec import dumps
-from tests.support import golden, parity, server_groups
-from tests.support.groups import RACKS, group_of
+from tests.support import golden, parity
+from tests.support.groups import group_of
 from tests.support.jvm import COMPARED, FORMER_CLIENTS
 
 if TYPE_CHECKING:
@@ -98,195 +100,6 @@ def settled_by_java(subject: Subject, body: Body) -> bool:
 
 # ---- random groups -----------------------------------------------------------------------------------------------------
 
-ALIKE = tuple("".join(pairs) for pairs in product(("Aa", "BB"), repeat=6))
-"""Strings with one hash code."""
-
-
-def names(random: Random, size: int) -> list[str]:
-    """Different names, in one of the manners in which people name things, or so that their hash codes are equal."""
-    style = random.randrange(6)
-    if style == 0:
-        return random.sample(ALIKE, size)
-    if style == 1:
-        return [*random.sample(ALIKE, size // 2), *(f"c{i}" for i in range(size - size // 2))]
-    if style == 2:
-        return [random.choice(("é", "Ж", "東", "\U0001f418", "\uffee", "_", "Z")) + str(i) for i in range(size)]
-    if style == 3:
-        return [f"consumer-app-{i + 1}-{random.getrandbits(128):032x}" for i in range(size)]
-    start = random.randrange(120)
-    return [f"{'t-' if style == 4 else 'member-000'}{start + i}" for i in range(size)]
-
-
-def topic_ids(random: Random, size: int) -> list[str]:
-    """Uuids; now and then some whose hash codes are all equal."""
-    halves = [random.randbytes(8) for _ in range(size)]
-    alike = random.random() < 0.1
-    raw = [half + (half if alike else random.randbytes(8)) for half in halves]
-    return [base64.urlsafe_b64encode(one).decode().rstrip("=") for one in raw]
-
-
-def first_group(subject: Subject, random: Random) -> Body:
-    """Up to 40 members and 10 topics, and whatever the members claim to have had."""
-    size = random.randint(0, random.choice((1, 3, 10)))
-    topics: list[Body] = [
-        {"topic_name": name, "topic_id": topic_id, "partitions_count": random.randint(1, random.choice((2, 9, 9, 30)))}
-        for name, topic_id in zip(names(random, size), topic_ids(random, size), strict=True)
-    ]
-    if random.random() < 0.3:  # which is what lets range look at several topics together
-        for topic in topics:
-            topic["partitions_count"] = topics[0]["partitions_count"]
-    known = [topic["topic_name"] for topic in topics] + ["unknown"] * random.randint(0, 1)
-    members = subscribers(random, names(random, random.randint(random.random() > 0.02, random.choice((2, 6, 14, 40)))), known)
-    for i, member in enumerate(members):
-        if subject.protocol != "share" and random.random() < 0.2:
-            member["instance_id"] = f"{random.choice('ab')}{random.randint(0, 99)}-{i}"
-    random.shuffle(members)
-    body = {"topics": topics, "members": members}
-    if subject.protocol == "classic":
-        if random.random() < 0.35:
-            give_racks(random, body)
-        claim(random, body)
-    else:
-        server_groups.own(random, topics, members, shared=subject.protocol == "share")
-        if random.random() < 0.03:
-            claim_anything(random, body)  # which no broker holds
-            for member in members:  # but it holds sets
-                ids: dict[str, dict[int, None]] = {}
-                for row in member.get("owned_partitions", ()):
-                    ids.setdefault(row["topic_name"], {}).update(dict.fromkeys(row["partition_ids"]))
-                member["owned_partitions"] = [{"topic_name": name, "partition_ids": [*of_one]} for name, of_one in ids.items()]
-    return body
-
-
-def subscribers(random: Random, member_ids: list[str], known: list[str]) -> list[Body]:
-    """Members that subscribe to everything, or to one of a few lists, or each to something of its own."""
-    lists = [random.sample(known, random.randint(0, len(known))) for _ in range(random.randint(1, 4))]
-    how = random.choice(("everything", "few lists", "own list"))
-    members: list[Body] = [{"member_id": member_id} for member_id in member_ids]
-    for member in members:
-        if how == "few lists":
-            member["topic_names"] = random.choice(lists)
-        elif how == "own list":
-            fewest = min(random.random() < 0.9, len(known))
-            member["topic_names"] = random.sample(known, random.randint(fewest, len(known)))
-        elif random.random() < 0.8:
-            member["topic_names"] = random.sample(known, len(known))
-    return members
-
-
-def give_racks(random: Random, body: Body) -> None:
-    """Racks for most replicas and members; some match none."""
-    for topic in body["topics"]:
-        if random.random() < 0.85:
-            replicas = random.choice((0, 1, 2, 3))
-            topic["partition_racks"] = [
-                random.sample((*RACKS, ""), min(replicas, random.randint(0, 4))) for _ in range(topic["partitions_count"])
-            ]
-    for member in body["members"]:
-        if random.random() < 0.85:
-            member["rack_id"] = random.choice((*RACKS, *RACKS, "elsewhere", ""))
-
-
-def claim(random: Random, body: Body) -> None:
-    """A previous assignment: of everybody or few, even or lopsided, of one generation or several, disputed or not."""
-    how = random.choice(("nothing", "anything", "lopsided", "lopsided", "scattered"))
-    generations = random.choice(((5,), (5,), (3, 4, 5), (-1, 4, 5)))
-    for member in body["members"]:
-        if random.random() < 0.9:
-            member["generation_id"] = random.choice(generations)
-    if how == "anything":
-        claim_anything(random, body)
-    elif how != "nothing":
-        disputed = random.choice((0, 0, 0.05, 0.3))
-        known = [topic["topic_name"] for topic in body["topics"]]
-        for topic in body["topics"]:
-            subscribers = [member for member in body["members"] if topic["topic_name"] in member.get("topic_names", known)]
-            if not subscribers or random.random() < 0.2:
-                continue
-            main = random.choice(subscribers)
-            for partition_id in range(topic["partitions_count"]):
-                lopsided = how == "lopsided" and random.random() < 0.7
-                give(main if lopsided else random.choice(subscribers), topic["topic_name"], partition_id)
-                if random.random() < disputed:
-                    give(random.choice(subscribers), topic["topic_name"], partition_id)
-
-
-def claim_anything(random: Random, body: Body) -> None:
-    """Claims to what the member does not subscribe to, to what others have, to what there is not."""
-    counts = {topic["topic_name"]: topic["partitions_count"] for topic in body["topics"]} | {"gone": 3}
-    beyond = 2 * (random.random() < 0.2)
-    for member in body["members"]:
-        if random.random() < 0.6:
-            for name in random.choices([*counts], k=random.randint(1, 4)):
-                for _ in range(random.randint(0, 5)):
-                    give(member, name, random.randrange(counts[name] + beyond))
-
-
-def give(member: Body, topic_name: str, partition_id: int) -> None:
-    """One more row, or one more id in the last row."""
-    rows = member.setdefault("owned_partitions", [])
-    if not rows or rows[-1]["topic_name"] != topic_name:
-        rows.append({"topic_name": topic_name, "partition_ids": []})
-    rows[-1]["partition_ids"].append(partition_id)
-
-
-def change(random: Random, body: Body, assignments: list[Body], rebalance: int) -> Body:
-    """A classic group after a rebalance: its members are a generation on and have what they were given, and something happens."""
-    had = {one["member_id"]: one["partitions"] for one in assignments}
-    members: list[Body] = []
-    for member in body["members"]:
-        if random.random() < 0.03:  # it has missed the rebalance, or comes back without memory
-            members.append(member if random.random() < 0.5 else {**member, "owned_partitions": [], "generation_id": -1})
-        else:
-            members.append({**member, "owned_partitions": had[member["member_id"]], "generation_id": 5 + rebalance})
-    after = {"topics": [dict(topic) for topic in body["topics"]], "members": members}
-    event = random.choice((leave, leave, join, join, resize, resize, add_topic, drop_topic, subscribe, None))
-    if event and members and after["topics"]:
-        event(random, after)
-    return after
-
-
-def leave(random: Random, body: Body) -> None:
-    """Some members go."""
-    for _ in range(min(len(body["members"]), random.randint(1, 3))):
-        body["members"].pop(random.randrange(len(body["members"])))
-
-
-def join(random: Random, body: Body) -> None:
-    """A member comes, anywhere in the order."""
-    newcomer = {**random.choice(body["members"]), "member_id": f"joined-{random.getrandbits(32)}"}
-    newcomer |= {"owned_partitions": [], "generation_id": -1}
-    newcomer.pop("instance_id", None)
-    body["members"].insert(random.randint(0, len(body["members"])), newcomer)
-
-
-def resize(random: Random, body: Body) -> None:
-    """A topic gets more partitions, or is made again with fewer."""
-    topic = random.choice(body["topics"])
-    topic["partitions_count"] = max(1, topic["partitions_count"] + random.choice((-2, -1, 1, 2, 3, 4, 5, 6)))
-    if "partition_racks" in topic:
-        topic["partition_racks"] = (topic["partition_racks"] + [["a"]] * 6)[: topic["partitions_count"]]
-
-
-def add_topic(random: Random, body: Body) -> None:
-    """A topic comes, to which most subscribe."""
-    name = f"later-{random.getrandbits(32)}"
-    body["topics"].append({"topic_name": name, "partitions_count": random.randint(1, 9)})
-    for member in body["members"]:
-        if "topic_names" in member and random.random() < 0.8:
-            member["topic_names"] = [*member["topic_names"], name]
-
-
-def drop_topic(random: Random, body: Body) -> None:
-    """A topic goes."""
-    body["topics"].pop(random.randrange(len(body["topics"])))
-
-
-def subscribe(random: Random, body: Body) -> None:
-    """A member subscribes to something else."""
-    known = [topic["topic_name"] for topic in body["topics"]]
-    random.choice(body["members"])["topic_names"] = random.sample(known, random.randint(1, len(known)))
-
 
 def nearly_endless(random: Random) -> Body:
     """A group whose partitions Kafka's sticky assignors move for ever, a little changed: many of these settle, some do not."""
@@ -323,7 +136,7 @@ def life(seed: int, number: int) -> Iterator[Case]:
     random = Random(f"{seed}-{number}")
     subject = SUBJECTS[number % len(SUBJECTS)]
     moves = "sticky" in subject.assignor.name and random.random() < 0.02
-    body = nearly_endless(random) if moves else first_group(subject, random)
+    body = nearly_endless(random) if moves else first_group(subject.protocol, random)
     for rebalance in range(random.choice((1, 1, 3, 6, 10))):
         answer = ours(subject, body)
         yield Case(number, rebalance, subject, body, answer)
@@ -333,7 +146,7 @@ def life(seed: int, number: int) -> Iterator[Case]:
         if subject.protocol == "classic":
             body = change(random, body, answer["assignments"], rebalance + 1)
         else:
-            body = server_groups.change(random, body, answer["assignments"])
+            body = coordinator_groups.change(random, body, answer["assignments"])
 
 
 # ---- the JVM -----------------------------------------------------------------------------------------------------------
@@ -531,39 +344,6 @@ class Comparison:
         """End the JVMs."""
         while self._kafkas:
             self._kafkas.popitem()[1].close()
-
-
-def without(body: Body, *path: Any) -> Body:
-    """The body less what stands at this path."""
-    less = copy.deepcopy(body)
-    at: Any = less
-    for step in path[:-1]:
-        at = at[step]
-    del at[path[-1]]
-    return less
-
-
-def smaller(body: Body) -> Iterator[Body]:
-    """The body with one thing left out: a member, a topic, a partition, something a member says."""
-    for m, member in enumerate(body["members"]):
-        yield without(body, "members", m)
-        for part in sorted(member.keys() - {"member_id"}):
-            yield without(body, "members", m, part)
-        for i in range(len(member.get("topic_names", ()))):
-            yield without(body, "members", m, "topic_names", i)
-        for row, owned in enumerate(member.get("owned_partitions", ())):
-            yield without(body, "members", m, "owned_partitions", row)
-            for i in range(len(owned["partition_ids"])):
-                yield without(body, "members", m, "owned_partitions", row, "partition_ids", i)
-    for t, topic in enumerate(body["topics"]):
-        yield without(body, "topics", t)
-        if "partition_racks" in topic:
-            yield without(body, "topics", t, "partition_racks")
-        elif topic["partitions_count"] > 1:
-            yield {
-                **body,
-                "topics": [{**one, "partitions_count": one["partitions_count"] - (one is topic)} for one in body["topics"]],
-            }
 
 
 def table(counts: Counter[tuple[str, str]]) -> Table:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from service.conformance.coordinator_groups import change
 from service.core.assignors.consumer.uniform import uniform
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.kafka_versions import LATEST
@@ -13,7 +14,7 @@ from tests.reference import server_assignors as reference
 from tests.support import golden
 from tests.support.groups import flat, group_of, named
 from tests.support.parity import group_coordinator
-from tests.support.server_groups import change, coordinator_bodies
+from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
 CASES = golden.params("groups/consumer-uniform", "groups/consumer-uniform-sequences", "groups/consumer-uniform-large")

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from service.conformance.coordinator_groups import change
 from service.core.assignors.share import simple
 from service.core.errors import InvalidQuestion
 from tests.reference import server_assignors as reference
 from tests.support import golden
 from tests.support.groups import flat, group_of, named
 from tests.support.parity import group_coordinator
-from tests.support.server_groups import change, coordinator_bodies
+from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"
 CASES = golden.params("groups/share-simple", "groups/share-simple-sequences", "groups/share-simple-large")

@@ -1,0 +1,164 @@
+"""``conform``: does a program answer as Kafka and its clients do?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+import click
+from rich.console import Console
+
+from service.cli import options
+from service.cli.asking import announce_compilation
+from service.cli.errors import BadInput, note
+from service.cli.terminal import fill, table
+from service.conformance.comparison import Outcome, compare
+from service.conformance.program import NoAnswer, Program
+from service.conformance.subjects import subject_of
+from service.core.errors import InvalidQuestion
+from service.core.printable import printable
+from service.report.numbers import counted
+from service.web.json.codec import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.conformance.comparison import Failure
+    from service.conformance.subjects import Subject
+
+DIFFERS: Final = 1
+"""The exit status of a program that answers otherwise. 2 is for invalid options, and for a program that cannot be asked."""
+
+_SHOWN: Final = 2_000
+"""Most characters of a question or an answer on a terminal."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT]...")
+@click.option(
+    "--subject",
+    "names",
+    multiple=True,
+    help="What to compare: classic/range, consumer/uniform, share/simple, classic/librdkafka:range, partitioner/java. "
+    "Repeatable. Default: what PROGRAM says that it implements.",
+)
+@click.option("--cases", type=click.IntRange(0, 10_000_000), default=1000, show_default=True, help="Random questions a subject.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Another seed draws other questions.")
+@click.option("--kafka-version", help="Release of Kafka to compare assignors with. Default: the newest.")
+@click.option("--client-version", help="Release of the client, for assignors of clients.")
+@click.option("--timeout", "seconds", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, help="For an answer.")
+@options.output("table", "json", "junit")
+def conform(
+    *, command: tuple[str, ...], names: tuple[str, ...], cases: int, seed: int, kafka_version: str | None,
+    client_version: str | None, seconds: float, output: str | None,
+) -> None:  # fmt: skip
+    """Compare a program's answers with those of Kafka and its clients.
+
+    partition-allocator conform --subject partitioner/java -- ./my-partitioner
+
+    PROGRAM reads a JSON object a line and answers each with one; docs/conformance.md has the protocol. It is asked what the real
+    libraries have answered, then random questions until the first that it answers otherwise, which is made as small as it can be.
+    The exit status is 1 if it answers one otherwise.
+    """
+    announce_compilation()
+    program = Program(command, seconds)
+    chosen = {"kafka_version": kafka_version, "client_version": client_version}
+    try:
+        subjects = _subjects(names or program.implements(), {name: value for name, value in chosen.items() if value is not None})
+        outcomes = [compare(program, subject, cases, seed, _progress) for subject in subjects]
+    except NoAnswer as silence:
+        raise BadInput(f"{command[0]}: {silence}.") from None
+    finally:
+        program.close()
+    _print(outcomes, options.form(output))
+    sys.exit(DIFFERS if any(outcome.failure for outcome in outcomes) else 0)
+
+
+def _subjects(names: Sequence[str], chosen: dict[str, str]) -> list[Subject]:
+    if not names:
+        raise click.UsageError("Missing option '--subject': the program does not say what it \"implements\".")
+    try:
+        return [subject_of(name, chosen) for name in dict.fromkeys(names)]
+    except InvalidQuestion as error:
+        raise BadInput(error.detail) from None
+
+
+def _progress(outcome: Outcome) -> None:
+    if outcome.drawn and outcome.drawn % 1000 == 0:
+        note(f"{outcome.subject.name}: {outcome.drawn} random questions are answered alike.")
+
+
+def _print(outcomes: Sequence[Outcome], form: str) -> None:
+    if form == "json":
+        click.echo(dumps({"subjects": [_document(outcome) for outcome in outcomes]}))
+    elif form == "junit":
+        click.echo(tostring(_junit(outcomes), encoding="unicode", xml_declaration=True))
+    else:
+        console = Console()
+        rows = [
+            (
+                outcome.subject.name,
+                "✗ differs" if outcome.failure else "✓ alike",
+                str(len(outcome.vectors)),
+                str(outcome.drawn),
+                str(sum(outcome.unsupported.values())),
+            )
+            for outcome in outcomes
+        ]
+        console.print(fill(table("subject", "verdict", "vectors alike", "random alike", "unsupported"), rows))
+        for outcome in outcomes:
+            if outcome.failure and outcome.smallest:
+                console.print()
+                console.print(
+                    _told(outcome.subject, outcome.failure, outcome.smallest), highlight=False, markup=False, soft_wrap=True
+                )
+
+
+def _told(subject: Subject, failure: Failure, smallest: Failure) -> str:
+    """The failure, as people read it, on the smallest question."""
+    lines = [f"{subject.name}, {failure.name}: {failure.fault}"]
+    if smallest is not failure:
+        lines.append(f"The smallest question found that differs: {smallest.fault}")
+    shown = {"request": smallest.request, "expected": smallest.expected, "answer": smallest.answer}
+    lines += [f"{name}: {_short(dumps(value).decode())}" for name, value in shown.items()]
+    return "\n".join(map(printable, lines))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (--output json has it whole)"
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
+    failures = {name: each and _failure(each) for name, each in (("failure", outcome.failure), ("smallest", outcome.smallest))}
+    return {
+        "subject": outcome.subject.name,
+        "verdict": "differs" if outcome.failure else "alike",
+        "vectors": len(outcome.vectors),
+        "random": outcome.drawn,
+        "unsupported": outcome.unsupported,
+        **failures,
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    names = ("name", "fault", "request", "expected", "answer")
+    return {name: getattr(failure, name) for name in names}
+
+
+def _junit(outcomes: Sequence[Outcome]) -> Element:
+    """One test suite a subject: a test case for each vector, and one for the random questions."""
+    root = Element("testsuites", name="partition-allocator conform")
+    for outcome in outcomes:
+        drawn = f"{counted(outcome.drawn, 'random question')}"
+        names = [*outcome.vectors, *([outcome.failure.name] if outcome.failure else []), *([drawn] if outcome.drawn else [])]
+        failures = str(int(outcome.failure is not None))
+        suite = SubElement(
+            root, "testsuite", name=outcome.subject.name, tests=str(len(names)), failures=failures, errors="0", skipped="0"
+        )
+        for name in names:
+            case = SubElement(suite, "testcase", classname=outcome.subject.name, name=printable(name))
+            if outcome.failure and outcome.smallest and name == outcome.failure.name:
+                failure = SubElement(case, "failure", message=printable(outcome.failure.fault))
+                failure.text = _told(outcome.subject, outcome.failure, outcome.smallest)
+    return root

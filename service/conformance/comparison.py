@@ -1,0 +1,148 @@
+"""A program beside what it is to implement: the vectors, then random questions until the first that is answered otherwise."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from itertools import count, islice
+from typing import Any, Final
+
+from service.conformance.program import NoAnswer, Program
+from service.conformance.subjects import AssignorSubject, Expected, Subject
+
+Body = dict[str, Any]
+
+SHRINKING_SECONDS: Final = 30.0
+"""How long a question that is answered otherwise may be made smaller."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A question that the program answers otherwise.
+
+    name : the vector's id, or which random question it is; fault : what is wrong; answer : the program's, None if it gave none
+    """
+
+    name: str
+    fault: str
+    request: Body
+    expected: Body
+    answer: Body | None
+
+
+@dataclass
+class Outcome:
+    """What came of one subject.
+
+    vectors, drawn : names of the vectors that were answered, and how many random questions were
+    unsupported : why the program left questions out, and how many
+    failure : the first answer that differs; smallest : the same on the smallest question that was found
+    """
+
+    subject: Subject
+    vectors: list[str] = field(default_factory=list)
+    drawn: int = 0
+    unsupported: dict[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+    smallest: Failure | None = None
+
+
+def compare(program: Program, subject: Subject, cases: int, seed: int, progress: Callable[[Outcome], object]) -> Outcome:
+    """Ask the vectors and so many random questions. Raises NoAnswer only if the program cannot be started."""
+    outcome = Outcome(subject)
+    if not (isinstance(subject, AssignorSubject) and subject.options):  # the vectors are of the newest releases
+        for vector in vectors().get(subject.name, ()):
+            if _is_alike(program, outcome, vector["id"], vector["request"], subject.recorded(vector["expected"])):
+                outcome.vectors.append(vector["id"])
+            if outcome.failure is not None:
+                return outcome
+    for name, request in islice(_drawn(subject, seed), cases):
+        expected = subject.expected(request)
+        if expected is not None:
+            outcome.drawn += _is_alike(program, outcome, name, request, expected)
+        if outcome.failure is not None:
+            return outcome
+        progress(outcome)
+    return outcome
+
+
+def _drawn(subject: Subject, seed: int) -> Iterator[tuple[str, Body]]:
+    """Random questions without end, each with its name."""
+    for number in count():
+        for step, request in enumerate(subject.questions(f"{seed}-{number}")):
+            yield f"seed {seed}, question {number}" + (f", rebalance {step + 1}" if step else ""), request
+
+
+@cache
+def vectors() -> dict[str, list[Body]]:
+    """By subject, what its library answered: ``id``, ``source``, ``request`` and ``expected``."""
+    by_subject: dict[str, list[Body]] = {}
+    data = gzip.decompress(files("service.conformance").joinpath("vectors.jsonl.gz").read_bytes())
+    for line in data.decode().splitlines():
+        vector = json.loads(line)
+        by_subject.setdefault(vector["subject"], []).append(vector)
+    return by_subject
+
+
+def _is_alike(program: Program, outcome: Outcome, name: str, request: Body, expected: Expected) -> bool:
+    """Whether the program answers a question so. If it answers otherwise the outcome has the failure, also made smaller."""
+    left_out = sum(outcome.unsupported.values())
+    failure = _asked(program, outcome.subject, name, request, expected, outcome.unsupported)
+    if failure is not None:
+        outcome.failure, outcome.smallest = failure, _shrunk(program, outcome.subject, failure)
+    return failure is None and left_out == sum(outcome.unsupported.values())
+
+
+def _asked(
+    program: Program, subject: Subject, name: str, request: Body, expected: Expected, unsupported: dict[str, int]
+) -> Failure | None:
+    """What is wrong with the program's answer. unsupported : counts why it leaves questions out"""
+    try:
+        answer = program.ask(subject.operation, request)
+    except NoAnswer as silence:
+        return Failure(name, str(silence), request, _document(expected), None)
+    if "unsupported" in answer:
+        reason = str(answer["unsupported"])[:100]
+        unsupported[reason] = unsupported.get(reason, 0) + 1
+        return None
+    fault = subject.fault(expected, answer)
+    return None if fault is None else Failure(name, fault, request, _document(expected), answer)
+
+
+def _shrunk(program: Program, subject: Subject, found: Failure) -> Failure:
+    """The same failure on a smaller question: whatever can be left out is left out, one thing at a time."""
+    until, smallest, left_out = time.monotonic() + SHRINKING_SECONDS, found, True
+    while left_out:
+        left_out = False
+        for request in subject.smaller(smallest.request):
+            if time.monotonic() > until:
+                return smallest
+            expected = subject.expected(request)
+            failure = None if expected is None else _asked(program, subject, found.name, request, expected, {})
+            if failure is not None and (failure.answer is None) == (found.answer is None):
+                smallest, left_out = failure, True
+                break
+    return smallest
+
+
+def _document(expected: Expected) -> Body:
+    """What must be answered, as a program would write it."""
+    if expected.fails:
+        return {"error": "the library fails"}
+    if expected.owners is None:
+        return {"partitions": list(expected.partitions)}
+    rows: dict[str, dict[str, list[int]]] = {}
+    for (topic, i), members in sorted(expected.owners.items()):
+        for member in members:
+            rows.setdefault(member, {}).setdefault(topic, []).append(i)
+    assignments = [
+        {"member_id": member, "partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in of.items()]}
+        for member, of in rows.items()
+    ]
+    chance = [{"topic_name": topic, "partition_id": i} for topic, i in sorted(expected.chance)]
+    return {"assignments": assignments} | ({"left_open": chance} if chance else {})

@@ -1,0 +1,260 @@
+"""What a program can be compared with: each assignor and each partitioner that answers the same in every run."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from service.conformance import coordinator_groups, groups, keys, shrinking
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
+from service.core.partitioners import PARTITIONERS, Partitioner
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import answer as assign
+from service.decisions.groups.question import of_rows
+from service.decisions.groups.tables import names_of_topics
+from service.decisions.partitions import PartitionsQuestion
+from service.decisions.partitions import answer as allocate
+
+Body = dict[str, Any]
+TopicPartition = tuple[str, int]
+
+REBALANCES: Final = (1, 1, 3, 6)
+"""How many rebalances a random group goes through."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must be answered.
+
+    fails : the library fails on this question
+    owners : who gets each partition of a group; chance : those that may be anybody's, for the library leaves it to chance
+    partitions : that of each key
+    """
+
+    fails: bool = False
+    owners: dict[TopicPartition, tuple[str, ...]] | None = None
+    chance: frozenset[TopicPartition] = frozenset()
+    partitions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class AssignorSubject:
+    """An assignor. name : "classic/range"; options : ``kafka_version`` and ``client_version`` of its questions, if given"""
+
+    protocol: str
+    assignor: Assignor
+    options: tuple[tuple[str, str], ...] = ()
+
+    operation = "group-assignments"
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"{self.protocol}/{self.assignor.name}"
+
+    def request(self, group: Body) -> Body:
+        """The question about a group, as the service takes it."""
+        return {**group, "group_protocol": self.protocol, "assignor": self.assignor.name, **dict(self.options)}
+
+    def expected(self, request: Body) -> Expected | None:
+        """The answer; None for a question that has none or several, which is not asked."""
+        try:
+            found = assign(of_rows(**request), Budget())
+        except KafkaAssignorFails as fails:
+            return None if fails.exception is None else Expected(fails=True)
+        except AllocatorError:
+            return None
+        group, assignment = found.first.group, found.first.outcome.assignment
+        if self.assignor.warnings and self.assignor.warnings(group):
+            return None
+        names = names_of_topics(group)
+
+        def named(partitions: Any) -> list[TopicPartition]:
+            topics, ids = group.topic_partitions(partitions)
+            return [(names[topic], i) for topic, i in zip(topics.tolist(), ids.tolist(), strict=True)]
+
+        owners: dict[TopicPartition, tuple[str, ...]] = {}
+        for member, member_id in enumerate(group.member_ids):
+            for partition in named(assignment.rows.row(member)):
+                owners[partition] = (*owners.get(partition, ()), member_id)
+        open_ones = () if assignment.left_open is None else named(assignment.left_open.partitions)
+        return Expected(owners={each: tuple(sorted(who)) for each, who in owners.items()}, chance=frozenset(open_ones))
+
+    def recorded(self, answer: Body) -> Expected:
+        """What a library answered, as a vector has it."""
+        if "error" in answer:
+            return Expected(fails=True)
+        owners = _owners_in(answer["assignments"])
+        if isinstance(owners, str):
+            raise TypeError(owners)
+        return Expected(owners=owners)
+
+    def fault(self, expected: Expected, answer: Body) -> str | None:
+        """What is wrong with a program's answer."""
+        if expected.fails or "error" in answer:
+            return None if expected.fails == ("error" in answer) else _failing(expected, answer)
+        owners = _owners_in(answer.get("assignments"))
+        if isinstance(owners, str):
+            return owners
+        wanted = expected.owners or {}
+        for topic, i in sorted(wanted.keys() | owners.keys()):
+            mine, theirs = wanted.get((topic, i), ()), owners.get((topic, i), ())
+            if mine != theirs and (topic, i) not in expected.chance:
+                return f"partition {i} of {topic!r} goes to {_named(theirs)} instead of {_named(mine)}"
+        return None
+
+    def questions(self, seed: str) -> Iterator[Body]:
+        """A random group, and what becomes of it. seed : another one is another group"""
+        random = Random(seed)  # noqa: S311 - cases, not secrets
+        group = self._sent(groups.first_group(self.protocol, random))
+        for rebalance in range(random.choice(REBALANCES)):
+            request = self.request(group)
+            yield request
+            expected = self.expected(request)
+            if expected is None or expected.fails or expected.chance:
+                return
+            after = _assignments(group, expected)
+            if self.protocol == "classic":
+                group = self._sent(groups.change(random, group, after, rebalance + 1))
+            else:
+                group = coordinator_groups.change(random, group, after)
+
+    def smaller(self, request: Body) -> Iterator[Body]:
+        """The question with one thing left out."""
+        rest = {name: value for name, value in request.items() if name not in ("topics", "members")}
+        for less in shrinking.smaller({"topics": request["topics"], "members": request["members"]}):
+            yield {**rest, **less}
+
+    def _sent(self, group: Body) -> Body:
+        """The group as members of other clients can have it; Java's classes are asked anything."""
+        return groups.sendable(group) if ":" in self.assignor.name else group
+
+
+@dataclass(frozen=True)
+class PartitionerSubject:
+    """A partitioner, for records with a key. name : such as "partitioner/java"."""
+
+    partitioner: Partitioner
+
+    operation = "partitions"
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"partitioner/{self.partitioner.name}"
+
+    @property
+    def key_format(self) -> str:
+        """In which its keys are sent: bytes, texts or numbers."""
+        return next(each for each in ("base64", "string", "long") if each in self.partitioner.encoding.formats)
+
+    def expected(self, request: Body) -> Expected | None:
+        """The answer; None if the client refuses the keys."""
+        try:
+            result = allocate(PartitionsQuestion(**request), Budget()).result
+        except AllocatorError:
+            return None
+        return Expected(partitions=tuple(result.partitions.tolist()))
+
+    def recorded(self, answer: Body) -> Expected:
+        """What a library answered, as a vector has it."""
+        return Expected(partitions=tuple(answer["partitions"]))
+
+    def fault(self, expected: Expected, answer: Body) -> str | None:
+        """What is wrong with a program's answer."""
+        got = answer.get("partitions")
+        if "error" in answer:
+            return _failing(expected, answer)
+        if not isinstance(got, list) or len(got) != len(expected.partitions):
+            return f'"partitions" is not a list of {len(expected.partitions)} partitions'
+        wrong = next((i for i, pair in enumerate(zip(got, expected.partitions, strict=True)) if pair[0] != pair[1]), None)
+        return None if wrong is None else f"key {wrong} goes to partition {got[wrong]} instead of {expected.partitions[wrong]}"
+
+    def questions(self, seed: str) -> Iterator[Body]:
+        """Random keys. seed : other ones are other keys"""
+        random = Random(seed)  # noqa: S311 - cases, not secrets
+        drawn = keys.keys(random, self.key_format)
+        yield {
+            "partitioner": self.partitioner.name,
+            "partitions_count": keys.partitions_count(random),
+            "key_format": self.key_format,
+            "keys": [base64.b64encode(key).decode() for key in drawn] if self.key_format == "base64" else drawn,
+        }
+
+    def smaller(self, request: Body) -> Iterator[Body]:
+        """The question with keys left out, or with fewer partitions."""
+        yield from ({**request, "keys": part} for part in shrinking.parts(request["keys"]))
+        if request["partitions_count"] > 1:
+            yield {**request, "partitions_count": request["partitions_count"] // 2}
+
+
+Subject = AssignorSubject | PartitionerSubject
+
+
+def subject_of(name: str, options: dict[str, str]) -> Subject:
+    """The subject of a name: "partitioner/java", "consumer/uniform", "classic/range", or "range" alone for the classic protocol.
+
+    options : ``kafka_version`` and ``client_version`` of assignors. Raises InvalidQuestion.
+    """
+    family, slash, rest = name.partition("/")
+    if slash and family == "partitioner":
+        partitioner = PARTITIONERS[rest]
+        if not _is_certain(partitioner):
+            raise InvalidQuestion(f"{rest} does not decide by the key alone, so there is nothing to compare.")
+        return PartitionerSubject(partitioner)
+    protocol, assignor = (family, rest) if slash else ("classic", name)
+    if protocol not in GROUP_PROTOCOLS:
+        raise UnknownStrategy("group_protocol", protocol, ("partitioner", *GROUP_PROTOCOLS))
+    found = GROUP_PROTOCOLS[protocol][assignor]
+    kafka_version = options.get("kafka_version")
+    found.of_release(kafka_version or found.kafka_versions[-1], options.get("client_version"))  # which it must have
+    return AssignorSubject(protocol, found, tuple(sorted(options.items())))
+
+
+def _is_certain(partitioner: Partitioner) -> bool:
+    """Does it decide by the key alone where there is one, and take keys that can be sent?"""
+    return (
+        partitioner.hash is not None
+        and not partitioner.gives_tokens
+        and bool({"base64", "string", "long"} & set(partitioner.encoding.formats))
+    )
+
+
+def _owners_in(assignments: Any) -> dict[TopicPartition, tuple[str, ...]] | str:
+    """Who gets each partition; or what is malformed."""
+    owners: dict[TopicPartition, tuple[str, ...]] = {}
+    try:
+        for one in assignments:
+            for part in one["partitions"]:
+                for i in part["partition_ids"]:
+                    place = (str(part["topic_name"]), int(i))
+                    owners[place] = tuple(sorted((*owners.get(place, ()), str(one["member_id"]))))
+    except (TypeError, KeyError, ValueError):
+        return '"assignments" is not a list of {"member_id", "partitions": [{"topic_name", "partition_ids"}]}'
+    return owners
+
+
+def _assignments(group: Body, expected: Expected) -> list[Body]:
+    """The answer as the next rebalance of the group begins with it."""
+    rows: dict[str, dict[str, list[int]]] = {member["member_id"]: {} for member in group["members"]}
+    for (topic, i), members in sorted((expected.owners or {}).items()):
+        for member in members:
+            rows[member].setdefault(topic, []).append(i)
+    return [
+        {"member_id": member, "partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in of.items()]}
+        for member, of in rows.items()
+    ]
+
+
+def _named(members: tuple[str, ...]) -> str:
+    return " and ".join(map(repr, members)) or "nobody"
+
+
+def _failing(expected: Expected, answer: Body) -> str:
+    if expected.fails:
+        return "the library fails on this question, and the program answers it"
+    return f"the program fails: {str(answer['error'])[:200]}"
