@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from partition_allocator.asking import Rejected
     from partition_allocator.library import (
         assign,
+        assign_connect,
         assignors,
         audit,
         co_partitioning,
@@ -38,6 +39,7 @@ __all__ = [
     "Answer",
     "Rejected",
     "assign",
+    "assign_connect",
     "assignors",
     "audit",
     "co_partitioning",

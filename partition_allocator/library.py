@@ -214,6 +214,22 @@ def assign(
     return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output)
 
 
+def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output = "dict", **fields: Any) -> Any:
+    """What the leader of a Kafka Connect group assigns: the answer of ``POST /v1/connect-assignments``.
+
+    rounds : rows with ``connectors``, ``workers``, ``at_ms`` …; assignor : ``sessioned``, ``compatible`` or ``eager``
+    output : "dict" is the answer; "arrow" and "pandas" its table of what workers are to start and stop
+    fields : the other fields of the endpoint, such as ``follow_ups`` and ``leader_states``
+    Raises Rejected, TypeError.
+
+    >>> connectors = [{"connector_name": "jdbc", "tasks_count": 2}]
+    >>> answer = assign_connect([{"connectors": connectors, "workers": [{"member_id": "w1"}, {"member_id": "w2"}]}])
+    >>> [worker["connectors"] for worker in answer["workers"]]
+    [['jdbc'], []]
+    """
+    return ask("/v1/connect-assignments", {"assignor": assignor, "rounds": inputs.rows(rounds, "rounds"), **fields}, output)
+
+
 def rebalances(
     topics: Mapping[str, int] | Rows,
     members: int | Rows | Iterable[str],

@@ -218,6 +218,8 @@ def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Table:
 def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
     from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
 
+    if answer["group_protocol"] == "connect":
+        return fill(table("round", "at_ms", "worker", "starts", "stops"), _connect_rows(answer["rounds"]))
     rows = [
         (assignment["member_id"], part["topic_name"], id_ranges(part["partition_ids"]))
         for assignment in answer["assignments"]
@@ -225,6 +227,24 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
     ]
     rows += [("(unassigned)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer["unassigned"]]
     return fill(table("member", "topic", "partitions"), rows)
+
+
+def _connect_rows(rounds: list[dict[str, Any]]) -> list[Cells]:
+    def told(connectors: list[str], tasks: list[dict[str, Any]]) -> str:
+        of_tasks = [f"{part['connector_name']}: {id_ranges(part['task_ids'])}" for part in tasks]
+        return ", ".join([*connectors, *of_tasks]) or "—"
+
+    return [
+        (
+            str(i),
+            str(each["at_ms"]),
+            worker["member_id"],
+            told(worker["connectors"], worker["tasks"]),
+            told(worker.get("revoked_connectors", []), worker.get("revoked_tasks", [])),
+        )
+        for i, each in enumerate(rounds)
+        for worker in each["assignments"]
+    ]
 
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:

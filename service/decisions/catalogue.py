@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.assignors.connect import PROTOCOLS as CONNECT
+from service.core.assignors.connect.model import ConnectAssignor
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 
@@ -47,9 +50,15 @@ def assignors() -> list[dict[str, Any]]:
             "kafka_versions": assignor.kafka_versions,
             "client_versions": assignor.client_releases,
         }
-        for group_protocol, assignors in GROUP_PROTOCOLS.items()
-        for assignor in assignors
+        for group_protocol, assignor in _assignors()
     ]
+
+
+def _assignors() -> Iterator[tuple[str, Assignor | ConnectAssignor]]:
+    """(group protocol, assignor) of each."""
+    for group_protocol, assignors in GROUP_PROTOCOLS.items():
+        yield from ((group_protocol, assignor) for assignor in assignors)
+    yield from (("connect", assignor) for assignor in CONNECT)
 
 
 def placers() -> list[dict[str, Any]]:

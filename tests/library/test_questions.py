@@ -39,6 +39,7 @@ CALLS = {
     "/v1/coordinators": lambda b: library.coordinator(**b),
     "/v1/decodings": lambda b: library.decode(b["kind"], b64decode(b["bytes_base64"])),
     "/v1/group-assignments": lambda b: library.assign(**b),
+    "/v1/connect-assignments": lambda b: library.assign_connect(**b),
     "/v1/group-rebalances": lambda b: library.rebalances(**b),
     "/v1/replica-placements": lambda b: library.place(**b),
     "/v1/placement-audits": lambda b: library.audit(**b),

@@ -144,6 +144,31 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             ]
         },
     ),
+    "/v1/connect-assignments": (
+        {
+            "scheduled_rebalance_max_delay_ms": 60_000,
+            "leader_states": [
+                {
+                    "leader_id": "w1",
+                    "previous_assignment": {"connectors": ["c"], "tasks": [{"connector_name": "c", "task_ids": [0, 1]}]},
+                    "scheduled_rebalance_ms": 5_000,
+                    "candidates": ["w2"],
+                    "previous_generation_id": 3,
+                    "previous_members": ["w1", "w3"],
+                }
+            ],
+            "rounds": [
+                {
+                    "at_ms": 1_000,
+                    "generation_id": 4,
+                    "connectors": [{"connector_name": "c", "tasks_count": 3}, {"connector_name": "d", "tasks_count": 2}],
+                    "workers": [{"member_id": "w1", "connectors": ["c"]}, {"member_id": "w2"}],
+                },
+                {"at_ms": 70_000, "workers": [{"member_id": "w1"}, {"member_id": "w2"}]},
+            ],
+            "follow_ups": True,
+        },
+    ),
     "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
     "/v1/decodings": (
         {"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},

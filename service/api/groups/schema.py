@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
 
+from service.api.forms import form_of
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE
 from service.decisions.groups.expected import MAX_COMBINATIONS
@@ -21,6 +22,7 @@ from service.web.columns_field import Rows
 from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName, about
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
+from service.web.problems import suggest
 
 if TYPE_CHECKING:
     from service.web.json.integer_lists import IntegerLists
@@ -30,6 +32,9 @@ NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client
 
 COMPARED: Final = pa.list_(pa.struct({name: pa.bool_() if name == "balance_racks" else NAME for name in VARIED}))
 MOST_COMPARED: Final = 20
+
+ELSEWHERE: Final = {"connect": "/v1/connect-assignments"}
+"""The families of the protocols whose groups are not of members and partitions, by their paths."""
 
 LARGE: Final = 2**20
 """Bytes from which a body is read faster by Arrow."""
@@ -235,7 +240,11 @@ class GroupAssignmentSchema(Schema):
     group_protocol = fields.String(
         load_default=None,
         allow_none=True,
-        metadata=about("the protocol of the group, as GET /v1/assignors lists them. Absent: classic", example="classic"),
+        metadata=about(
+            "the protocol of the group, as GET /v1/assignors lists them. A body for `connect` is one of /v1/connect-assignments, "
+            "and is answered as there. Absent: classic",
+            example="classic",
+        ),
     )
     assignor = fields.String(
         load_default=None,
@@ -286,6 +295,18 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         metadata=about("the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`", example=0.02),
     )
+
+    def load(self, data: Any, **options: Any) -> Any:
+        """The question of a body, which may be of another family (ELSEWHERE)."""
+        protocol = data.get("group_protocol") if isinstance(data, dict) else None
+        if isinstance(protocol, str) and protocol in ELSEWHERE:
+            schema = form_of(ELSEWHERE[protocol]).schema
+            try:
+                return schema.load(data, **options)
+            except ValidationError as error:
+                suggest(error.messages, schema)
+                raise
+        return super().load(data, **options)
 
     @pre_load
     def candidates(self, body: Any, **_: Any) -> Any:

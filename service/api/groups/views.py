@@ -60,4 +60,5 @@ def assign_group(question: GroupQuestion, query: dict[str, Any]) -> Response:
     `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
     `to_member_id`. With `expected`, the answer says whether it is `alike`, and where it differs.
     """
-    return decide("assignment", FORM, replace(question, **query))
+    known = {name: value for name, value in query.items() if hasattr(question, name)}  # one of another family has no `moves`
+    return decide("assignment", FORM, replace(question, **known))

@@ -1,0 +1,1 @@
+"""``/v1/connect-assignments``: what the leader of a Kafka Connect group assigns to its workers."""

@@ -1,0 +1,203 @@
+"""The answer about a Connect group as JSON and as a table."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+from service.api.connect.schema import ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
+from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
+from service.core.measures import spread
+from service.web.fields import about
+from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from service.core.assignors.connect.model import LeaderState
+    from service.decisions.budget import Budget
+    from service.decisions.connect import ConnectAnswer, Names, Rebalanced
+
+TASK_ID = (1 << TASK_BITS) - 1
+
+
+class WorkerAssignmentSchema(Schema):
+    """What one worker is told."""
+
+    member_id = fields.String()
+    connectors = fields.List(
+        fields.String(),
+        metadata=about("the connectors that it is to start, besides what it keeps; `eager`: all that it runs"),
+    )
+    tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks, likewise"))
+    revoked_connectors = fields.List(fields.String(), metadata=about("the connectors that it is to stop; not with `eager`"))
+    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks that it is to stop"))
+    delay_ms = fields.Integer(metadata=about("after which it is to join again; 0: it need not"))
+
+
+class WorkerLoadSchema(Schema):
+    """What workers run after a round; counts in the order of the round's workers."""
+
+    connectors = fields.Nested(CountsSchema)
+    tasks = fields.Nested(CountsSchema)
+
+
+class ConnectExplanationSchema(Schema):
+    """How the leader decided."""
+
+    decision = fields.String(metadata=about("why it waits, revokes, or does not"))
+    deleted = fields.Nested(ConnectorsAndTasksSchema, metadata=about("assigned before, and no longer configured"))
+    created = fields.Nested(ConnectorsAndTasksSchema, metadata=about("configured, and neither assigned before nor run"))
+    lost = fields.Nested(ConnectorsAndTasksSchema, metadata=about("assigned before, and run by no worker now"))
+    duplicated = fields.Nested(ConnectorsAndTasksSchema, metadata=about("run by more than one worker"))
+
+
+class RebalancedSchema(Schema):
+    """A rebalance."""
+
+    event = fields.String(
+        metadata=about("as in the request; `rejoin-after-revocation` and `delay-over` of those that `follow_ups` adds")
+    )
+    at_ms = fields.Integer()
+    generation_id = fields.Integer()
+    leader_id = fields.String()
+    assignments = fields.List(fields.Nested(WorkerAssignmentSchema), metadata=about("workers in request order"))
+    delay_ms = fields.Integer(metadata=about("after which all workers join again; 0: they need not"))
+    follow_up_rebalance = fields.Boolean(
+        metadata=about("whether all workers join again at once, because something was revoked. It is assigned only then")
+    )
+    unassigned = fields.Nested(ConnectorsAndTasksSchema, metadata=about("what is configured, and no worker runs or starts"))
+    worker_load = fields.Nested(WorkerLoadSchema)
+    explanation = fields.Nested(ConnectExplanationSchema, metadata=about("with `explain=true`"))
+
+
+class RunsSchema(Schema):
+    """What a worker runs."""
+
+    member_id = fields.String()
+    connectors = fields.List(fields.String())
+    tasks = fields.List(fields.Nested(ConnectorTasksSchema))
+
+
+class ConnectAssignmentAnswerSchema(Schema):
+    """The rebalances."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    assignor = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+    rounds = fields.List(fields.Nested(RebalancedSchema))
+    workers = fields.List(
+        fields.Nested(RunsSchema),
+        metadata=about("what each worker of the last round runs after it, in its own order: the `workers` of a next request"),
+    )
+    leader_states = fields.List(
+        fields.Nested(LeaderStateSchema), metadata=about("what leaders remember then, for a next request; not with `eager`")
+    )
+
+
+def document(answer: ConnectAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as ConnectAssignmentAnswerSchema has it."""
+    names, assignor, question = answer.names, answer.assignor, answer.question
+    told: dict[str, Any] = {
+        "kafka_version": answer.kafka_version,
+        "group_protocol": "connect",
+        "assignor": assignor.name,
+        "implementation": assignor.implementation_fields,
+        "rounds": [
+            _round(names, each, is_cooperative=assignor.is_cooperative, explain=question.explain) for each in answer.rounds
+        ],
+        "workers": [{"member_id": member, **_work(names, work)} for member, work in answer.rounds[-1].held.items()],
+    }
+    if assignor.is_cooperative:
+        told["leader_states"] = [_state(names, *each) for each in answer.leader_states.items()]
+    return told
+
+
+def _round(names: Names, each: Rebalanced, *, is_cooperative: bool, explain: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {} if each.event is None else {"event": each.event}
+    told |= {
+        "at_ms": each.group.now_ms,
+        "generation_id": each.group.generation_id,
+        "leader_id": each.leader_id,
+        "assignments": [_assignment(names, each, member, is_cooperative=is_cooperative) for member in each.group.workers],
+        "delay_ms": each.answer.delay_ms,
+        "follow_up_rebalance": each.revokes > 0,
+        "unassigned": _work(names, each.unassigned),
+        "worker_load": {
+            "connectors": _load(len(work.connectors) for work in each.held.values()),
+            "tasks": _load(len(work.tasks) for work in each.held.values()),
+        },
+    }
+    if explain:
+        sets = each.answer.sets
+        told["explanation"] = {
+            "decision": each.answer.decision,
+            **{name: _work(names, getattr(sets, name)) for name in ("deleted", "created", "lost", "duplicated")},
+        }
+    return told
+
+
+def _assignment(names: Names, each: Rebalanced, member: str, *, is_cooperative: bool) -> dict[str, Any]:
+    told = {"member_id": member, **_work(names, each.answer.assigned[member].ascending())}
+    if is_cooperative:
+        revoked = _work(names, each.answer.revoked[member].ascending())
+        told |= {f"revoked_{kind}": value for kind, value in revoked.items()} | {"delay_ms": each.answer.delay_ms}
+    return told
+
+
+def _work(names: Names, work: Work) -> dict[str, Any]:
+    """``{"connectors", "tasks"}``, in the order of the work."""
+    return {
+        "connectors": [names.connectors[connector] for connector in work.connectors],
+        "tasks": [
+            {"connector_name": names.connectors[connector], "task_ids": [task & TASK_ID for task in tasks]}
+            for connector, tasks in groupby(work.tasks, connector_of)
+        ],
+    }
+
+
+def _load(counts: Iterable[int]) -> dict[str, Any]:
+    loads = np.fromiter(counts, np.int64)
+    return counts_document(loads, spread(loads))
+
+
+def _state(names: Names, leader: str, state: LeaderState) -> dict[str, Any]:
+    return {
+        "leader_id": leader,
+        "previous_assignment": _work(names, state.previous_assignment.ascending()),
+        "previous_revocation": _work(names, state.previous_revocation.ascending()),
+        "revoked_in_previous": state.revoked_in_previous,
+        "successive_revoking_rebalances": state.successive_revoking_rebalances,
+        "scheduled_rebalance_ms": state.scheduled_rebalance_ms,
+        "delay_ms": state.delay_ms,
+        "candidates": state.candidates,
+        "previous_generation_id": state.previous_generation_id,
+        "previous_members": sorted(state.previous_members),
+    }
+
+
+def table(answer: ConnectAnswer, _: Budget) -> pa.Table:
+    """A row for each connector (``task_id`` null) and task that a worker is to start or stop, in the order of the rounds."""
+    rows = list(_rows(answer))
+    columns = zip(*rows, strict=True) if rows else ((),) * 7
+    kinds = (pa.int32(), pa.int64(), pa.int32(), pa.string(), pa.string(), pa.int32(), pa.bool_())
+    titles = ("round", "at_ms", "generation_id", "member_id", "connector_name", "task_id", "revoked")
+    return pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], names=titles)
+
+
+def _rows(answer: ConnectAnswer) -> Iterator[tuple[Any, ...]]:
+    connectors = answer.names.connectors
+    for i, each in enumerate(answer.rounds):
+        for member in each.group.workers:
+            for revoked, work in ((False, each.answer.assigned[member]), (True, each.answer.revoked[member])):
+                head = (i, each.group.now_ms, each.group.generation_id, member)
+                sorted_work = work.ascending()
+                for connector in sorted_work.connectors:
+                    yield (*head, connectors[connector], None, revoked)
+                for task in sorted_work.tasks:
+                    yield (*head, connectors[connector_of(task)], task & TASK_ID, revoked)

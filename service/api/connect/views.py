@@ -1,0 +1,44 @@
+"""``POST /v1/connect-assignments``: connectors and tasks → the workers of a Connect group."""
+
+from dataclasses import replace
+
+from flask import Response
+
+from service.api.connect.document import ConnectAssignmentAnswerSchema
+from service.api.connect.form import FORM
+from service.api.connect.schema import ConnectAssignmentSchema
+from service.decisions.connect import ConnectQuestion
+from service.web.blueprint import Blueprint
+from service.web.deciding import decide
+from service.web.schemas import ExplainSchema
+
+blueprint = Blueprint("connect-assignments", __name__, description="connectors and tasks → Connect's workers")
+
+EXAMPLE = {
+    "group_protocol": "connect",
+    "assignor": "sessioned",
+    "rounds": [
+        {
+            "connectors": [{"connector_name": "jdbc", "tasks_count": 4}, {"connector_name": "s3", "tasks_count": 2}],
+            "workers": [{"member_id": "w1"}],
+        },
+        {"at_ms": 60_000, "workers": [{"member_id": "w1"}, {"member_id": "w2"}]},
+        {"at_ms": 90_000, "workers": [{"member_id": "w1"}]},
+    ],
+    "follow_ups": True,
+}
+"""A body for the reference page: w2 joins, and leaves again."""
+
+
+@blueprint.post("/v1/connect-assignments")
+@blueprint.arguments(ConnectAssignmentSchema, example=EXAMPLE)
+@blueprint.arguments(ExplainSchema, location="query")
+@blueprint.response(200, ConnectAssignmentAnswerSchema)
+@blueprint.doc(operationId="assignConnectors")
+def assign_connectors(question: ConnectQuestion, query: dict[str, bool]) -> Response:
+    """Assign a Kafka Connect group's connectors and tasks to its workers, rebalance by rebalance.
+
+    What a leader remembers and its clock decide, too, so both are in the request, and in the answer for the next request. As
+    `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
+    """
+    return decide("assignment", FORM, replace(question, explain=query["explain"]))

@@ -1,0 +1,304 @@
+"""A group of Connect workers → what its leader assigns, rebalance by rebalance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from service.core.assignors.connect import PROTOCOLS
+from service.core.assignors.connect.model import LeaderState, Reassignment, Round
+from service.core.assignors.connect.work import TASK_BITS, Work, serialized
+from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
+from service.core.jvm.hashing import java_hash_codes
+from service.core.jvm.sorting import java_order
+from service.core.measures import spread
+from service.decisions.figures import Figures
+
+if TYPE_CHECKING:
+    from service.core.assignors.connect.model import ConnectAssignor
+    from service.decisions.budget import Budget
+
+Row = Mapping[str, Any]
+
+ITEM_BYTES: Final = 800
+"""Most memory for each connector, task and worker of a rebalance, with its part of the answer. Measured: 750 in the first
+rebalance, 270 in later ones."""
+
+MAX_DELAY_MS: Final = 300_000
+"""The default of ``scheduled.rebalance.max.delay.ms``."""
+
+INT32: Final = 2**31
+
+
+@dataclass(frozen=True)
+class ConnectQuestion:
+    """Rebalances of a Connect group.
+
+    rounds : rows (see ``ConnectRoundSchema``), each well-formed, at least one; what a row leaves out is as in the round before it
+    assignor, kafka_version : the protocol of the group, and the release; default: sessioned, and the newest that is published
+    leader_id : who leads, unless a round says otherwise; default: its first worker
+    scheduled_rebalance_max_delay_ms : the leader's setting
+    leader_states : what leaders remember before the first round (see ``LeaderStateSchema``); others remember nothing
+    follow_ups : whether to add the rebalances that revocations and delays cause
+    group_id : what the group is called in metrics
+    explain : whether to tell how the leader decided
+    """
+
+    rounds: Sequence[Row]
+    assignor: str | None = None
+    kafka_version: str | None = None
+    leader_id: str | None = None
+    scheduled_rebalance_max_delay_ms: int = MAX_DELAY_MS
+    leader_states: Sequence[Row] = ()
+    follow_ups: bool = False
+    group_id: str | None = None
+    explain: bool = False
+
+    protocol: ClassVar[str] = "connect"
+
+
+@dataclass(frozen=True)
+class Names:
+    """The connectors of a question in Java's order. hashes : int32[connectors], String.hashCode() of each"""
+
+    connectors: tuple[str, ...]
+    indices: dict[str, int]
+    hashes: np.ndarray[Any, Any]
+
+    @classmethod
+    def of(cls, names: set[str]) -> Names:
+        """These names."""
+        unordered = tuple(names)
+        connectors = tuple(unordered[i] for i in java_order(unordered))
+        return cls(connectors, {name: i for i, name in enumerate(connectors)}, java_hash_codes(connectors))
+
+    def work(self, row: Row) -> Work:
+        """The ``connectors`` and ``tasks`` of a row."""
+        connectors = [self.indices[name] for name in row.get("connectors") or ()]
+        tasks = [
+            self.indices[tasks["connector_name"]] << TASK_BITS | task
+            for tasks in row.get("tasks") or ()
+            for task in tasks["task_ids"]
+        ]
+        return Work.of(connectors, tasks)
+
+    def configured(self, rows: Sequence[Row]) -> Work:
+        """The connectors and tasks of a round's ``connectors``."""
+        counts = {self.indices[row["connector_name"]]: row["tasks_count"] for row in rows}
+        ascending = sorted(counts)
+        return Work.of(ascending, (name << TASK_BITS | task for name in ascending for task in range(counts[name])))
+
+
+@dataclass(frozen=True)
+class Rebalanced:
+    """One rebalance.
+
+    event : what the question calls it, or why it follows; None: neither
+    held : member_id → what the worker runs afterwards, in its own order
+    unassigned : what no worker runs or starts, though it is configured
+    """
+
+    event: str | None
+    group: Round
+    leader_id: str
+    answer: Reassignment
+    held: dict[str, Work]
+    unassigned: Work
+
+    @property
+    def revokes(self) -> int:
+        """How many connectors and tasks workers must stop."""
+        return sum(len(work.connectors) + len(work.tasks) for work in self.answer.revoked.values())
+
+
+@dataclass(frozen=True)
+class ConnectAnswer:
+    """The rebalances; leader_states : by member_id, what leaders remember afterwards."""
+
+    question: ConnectQuestion
+    assignor: ConnectAssignor
+    kafka_version: str
+    names: Names
+    rounds: list[Rebalanced]
+    leader_states: dict[str, LeaderState]
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        last = self.rounds[-1]
+        loads = np.array([len(work.tasks) for work in last.held.values()], np.int64)
+        items = {"partitions": len(last.group.configured.tasks), "members": len(loads)}
+        revoked = sum(each.revokes for each in self.rounds)
+        return Figures(f"connect-{self.assignor.name}", items, spread(loads).skew, self.question.group_id, revoked)
+
+
+def answer(question: ConnectQuestion, budget: Budget) -> ConnectAnswer:
+    """Play the rebalances. Raises InvalidQuestion (all faults at once), and what the budget raises."""
+    raise_all(_faults(question))
+    assignor, version = _strategy(question)
+    group = _Group(question, assignor, budget)
+    for i, row in enumerate(question.rounds):
+        group.rebalance(row)
+        if question.follow_ups:
+            later = question.rounds[i + 1].get("at_ms") if i + 1 < len(question.rounds) else None
+            group.follow_up(before_ms=later)
+    return ConnectAnswer(question, assignor, version, group.names, group.played, group.states)
+
+
+def _strategy(question: ConnectQuestion) -> tuple[ConnectAssignor, str]:
+    """The protocol, and the release. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
+    by_name = {each.name: each for each in PROTOCOLS}
+    name = question.assignor or PROTOCOLS[0].name
+    if name not in by_name:
+        raise UnknownStrategy("assignor", name, tuple(by_name))
+    version = question.kafka_version or by_name[name].kafka_versions[-1]
+    return by_name[name].at(version), version
+
+
+class _Group:
+    """A group as it goes through the rebalances.
+
+    states : what each leader remembers; held, completed : of each worker ever seen, what it runs, and its last generation
+    """
+
+    def __init__(self, question: ConnectQuestion, assignor: ConnectAssignor, budget: Budget) -> None:
+        self.question, self.assignor, self.budget = question, assignor, budget
+        self.names = Names.of(set(_names(question)))
+        self.states = {row["leader_id"]: _read_state(row, self.names) for row in question.leader_states}
+        self.held: dict[str, Work] = {}
+        self.completed = {leader: state.previous_generation_id for leader, state in self.states.items()}
+        self.played: list[Rebalanced] = []
+        self.connectors: Sequence[Row] = ()
+        self.size = 0
+
+    def rebalance(self, row: Row) -> None:
+        """One rebalance. row : a round"""
+        self.connectors = self.connectors if row.get("connectors") is None else row["connectors"]
+        workers: Sequence[Row] = row["workers"]
+        self._reserve(workers)
+        runs = {worker["member_id"]: self._work(worker) for worker in workers}
+        leader = row.get("leader_id") or self.question.leader_id or workers[0]["member_id"]
+        before = self.played[-1].group if self.played else None
+        generation = row.get("generation_id")
+        if generation is None:
+            generation = _following(before.generation_id if before else self.completed.get(leader, 0))
+        completed = row.get("completed_generation_id")
+        now = row.get("at_ms")
+        group = Round(
+            now_ms=now if now is not None else before.now_ms if before else 0,
+            generation_id=generation,
+            completed_generation_id=self.completed.get(leader, -1) if completed is None else completed,
+            configured=self.names.configured(self.connectors),
+            workers={member: serialized(work, self.names.hashes) for member, work in runs.items()},
+        )
+        delay, state = self.question.scheduled_rebalance_max_delay_ms, self.states.get(leader, LeaderState())
+        outcome, self.states[leader] = self.assignor.run(group, state, delay, self.budget.check_time)
+        for member, work in runs.items():
+            self.completed[member] = generation
+            self.held[member] = self._after(work, outcome, member)
+        held = {member: self.held[member] for member in runs}
+        unassigned = group.configured.without(Work.union(held.values()))
+        self.played.append(Rebalanced(row.get("event"), group, leader, outcome, held, unassigned))
+
+    def follow_up(self, before_ms: int | None) -> None:
+        """The rebalances that the last one causes. before_ms : when the next given one is; None: there is none"""
+        while self.assignor.is_cooperative:
+            last = self.played[-1]
+            now, event = last.group.now_ms, "rejoin-after-revocation"
+            if not last.revokes:
+                now, event = now + last.answer.delay_ms, "delay-over"
+                if not last.answer.delay_ms or (before_ms is not None and before_ms <= now):
+                    return
+            workers = [{"member_id": member} for member in last.group.workers]
+            self.rebalance({"event": event, "at_ms": now, "leader_id": last.leader_id, "workers": workers})
+
+    def _work(self, worker: Row) -> Work:
+        """What a worker runs: what it says, or else what it was left with."""
+        if worker.get("connectors") is None and worker.get("tasks") is None:
+            return self.held.get(worker["member_id"], Work())
+        return self.names.work(worker)
+
+    def _after(self, work: Work, outcome: Reassignment, member: str) -> Work:
+        """What a worker runs after a rebalance: first what is new, then what it keeps (WorkerCoordinator.onJoinComplete)."""
+        new = serialized(outcome.assigned[member], self.names.hashes)
+        if self.assignor.is_cooperative:
+            new.add(work.without(outcome.revoked[member]))
+        return new
+
+    def _reserve(self, workers: Sequence[Row]) -> None:
+        """Take the memory of another rebalance. Raises LimitExceeded, and what the budget raises."""
+        tasks = sum(row["tasks_count"] for row in self.connectors)
+        claims = sum(len(tasks["task_ids"]) for worker in workers for tasks in worker.get("tasks") or ())
+        claims += sum(len(work.tasks) for work in self.held.values())
+        size = tasks + claims + len(self.names.connectors) + len(workers)
+        self.size += size
+        self.budget.check("max_partitions", self.size, "tasks, connectors and workers in all rounds", "rounds")
+        self.budget.reserve(ITEM_BYTES * size)
+        self.budget.check_time()
+
+
+def _following(generation: int) -> int:
+    """The next Java int."""
+    return (generation + 1 + INT32) % (2 * INT32) - INT32
+
+
+def _read_state(row: Row, names: Names) -> LeaderState:
+    given = {name: value for name, value in row.items() if name != "leader_id" and value is not None}
+    for name in ("previous_assignment", "previous_revocation"):
+        if name in given:
+            given[name] = names.work(given[name])
+    for name, kind in (("candidates", tuple), ("previous_members", frozenset)):
+        if name in given:
+            given[name] = kind(given[name])
+    return LeaderState(**given)
+
+
+def _names(question: ConnectQuestion) -> Iterator[str]:
+    """Every connector that the question names."""
+    for group in question.rounds:
+        yield from (connector["connector_name"] for connector in group.get("connectors") or ())
+        for worker in group["workers"]:
+            yield from _names_of_work(worker)
+    for state in question.leader_states:
+        for part in ("previous_assignment", "previous_revocation"):
+            yield from _names_of_work(state.get(part) or {})
+
+
+def _names_of_work(row: Row) -> Iterator[str]:
+    yield from row.get("connectors") or ()
+    yield from (tasks["connector_name"] for tasks in row.get("tasks") or ())
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+
+
+def _faults(question: ConnectQuestion) -> Iterator[InvalidQuestion]:
+    yield from faults_of(lambda: _strategy(question))
+    now = 0
+    for i, row in enumerate(question.rounds):
+        place = ("rounds", i)
+        if row.get("at_ms") is not None:
+            if row["at_ms"] < now:
+                yield InvalidQuestion(f"Rounds are in the order of time: must be at least {now}.", *place, "at_ms")
+            now = row["at_ms"]
+        if i == 0 and row.get("connectors") is None:
+            yield InvalidQuestion("Missing: the first round has the connectors.", *place, "connectors")
+        for rows, name in (("connectors", "connector_name"), ("workers", "member_id")):
+            yield from _repeated([each[name] for each in row.get(rows) or ()], *place, rows, field=name)
+        members = [worker["member_id"] for worker in row["workers"]]
+        leader = row.get("leader_id") or question.leader_id
+        if leader is not None and leader not in members:
+            at = (*place, "leader_id") if row.get("leader_id") else ("leader_id",)
+            yield InvalidQuestion(f"The leader {leader!r} is not among the workers of round {i}.", *at)
+    yield from _repeated([row["leader_id"] for row in question.leader_states], "leader_states", field="leader_id")
+
+
+def _repeated(names: Sequence[str], *place: str | int, field: str) -> Iterator[InvalidQuestion]:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name in seen:
+            yield InvalidQuestion(f"Duplicate: {name!r}.", *place, i, field)
+        seen.add(name)
