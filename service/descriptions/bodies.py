@@ -136,7 +136,9 @@ def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, 
 
 def reassignment(description: Description) -> Json:
     """The body of ``POST /v1/reassignments``, with sizes and capacities if all sizes are known. Raises InvalidQuestion."""
-    body = cluster(description, PLACEMENT)
+    body = cluster(description)
+    least = {topic["topic_name"]: picked(topic, ("min_insync_replicas",)) for topic in description.topics}
+    body["topics"] = [{**topic, **least[topic["topic_name"]]} for topic in body["topics"]]
     sizes = {topic["topic_name"]: dict(enumerate(topic.get("partition_bytes") or ())) for topic in description.topics}
     for topic in body["topics"]:
         of_topic = sizes[topic["topic_name"]]

@@ -11,8 +11,9 @@ from service.descriptions.model import Description, Json, UnreadableDescription,
 
 _TOPIC: Final = re.compile(
     r"Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"
-    r"ReplicationFactor: ?[0-9]{1,10}\s+Configs: ?.*"
+    r"ReplicationFactor: ?[0-9]{1,10}\s+Configs: ?(?P<configs>.*)"
 )
+_MIN_IN_SYNC: Final = re.compile(r"(?:^|,)min\.insync\.replicas=(?P<count>[0-9]{1,5})(?:,|\s*$)")
 _ID: Final = r"[0-9]{1,10}"
 _IDS: Final = rf"(?:{_ID}(?:,{_ID})*)?"
 _PARTITION: Final = re.compile(
@@ -61,7 +62,11 @@ class TopicsText:
         if match["name"] in self.topics:
             raise UnreadableDescription(f"Duplicate topic {match['name']!r}.", number)
         topic: Json = {"topic_name": match["name"], "partitions_count": int(match["count"]), "placements": []}
-        self.topics[match["name"]] = {**topic, "topic_id": match["id"]} if match["id"] else topic
+        if match["id"]:
+            topic["topic_id"] = match["id"]
+        if least := _MIN_IN_SYNC.search(match["configs"]):
+            topic["min_insync_replicas"] = int(least["count"])
+        self.topics[match["name"]] = topic
         self.first_lines[match["name"]] = number
 
     def _add_partition(self, match: re.Match[str], number: int) -> None:

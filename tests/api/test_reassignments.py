@@ -364,3 +364,23 @@ def test_the_fewest_copies_within_a_tolerance(client):
 def test_limits_of_copies_that_have_no_meaning(client, fields, pointer):
     answer = client.post("/v1/reassignments", json={**CROWDED, **fields})
     assert (answer.status_code, [each["pointer"] for each in answer.json["errors"]]) == (422, [pointer])
+
+
+def test_a_throttle_that_misses_the_time_is_raised(client):
+    limits = {"moves_per_broker": 1, "throttle_bytes_per_second": 100, "duration_seconds": 10, "order": "smallest-first"}
+    answer = client.post(PATH, json=question(limits=limits)).json
+    assert answer["throttle_bytes_per_second"] == answer["throttle_needed_bytes_per_second"] == 625_000
+    assert [batch["bytes"] for batch in answer["batches"]] == [1_000_000, 2_000_000]
+    assert answer["duration_seconds"] == pytest.approx(10)
+    assert answer["effects"][-1].startswith("Takes about 10 s in 2 batches at a throttle of 625,000 bytes/s")
+
+
+def test_min_insync_replicas_are_kept(client):
+    topics = question()["topics"]
+    topics[0]["placements"][0]["in_sync_replicas"] = [7]
+    body = question(topics=topics, replication_factor=1, min_insync_replicas=1)
+    answer = client.post(PATH, json=body)
+    assert (answer.status_code, answer.json["type"].rpartition(":")[2]) == (422, "infeasible")
+    assert answer.json["clash"][0]["rule"] == "min_insync_replicas"
+    topics[0]["min_insync_replicas"] = 2
+    assert client.post(PATH, json={**body, "replication_factor": 3}).status_code == 200

@@ -11,6 +11,7 @@ from service.analyses.outcome import Outcome
 from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
+from service.core.reassignments import BATCH_ORDERS
 from service.core.reassignments.batches.model import Batches, BatchLimits, BatchTiming, Pace
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.model import (
@@ -64,6 +65,7 @@ def reassign(
     max_moves: int | None = None,
     max_bytes: int | None = None,
     frontier: bool = False,
+    order: str = BATCH_ORDERS[0],
     moves_per_broker: int | None,
     moves_per_batch: int | None,
     bytes_in_flight: int | None,
@@ -78,7 +80,7 @@ def reassign(
     between = {"tolerance": tolerance, "max_moves": max_moves, "max_bytes": max_bytes}
     goal = Goal.of(objective, racks=racks, leaders=leaders, balance=balance, **between)
     pace = Pace(throttle_utilization, batch_seconds)
-    limits = BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight)
+    limits = BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight, order)
     excluded, throttle = tuple(excluded_topics), throttle_bytes_per_second
     question = ReassignmentQuestion(
         broker_rows, topics, None, goal, limits, pace, replication_factor, excluded, throttle, frontier=frontier
@@ -92,7 +94,7 @@ def reassign(
     cluster, placed, result, batches, timing = told.brokers, told.placements, told.plan, told.batches, told.timing
     moves = moves_table(cluster, placed, told.moves)
     summary = _summary(cluster, placed, goal, result, batches, timing)
-    summary["effects"] += timing_sentence(timing, pace, throttle_bytes_per_second)
+    summary["effects"] += timing_sentence(timing, pace)
     summary["pace"] = {"throttle_bytes_per_second": throttle_bytes_per_second, **asdict(pace)}
     steps = _batches(batches, timing.seconds, sized=placed.sizes is not None)
     tables = {REASSIGNMENT: _reassignment(cluster, placed, batches), MOVES: moves, STEPS: steps}

@@ -107,7 +107,7 @@ class BatchSchema(Schema):
     bytes = fields.Integer(allow_none=True)
     duration_seconds = fields.Float(
         allow_none=True,
-        metadata=about("at `throttle_bytes_per_second`; null without it, or if producers write faster"),
+        metadata=about("at `throttle_bytes_per_second` of the answer; null without it, or if producers write faster"),
     )
 
 
@@ -204,6 +204,12 @@ class ReassignmentAnswerSchema(Schema):
     reasons = fields.List(fields.Nested(ReasonSchema))
     batches = fields.List(fields.Nested(BatchSchema), metadata=about("all rules hold after each"))
     duration_seconds = fields.Float(allow_none=True, metadata=about("of all batches, at `throttle_bytes_per_second`"))
+    throttle_bytes_per_second = fields.Integer(
+        allow_none=True,
+        metadata=about(
+            "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both"
+        ),
+    )
     throttle_needed_bytes_per_second = fields.Integer(
         allow_none=True, metadata=about("the least throttle with which all batches take at most `limits.duration_seconds`")
     )
@@ -263,7 +269,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
         "objective": question.goal.objective,
         "effects": [
             *effects(answer.brokers, question.goal, plan, batches, answer.loads),
-            *timing_sentence(timing, pace, question.throttle),
+            *timing_sentence(timing, pace),
         ],
         "warnings": list(warnings(answer.brokers, placements, plan, batches, timing)),
         "moves": {
@@ -293,6 +299,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
             for i, (step, back) in enumerate(texts.steps(batches))
         ],
         "duration_seconds": timing.total,
+        "throttle_bytes_per_second": timing.throttle,
         "throttle_needed_bytes_per_second": timing.throttle_needed,
         "pace": {"throttle_bytes_per_second": question.throttle, **asdict(pace)},
         "traffic": _traffic(answer) if sized else None,

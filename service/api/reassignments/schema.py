@@ -5,7 +5,15 @@ from typing import Any
 
 from marshmallow import Schema, fields, post_load, validate
 
-from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.core.reassignments import (
+    BALANCES,
+    BATCH_ORDERS,
+    BATCH_SECONDS,
+    LEADER_RULES,
+    OBJECTIVES,
+    RACK_RULES,
+    THROTTLE_UTILIZATION,
+)
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import Goal
 from service.decisions.reassignments.question import ReassignmentQuestion
@@ -64,7 +72,9 @@ class PlacedPartitionSchema(Schema):
 
     partition_id = Integer(required=True, minimum=0)
     replicas = _replicas()
-    in_sync_replicas = List(Integer(), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    in_sync_replicas = List(
+        Integer(), allow_none=True, metadata=about("the replicas in sync; absent: all on brokers that are not fenced or gone")
+    )
 
 
 class PlacedTopicSchema(Schema):
@@ -72,6 +82,9 @@ class PlacedTopicSchema(Schema):
 
     topic_name = TopicName(required=True)
     replication_factor = _replication_factor("for this topic instead of the body's")
+    min_insync_replicas = Integer(
+        minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("for this topic instead of the body's")
+    )
     placements = List(fields.Nested(PlacedPartitionSchema), required=True)
     partition_bytes = List(
         Integer(minimum=0, maximum=MOST_BYTES),
@@ -117,11 +130,24 @@ class LimitsSchema(Schema):
     )
     moves_per_batch = Integer(minimum=1, allow_none=True, metadata=about("replicas copied in one batch"))
     bytes_in_flight = Integer(minimum=1, maximum=INT64, allow_none=True, metadata=about("bytes copied in one batch"))
+    order = fields.String(
+        allow_none=True,
+        validate=validate.OneOf(BATCH_ORDERS),
+        metadata=about(
+            f"which partitions come first, by the bytes copied; default `{BATCH_ORDERS[0]}`. Before them come those that lack "
+            "replicas in sync, first those with the fewest above `min_insync_replicas`"
+        ),
+    )
     throttle_bytes_per_second = Integer(
         minimum=1, maximum=INT64, allow_none=True, metadata=about("`--throttle`: of each broker, in each direction")
     )
     duration_seconds = Integer(
-        minimum=1, allow_none=True, metadata=about("the time for all batches; answered with the throttle needed")
+        minimum=1,
+        allow_none=True,
+        metadata=about(
+            "the time for all batches; answered with the throttle needed, which the plan uses if "
+            "`throttle_bytes_per_second` takes longer, or never ends"
+        ),
     )
     throttle_utilization = Number(
         most=1,
@@ -208,6 +234,15 @@ class ReassignmentQuestionSchema(Schema):
         metadata=about("for `even`: the same with bytes; needs `partition_bytes`"),
     )
     replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
+    min_insync_replicas = Integer(
+        minimum=1,
+        maximum=LARGEST_FACTOR,
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "`min.insync.replicas` of all topics: no step may leave a partition with fewer replicas in sync; absent: not checked"
+        ),
+    )
     brokers = Rows(
         TargetBrokerSchema,
         TARGET_BROKER,
@@ -241,4 +276,5 @@ class ReassignmentQuestionSchema(Schema):
             tuple(body["excluded_topics"]),
             throttle,
             seconds,
+            min_insync_replicas=body["min_insync_replicas"],
         )

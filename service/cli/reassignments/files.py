@@ -116,7 +116,7 @@ def _frontier_picture(points: list[dict[str, Any]]) -> str:
 
 def _commands(answer: dict[str, Any], digits: int) -> Iterator[str]:
     """What executes the plan, and what takes it back."""
-    throttle = answer["pace"]["throttle_bytes_per_second"] or answer["throttle_needed_bytes_per_second"]
+    throttle = answer["throttle_bytes_per_second"]
     elects = bool(answer["preferred_leader_elections"]["partitions"])
     numbers = range(1, len(answer["batches"]) + 1)
     yield ""

@@ -16,7 +16,15 @@ from service.cli.errors import note
 from service.cli.reassignments.files import number, write_files
 from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
-from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.core.reassignments import (
+    BALANCES,
+    BATCH_ORDERS,
+    BATCH_SECONDS,
+    LEADER_RULES,
+    OBJECTIVES,
+    RACK_RULES,
+    THROTTLE_UTILIZATION,
+)
 from service.descriptions import bodies
 from service.report.numbers import counted
 from service.web.json.codec import dumps, loads
@@ -31,7 +39,7 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
 """Options that need sizes → the limits that they set."""
 
 LIMITS = (
-    "moves_per_broker", "moves_per_batch", "bytes_in_flight", "throttle_bytes_per_second", "duration_seconds",
+    "moves_per_broker", "moves_per_batch", "bytes_in_flight", "order", "throttle_bytes_per_second", "duration_seconds",
     "throttle_utilization", "batch_seconds",
 )  # fmt: skip
 """Options that are members of ``limits``."""
@@ -56,11 +64,13 @@ LIMITS = (
 @click.option("--max-bytes", type=int, help="Evenest load with at most so many bytes copied.")
 @click.option("--frontier", is_flag=True, help="Show how even the cluster can be with each number of copies.")
 @click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
+@click.option("--min-insync-replicas", type=int, help="min.insync.replicas of all topics, which no step may break.")
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
 @click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
 @click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
+@click.option("--order", type=click.Choice(BATCH_ORDERS), help=f"Partitions of the first batches. Default: {BATCH_ORDERS[0]}.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
-@click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; shows the throttle needed.")
+@click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; raises the throttle as far as needed.")
 @click.option(
     "--throttle-utilization",
     type=float,

@@ -7,6 +7,8 @@ RACK_RULES: Final = ("strict", "spread", "none")
 LEADER_RULES: Final = ("balance", "keep", "only")
 BALANCES: Final = ("replicas", "bytes")
 
+BATCH_ORDERS: Final = ("largest-first", "smallest-first")
+
 THROTTLE_UTILIZATION = 0.8
 """The share of a throttle that Kafka's copying reaches, unless somebody knows better."""
 

@@ -92,13 +92,14 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
         yield f"Broker {ids[fullest]} is the fullest, with {after[fullest]:,} replicas, {evenness.skew:.2f} times the mean."
 
 
-def timing_sentence(timing: BatchTiming, pace: Pace, throttle: int | None) -> Iterator[str]:
+def timing_sentence(timing: BatchTiming, pace: Pace) -> Iterator[str]:
     """How long the batches take; nothing without a throttle."""
     if timing.seconds is None or timing.total is None or not len(timing.seconds):
         return
     count = len(timing.seconds)
+    batches = f"{count:,} batch{'es' * (count != 1)}"
     yield (
-        f"Takes about {timing.total:,.0f} s in {count:,} batch{'es' * (count != 1)} at a throttle of {throttle:,} bytes/s, if "
+        f"Takes about {timing.total:,.0f} s in {batches} at a throttle of {timing.throttle:,} bytes/s, if "
         f"Kafka reaches {pace.throttle_utilization:.0%} of it and a batch takes {pace.batch_seconds:g} s beside the copying."
     )
 
@@ -129,4 +130,7 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         yield f"{subject} is on {after} rack{'s' * (after != 1)} afterwards, {racks_now[worst]} now."
     endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)
     if len(endless):
-        yield f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied."
+        yield (
+            f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied. Every batch "
+            f"ends from {timing.throttle_that_ends:,} bytes/s on."
+        )

@@ -95,6 +95,8 @@ class Placements:
     sizes : int64[partitions] bytes; None where unknown
     rates : float64[partitions] bytes per second that producers write; None where unknown
     excluded : bool[partitions]   those that stay as they are
+    in_sync : bool[replicas], which of ``replicas`` are in sync; None where unknown
+    min_in_sync : int32[partitions], ``min.insync.replicas``, or 0 where unknown; None if it is of none
     """
 
     topic_names: tuple[str, ...]
@@ -105,9 +107,16 @@ class Placements:
     sizes: Int64s | None
     rates: Float64s | None
     excluded: Bools
+    in_sync: Bools | None = None
+    min_in_sync: Int32s | None = None
 
     def __len__(self) -> int:
         return len(self.topics)
+
+    def in_sync_now(self, brokers: Brokers) -> Bools:
+        """bool[replicas], which serve and are in sync as far as is known."""
+        live = brokers.live[self.replicas.values]
+        return live if self.in_sync is None else live & self.in_sync
 
     def bytes_of_each(self) -> Int64s:
         """int64[partitions], zeros where sizes are unknown."""

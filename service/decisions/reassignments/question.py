@@ -33,6 +33,7 @@ class ReassignmentQuestion:
     excluded : topics whose replicas and leaders do not change
     throttle : bytes per second of each broker, in each direction; seconds : the time for all batches
     frontier : also answer copies against evenness
+    min_insync_replicas : of topics that give none; None: unknown
     """
 
     brokers: pa.StructArray
@@ -46,6 +47,7 @@ class ReassignmentQuestion:
     throttle: int | None = None
     seconds: int | None = None
     frontier: bool = False
+    min_insync_replicas: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
         memory += 57 * cells
     budget.reserve(memory)
     try:
-        placements = read_placements(topics, brokers, question.replication_factor, frozenset(question.excluded))
+        excluded, least = frozenset(question.excluded), question.min_insync_replicas
+        placements = read_placements(topics, brokers, question.replication_factor, excluded, least)
     except InvalidQuestion as error:
         raise InvalidQuestion(error.detail, *_at(error.field, topics, order)) from None
     cluster = Cluster(brokers, placements)
@@ -116,6 +119,8 @@ def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
         placements.sizes,
         placements.rates,
         placements.excluded,
+        placements.in_sync,
+        placements.min_in_sync,
     ):
         digest.update(b"\0" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:32]

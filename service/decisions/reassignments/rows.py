@@ -39,6 +39,7 @@ PLACED_TOPIC = pa.struct(
     {
         "topic_name": NAME,
         "replication_factor": pa.int32(),
+        "min_insync_replicas": pa.int32(),
         "placements": pa.list_(PLACEMENT),
         "partition_bytes": pa.list_(pa.int64()),
         "partition_bytes_per_second": pa.list_(pa.float64()),
@@ -69,18 +70,19 @@ def plain_placed_topics(rows: pa.StructArray) -> bool:
     """Is every row of type PLACED_TOPIC, none null, well-formed by itself?"""
     placements = rows.field("placements")
     inner = placements.values
-    ids, replicas = inner.field("partition_id"), inner.field("replicas")
+    ids, replicas, in_sync = (inner.field(name) for name in ("partition_id", "replicas", "in_sync_replicas"))
     sizes, rates = rows.field("partition_bytes").values, rows.field("partition_bytes_per_second").values
     return bool(
         rows.field("topic_name").null_count == placements.null_count == inner.null_count == 0
-        and ids.null_count == replicas.null_count == replicas.values.null_count == sizes.null_count == rates.null_count == 0
+        and ids.null_count == replicas.null_count == replicas.values.null_count == in_sync.values.null_count == 0
+        and sizes.null_count == rates.null_count == 0
         and plain_names(rows.field("topic_name"), LONGEST_TOPIC_NAME)
         and _within(ids, 0, 2**31 - 1)
         and _within(sizes, 0, MOST_BYTES)
         and _within(rates, 0, LARGEST)
         and (rates.null_count == len(rates) or bool(((np.array(rates) == 0) | (np.array(rates) >= SMALLEST)).all()))
         and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
-        and _within(rows.field("replication_factor"), 1, 2**15 - 1)
+        and all(_within(rows.field(name), 1, 2**15 - 1) for name in ("replication_factor", "min_insync_replicas"))
         and _within(rows.field("partitions_count"), 0, 2**31 - 1)
         and plain_names(rows.field("topic_id"), shortest=0)
     )
@@ -192,8 +194,13 @@ def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32
     return replaced_by
 
 
-def read_placements(rows: pa.StructArray, brokers: Brokers, factor: int | None, excluded: frozenset[str]) -> Placements:
-    """The placements of these rows of type PLACED_TOPIC. factor : the replication factor of topics that give none; None: as now
+def read_placements(
+    rows: pa.StructArray, brokers: Brokers, factor: int | None, excluded: frozenset[str], min_in_sync: int | None = None
+) -> Placements:
+    """The placements of these rows of type PLACED_TOPIC.
+
+    factor : the replication factor of topics that give none; None: as now
+    min_in_sync : ``min.insync.replicas`` of topics that give none
 
     Raises InvalidQuestion for duplicates.
     """
@@ -234,7 +241,29 @@ def read_placements(rows: pa.StructArray, brokers: Brokers, factor: int | None, 
         _of_partitions(rows, "partition_bytes", counts, np.int64),
         _of_partitions(rows, "partition_bytes_per_second", counts, np.float64),
         np.array([name in excluded for name in names], np.bool_)[topics],
+        _in_sync(inner.field("in_sync_replicas"), replicas, brokers, order),
+        None
+        if min_in_sync is None and rows.field("min_insync_replicas").null_count == len(rows)
+        else np.array(pc.fill_null(rows.field("min_insync_replicas"), min_in_sync or 0), np.int32)[topics],
     )
+
+
+def _in_sync(lists: pa.ListArray, replicas: Ragged, brokers: Brokers, order: Int32s) -> Bools | None:
+    """bool[replicas], which of them are in the lists, one of each partition; None if there are none.
+
+    order : int32[brokers], by their ids
+    """
+    if lists.null_count == len(lists):
+        return None
+    ids, given = brokers.cluster.broker_ids[order], np.array(lists.flatten(), np.int32)
+    at = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
+    rows = np.repeat(np.arange(len(lists)), np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64))
+    known = ids[at] == given
+    keys = (rows * len(ids) + order[at])[known]
+    row_of_each = replicas.row_of_each_value()
+    unknown = np.array(pc.is_null(lists))[row_of_each]
+    in_sync: Bools = unknown | np.isin(row_of_each.astype(np.int64) * len(ids) + replicas.values, keys)
+    return in_sync
 
 
 def _check_partitions(topics: Int32s, ids: Int32s, starts: Int64s) -> None:

@@ -4,7 +4,15 @@ from typing import Final
 
 import click
 
-from service.core.reassignments import BALANCES, BATCH_SECONDS, LEADER_RULES, OBJECTIVES, RACK_RULES, THROTTLE_UTILIZATION
+from service.core.reassignments import (
+    BALANCES,
+    BATCH_ORDERS,
+    BATCH_SECONDS,
+    LEADER_RULES,
+    OBJECTIVES,
+    RACK_RULES,
+    THROTTLE_UTILIZATION,
+)
 from service.spark.job import Job
 from service.spark.parameters import READ_OPTIONS, SOURCE
 
@@ -40,6 +48,7 @@ JOB: Final = Job(
         ),
         click.Option(["--moves-per-batch"], type=click.IntRange(1), help="Replicas copied in a batch."),
         click.Option(["--bytes-in-flight"], type=click.IntRange(1), help="Bytes copied in a batch."),
+        click.Option(["--order"], type=click.Choice(BATCH_ORDERS), default=BATCH_ORDERS[0], show_default=True),
         click.Option(
             ["--throttle", "throttle_bytes_per_second"],
             type=click.IntRange(1),

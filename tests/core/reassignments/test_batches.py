@@ -293,3 +293,29 @@ def test_a_detour_is_worth_an_even_load():
     answer, batches = plan_in_batches(brokers, placements, Goal("even"), BatchLimits())
     assert (len(batches.detours), batches.cost("replicas"), answer.gap) == (1, 3, 0.5)
     assert plan_in_batches(brokers, placements, Goal(), BatchLimits())[1].cost("replicas") == 2
+
+
+def test_partitions_that_lack_replicas_in_sync_come_first_then_by_size():
+    """All leave broker 0. Partitions 3 and 4 (broker 5 is gone) have no replica in sync to spare, 2 has one."""
+    brokers = a_cluster([None] * 6, draining=[True, *[False] * 5], listed=[True] * 5 + [False])
+    rows = [[0, 1], [0, 2], [0, 1, 2], [0, 1], [0, 5]]
+    placements = some_placements(rows, factors=[2, 2, 3, 2, 1], sizes=[30, 10, 5, 5, 20])
+    in_sync = np.array([True] * 4 + [True, True, False] + [True, False] + [True, True])
+    for order, expected in (("largest-first", [4, 3, 2, 0, 1]), ("smallest-first", [3, 4, 2, 1, 0])):
+        asked = replace(placements, in_sync=in_sync, min_in_sync=np.array([1, 1, 1, 1, 1], np.int32))
+        answer = plan(brokers, asked, Goal(racks="none"))
+        batches = in_batches(brokers, asked, answer.replicas, BatchLimits(moves_per_batch=1, order=order), "none")
+        assert np.argsort(batches.batch_of).tolist() == expected
+
+
+def test_no_step_leaves_fewer_replicas_in_sync_than_a_topic_needs():
+    """Broker 2 is behind and stays, broker 1 leaves: only broker 0 would be in sync."""
+    brokers = a_cluster([None] * 4, draining=[False, True, False, False])
+    placements = some_placements([[0, 1, 2]], factors=[2])
+    asked = replace(placements, in_sync=np.array([True, True, False]), min_in_sync=np.array([2], np.int32))
+    target = replace(placements.replicas, offsets=np.array([0, 2], np.int32), values=np.array([0, 2], np.int32))
+    with pytest.raises(Infeasible, match="min_insync_replicas of t-0 is 2, and the step would leave it with 1 in sync"):
+        in_batches(brokers, asked, target, BatchLimits(), "none")
+    copied = replace(target, values=np.array([0, 3], np.int32))
+    assert in_batches(brokers, asked, copied, BatchLimits(), "none").cost("replicas") == 1
+    assert len(in_batches(brokers, replace(asked, min_in_sync=np.array([1], np.int32)), target, BatchLimits(), "none")) == 1

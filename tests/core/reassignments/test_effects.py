@@ -26,7 +26,7 @@ def sentences(
     timing = batches.timing(Pace(), throttle)
     done = effects(brokers, goal, plan, batches, placements.loads(brokers, plan.replicas))
     return (
-        [*done, *timing_sentence(timing, Pace(), throttle)],
+        [*done, *timing_sentence(timing, Pace())],
         list(warnings(brokers, placements, plan, batches, timing)),
     )
 
@@ -78,4 +78,5 @@ def test_a_batch_that_never_ends_is_a_warning() -> None:
     assert warned == ["Rack a is emptied: none of its brokers may have replicas."]
     done, warned = sentences(["a", "b"], [[0]], throttle=1_000, **broker)
     assert not [sentence for sentence in done if "Takes" in sentence]
-    assert warned[1:] == ["Batch 1 never ends at this throttle: producers write as fast as replicas may be copied."]
+    never = "Batch 1 never ends at this throttle: producers write as fast as replicas may be copied."
+    assert warned[1:] == [f"{never} Every batch ends from 1,001 bytes/s on."]

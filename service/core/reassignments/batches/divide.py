@@ -19,6 +19,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
 from service.core.reassignments.batches.schedule import BatchProgress, fill_batches, within
+from service.core.reassignments.model import NO_LIMIT
 from service.core.reassignments.sets import rows_of
 
 if TYPE_CHECKING:
@@ -43,9 +44,10 @@ def in_batches(
     copies, changed = _changes(now.offsets, now.values, replicas.offsets, replicas.values)
     _check_limits(placements, copies, sizes, limits)
     _check_sources(placements, copies, _sources(now.offsets, now.values, brokers.live))
+    _check_in_sync(brokers, placements, replicas)
     check()
     pending = np.flatnonzero(changed).astype(np.int32)
-    pending = pending[np.argsort(-(sizes[pending] * copies[pending]), kind="stable")]
+    pending = _in_order(brokers, placements, pending, sizes * copies, limits.order)
     progress = BatchProgress.start(brokers, placements, replicas, copies, pending)
     leaving_first = progress.leaving_first()
     if not fill_batches(progress, limits, check):
@@ -112,6 +114,49 @@ def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> N
         more = f" and {len(lost) - 1} more partitions" if len(lost) > 1 else ""
         detail = f"{name}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
         raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
+
+
+def _in_order(brokers: Brokers, placements: Placements, pending: Int32s, amounts: Int64s, order: str) -> Int32s:
+    """The partitions: first those that lack replicas in sync, those with the fewest above ``min.insync.replicas`` before others.
+
+    amounts : int64[partitions], bytes that each copies
+    """
+    in_sync, lengths = _count_in_sync(placements, placements.in_sync_now(brokers)), placements.replicas.lengths()
+    spare = in_sync if placements.min_in_sync is None else in_sync - placements.min_in_sync
+    urgency = np.where(in_sync < lengths, spare, NO_LIMIT)[pending]
+    amounts = amounts[pending] if order == "smallest-first" else -amounts[pending]
+    return pending[np.lexsort((amounts, urgency))]
+
+
+def _count_in_sync(placements: Placements, in_sync: Bools) -> Int64s:
+    """int64[partitions]"""
+    return np.bincount(placements.replicas.row_of_each_value()[in_sync], minlength=len(placements))
+
+
+def _check_in_sync(brokers: Brokers, placements: Placements, replicas: Ragged) -> None:
+    """Raise Infeasible if a step leaves a partition with fewer replicas in sync than it needs and has now.
+
+    Kafka waits until the replicas that are added are in sync, and not for those that stay.
+    """
+    if placements.min_in_sync is None:
+        return
+    now, width = placements.replicas, len(brokers)
+    serving = placements.in_sync_now(brokers)
+    before = now.row_of_each_value().astype(np.int64) * width + now.values
+    after = replicas.row_of_each_value().astype(np.int64) * width + replicas.values
+    in_sync = ~np.isin(after, before[~serving])
+    left = np.bincount(replicas.row_of_each_value()[in_sync], minlength=len(placements))
+    breaks = np.flatnonzero((left < placements.min_in_sync) & (left < _count_in_sync(placements, serving)))
+    if len(breaks):
+        worst = int(breaks[0])
+        name = f"{placements.topic_names[placements.topics[worst]]}-{placements.partition_ids[worst]}"
+        more = f" (and {len(breaks) - 1} more)" if len(breaks) > 1 else ""
+        detail = (
+            f"min_insync_replicas of {name}{more} is {placements.min_in_sync[worst]}, and the step would leave it with "
+            f"{left[worst]} in sync: replicas that are not in sync stay, and others leave."
+        )
+        remedies = ("Wait until its replicas are in sync.", "Exclude its topic.")
+        raise Infeasible(detail, (Clash("min_insync_replicas", detail),), remedies)
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
-from service.core.reassignments import BATCH_SECONDS, THROTTLE_UTILIZATION
+from service.core.reassignments import BATCH_ORDERS, BATCH_SECONDS, THROTTLE_UTILIZATION
 
 MAX_BATCHES: Final = 10_000
 MAX_DETOURS: Final = 10_000
@@ -22,11 +22,14 @@ class BatchLimits:
     moves_per_broker : replicas that a broker receives, and replicas that it gives away
     moves_per_batch : replicas copied
     bytes_in_flight : bytes copied
+    order : of the partitions: "largest-first" or "smallest-first", by bytes copied; those that lack replicas in sync are before
+        the others
     """
 
     moves_per_broker: int | None = None
     moves_per_batch: int | None = None
     bytes_in_flight: int | None = None
+    order: str = BATCH_ORDERS[0]
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,16 @@ class Pace:
 class BatchTiming:
     """How long batches take.
 
+    throttle : bytes per second: the one asked for, or the one needed if that takes longer than the time asked for
     seconds : float64[batches] at the throttle, inf for one that never ends; None without a throttle
     throttle_needed : bytes per second with which all batches take at most the time asked for; None if none was
+    throttle_that_ends : the least with which every batch ends
     """
 
+    throttle: int | None
     seconds: Float64s | None
     throttle_needed: int | None
+    throttle_that_ends: int
 
     @property
     def total(self) -> float | None:
@@ -145,10 +152,10 @@ class Batches:
 
     def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> BatchTiming:
         """How long they take at a throttle in bytes per second, and the throttle for a time. Raises InvalidQuestion."""
-        return BatchTiming(
-            self.traffic.seconds(throttle, len(self), pace) if throttle else None,
-            self.traffic.throttle_for(seconds, len(self), pace) if seconds else None,
-        )
+        needed = self.traffic.throttle_for(seconds, len(self), pace) if seconds else None
+        used = max(throttle or 0, needed or 0) or None
+        ends = int(self.traffic.rates.max(initial=0.0) / pace.throttle_utilization) + 1
+        return BatchTiming(used, self.traffic.seconds(used, len(self), pace) if used else None, needed, ends)
 
     def cost(self, balance: str) -> int:
         """What is copied in all. balance : as in Goal"""

@@ -1,6 +1,7 @@
 """Which partition goes in which batch.
 
-Largest partitions come first, so that one batch copies partitions of about the same size. If that leaves replicas without room,
+Partitions that lack replicas in sync come first, then the largest or the smallest, so that one batch copies partitions of about
+the same size. If that leaves replicas without room,
 the partitions that leave full brokers come first. If that does too, the order below is taken, and then detours.
 
 *Room as tokens*. A move a → b takes a place on b and leaves one on a: a free place goes from b to a. So an order of the moves is
