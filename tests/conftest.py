@@ -43,7 +43,14 @@ WITHOUT_SHARED_SPARK = (
 )  # fmt: skip
 """These start their own."""
 
-WAITING = ("tests/core/timelines/test_live.py", "tests/live/", "tests/server/", "tests/auth/")
+WAITING = (
+    "tests/brokers/test_real_broker.py",
+    "tests/clients/test_real_consumers.py",
+    "tests/core/timelines/test_live.py",
+    "tests/live/",
+    "tests/server/",
+    "tests/auth/",
+)
 """These tests wait for servers and for time to pass, more than they compute. A third worker runs them and no others: it uses what
 the other two leave of two cores."""
 

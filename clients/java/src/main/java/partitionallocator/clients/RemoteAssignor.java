@@ -110,23 +110,19 @@ public final class RemoteAssignor implements ConsumerPartitionAssignor, Configur
             return Optional.of(carriedOut(unfinished, members));
         }
         unfinished = null;
+        Optional<Weights> weights = lags == null ? Optional.of(Weights.EQUAL) : lags.of(group.partitions());
         if (members.size() < 2 || group.topics().isEmpty()) {
             return Optional.empty(); // there is nothing to advise
         }
-        Weights weights = Weights.EQUAL;
-        if (lags != null) {
-            Optional<Weights> fresh = lags.of(group.partitions());
-            if (fresh.isEmpty()) {
-                counted(Outcome.STALE_WEIGHTS, "there are no lags of all partitions that are recent enough");
-                return Optional.empty();
-            }
-            weights = fresh.get();
+        if (weights.isEmpty()) {
+            counted(Outcome.STALE_WEIGHTS, "there are no lags of all partitions that are recent enough");
+            return Optional.empty();
         }
         if (breaker.isOpen()) {
             counted(Outcome.CIRCUIT_OPEN, "the last requests failed");
             return Optional.empty();
         }
-        Advice advice = ask(group, weights, metadata, members, local);
+        Advice advice = ask(group, weights.get(), metadata, members, local);
         breaker.record(advice.outcome().isFailure());
         counted(advice.outcome(), advice.detail());
         return advice.target().map(target -> carriedOut(new Plan(group, target), members));
