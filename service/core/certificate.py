@@ -1,4 +1,4 @@
-"""How good an answer is, and how good any answer could be."""
+"""How good an assignment is, and how good any could be."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Objective:
-    """One aim of an answer.
+    """One aim of an assignment.
 
-    name : what is counted: ``moved_partitions``
-    value : what the answer has
-    bound : what no answer that is as good in the aims before this one can beat
+    value : what it has
+    bound : what no assignment that is as good in the aims before this one can beat
+    method : how that was found, a sentence
     most : is more better?
     """
 
-    name: str
     value: float
     bound: float
+    method: str
     most: bool = False
 
     @property
@@ -29,15 +29,22 @@ class Objective:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The aims of an answer, the most important first.
+    """The aims of an assignment, the most important first.
 
-    method : how value and bounds were found, a sentence
+    coverage : partitions of topics with subscribers that have an owner
+    load : the largest load ÷ capacity
+    evenness : the sum of the squared numbers of partitions; None where loads are weights
+    moves : claimed partitions that go to none of their claimants
+    rack_local : partitions that are read on the reader's rack; None without racks
     """
 
-    objectives: tuple[Objective, ...]
-    method: str
+    coverage: Objective
+    load: Objective
+    evenness: Objective | None
+    moves: Objective
+    rack_local: Objective | None
 
-    def proves(self, name: str) -> bool:
-        """Is the value of this objective, and of those before it, the best?"""
-        names = [each.name for each in self.objectives]
-        return name in names and all(each.gap == 0 for each in self.objectives[: names.index(name) + 1])
+    @property
+    def proves_even(self) -> bool:
+        """Are the numbers of partitions proven to be the most even, and the moves the fewest for these?"""
+        return self.evenness is not None and not (self.load.gap or self.evenness.gap or self.moves.gap)

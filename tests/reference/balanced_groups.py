@@ -59,3 +59,29 @@ def best_weighted(
         scores.append((ratios, moves, elsewhere))
     ratios, moves, elsewhere = min(scores)
     return ratios, moves, len(readers) - elsewhere
+
+
+def best_within(
+    readers: Sequence[set[int]],
+    claims: Sequence[set[int]],
+    near: Sequence[set[int]],
+    weights: Sequence[float] | None,
+    capacities: Sequence[float],
+    most: int,
+) -> list[tuple[tuple[float, ...], int, int] | None]:
+    """For each number of moves up to ``most`` the best loads, the moves and the partitions read elsewhere; None: too few moves.
+
+    weights : of each partition, and then loads ÷ capacity are largest first; None: the largest load and the sum of squares
+    """
+    members = range(len(capacities))
+    fewest: dict[int, tuple[tuple[float, ...], int, int]] = {}
+    for holders in product(*readers):
+        loads = [0.0 for _ in members]
+        for holder, weight in zip(holders, [1] * len(holders) if weights is None else weights, strict=True):
+            loads[holder] += weight
+        ratios = sorted((load / capacity for load, capacity in zip(loads, capacities, strict=True)), reverse=True)
+        even = tuple(ratios) if weights is not None else (ratios[0], sum(load**2 for load in loads))
+        moves = sum(bool(claimants) and holder not in claimants for claimants, holder in zip(claims, holders, strict=True))
+        score = even, moves, sum(holder not in close for close, holder in zip(near, holders, strict=True))
+        fewest[moves] = min(fewest.get(moves, score), score)
+    return [min((score for moves, score in fewest.items() if moves <= k), default=None) for k in range(most + 1)]

@@ -14,7 +14,7 @@ from service.core.model import NONE, Float64s, Group, Int32s, Ragged
 from service.decisions.groups.alternatives import costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES
 from service.decisions.groups.rows import has_lag
-from service.decisions.groups.tables import assignments_table, difference_rows, moves_table, names_of_topics
+from service.decisions.groups.tables import assignments_table, difference_rows, frontier_table, moves_table, names_of_topics
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
@@ -95,17 +95,37 @@ class PartitionMoveSchema(Schema):
 class ObjectiveSchema(Schema):
     """One aim of an assignor that proves its answer."""
 
-    name = fields.String(metadata=about("what is counted", example="moved_partitions"))
     value = fields.Float(metadata=about("what this answer has"))
-    bound = fields.Float(metadata=about("what no answer as good in the objectives before this one can beat"))
+    bound = fields.Float(metadata=about("what no answer as good in the aims before this one can beat"))
     gap = fields.Float(metadata=about("how far `value` may be from the best, as a share of the larger; 0: it is the best"))
+    method = fields.String(metadata=about("how value and bound were found"))
 
 
 class CertificateSchema(Schema):
-    """How good the assignment is, and how good any could be."""
+    """How good the assignment is, and how good any could be: its aims, the most important first."""
 
-    objectives = fields.List(fields.Nested(ObjectiveSchema), metadata=about("the most important first"))
-    method = fields.String(metadata=about("how values and bounds were found"))
+    coverage = fields.Nested(ObjectiveSchema, metadata=about("partitions of topics with subscribers that have an owner"))
+    largest_load = fields.Nested(
+        ObjectiveSchema,
+        data_key="load",
+        metadata=about("the largest load ÷ capacity: partitions, or with `partition_weights` or `lag` their weight"),
+    )
+    evenness = fields.Nested(
+        ObjectiveSchema, metadata=about("the sum of the squared numbers of partitions; absent where weights or capacities differ")
+    )
+    moves = fields.Nested(ObjectiveSchema, metadata=about("owned partitions that go to none of their owners"))
+    rack_local = fields.Nested(
+        ObjectiveSchema, metadata=about("partitions that are read on the reader's rack; absent without racks")
+    )
+
+
+class TradeOffSchema(Schema):
+    """What so many moves achieve."""
+
+    moves = fields.Integer()
+    worst_load = fields.Float(metadata=about("the largest load ÷ capacity, as `load` of the certificate"))
+    stddev = fields.Float(metadata=about("of the members' loads ÷ capacity"))
+    proven = fields.Boolean(metadata=about("whether no assignment with so few moves has a smaller `worst_load`"))
 
 
 class CostsSchema(Schema):
@@ -195,6 +215,10 @@ class GroupAssignmentAnswerSchema(Schema):
     )
     certificate = fields.Nested(CertificateSchema, metadata=about("from `balanced`: what is proven of the assignment"))
     zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
+    frontier = fields.List(
+        fields.Nested(TradeOffSchema),
+        metadata=about("with `frontier=true`: what fewer moves achieve, from the fewest to those of the best balance"),
+    )
     comparisons = fields.List(
         fields.Nested(AssignorComparisonSchema), metadata=about("with `compare`: the group under each of these assignors")
     )
@@ -235,6 +259,8 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
 def _remarks(answer: GroupAnswer) -> dict[str, Any]:
     """What stands beside the assignment."""
     told: dict[str, Any] = {}
+    if answer.frontier is not None:
+        told["frontier"] = list(map(vars, answer.frontier))
     if answer.alternatives:
         told["comparisons"] = list(map(partial(_alternative, asked=answer.settled), answer.alternatives))
     if answer.warnings:
@@ -278,15 +304,16 @@ def _weighed(loads: Float64s | None, traffic: ZoneTraffic | None, question: Grou
 def _certified(certificate: Certificate | None) -> dict[str, Any]:
     if certificate is None:
         return {}
-    objectives = [
-        {"name": each.name, "value": each.value, "bound": each.bound, "gap": each.gap} for each in certificate.objectives
-    ]
-    return {"certificate": {"objectives": objectives, "method": certificate.method}}
+    objectives = {name: each for name, each in vars(certificate).items() if each is not None}
+    fields = ("value", "bound", "gap", "method")
+    return {"certificate": {name: {field: getattr(each, field) for field in fields} for name, each in objectives.items()}}
 
 
 def table(answer: GroupAnswer, _: Budget) -> pa.Table:
-    """The answer's table: the moves if they were asked for, else who gets what."""
+    """The answer's table: the frontier or the moves if they were asked for, else who gets what."""
     group = answer.first.group
+    if answer.frontier is not None:
+        return frontier_table(answer.frontier)
     if answer.question.moves and answer.moves is not None:
         return moves_table(group, answer.moves)
     return assignments_table(group, answer.first.rows)

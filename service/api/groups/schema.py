@@ -168,7 +168,8 @@ def read_body(text: bytes) -> Any:
 
 def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
     """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
-    options = {**dict.fromkeys(NAMES, NAME), "balance_racks": pa.bool_(), "price_per_gb": pa.float64(), "compare": COMPARED}
+    options = {**dict.fromkeys(NAMES, NAME), "balance_racks": pa.bool_(), "price_per_gb": pa.float64()}
+    options |= {"max_moves": pa.int32(), "compare": COMPARED}
     columns = arrays.read_object(text, {**options, "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
         return None
@@ -288,6 +289,12 @@ class GroupAssignmentSchema(Schema):
                 {"group_protocol": "consumer"},
             ],
         ),
+    )
+    max_moves = Integer(
+        minimum=0,
+        allow_none=True,
+        load_default=None,
+        metadata=about("`balanced`: at most so many owned partitions go to another member; the best balance that this allows"),
     )
     price_per_gb = Number(
         zero=True,

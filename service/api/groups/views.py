@@ -31,6 +31,12 @@ class GroupQuerySchema(ExplainSchema):
         falsy={"false"},
         metadata=about("whether to list each partition that moves; by default if there are few"),
     )
+    frontier = fields.Boolean(
+        load_default=False,
+        truthy={"true"},
+        falsy={"false"},
+        metadata=about("`balanced`: add the `frontier`, which tells what fewer moves achieve"),
+    )
 
 
 blueprint = Blueprint("group-assignments", __name__, GroupParser(), description="partitions → group members")
@@ -58,7 +64,8 @@ def assign_group(question: GroupQuestion, query: dict[str, Any]) -> Response:
 
     As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
     `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
-    `to_member_id`. With `expected`, the answer says whether it is `alike`, and where it differs.
+    `to_member_id`; with `frontier=true` the frontier. With `expected`, the answer says whether it is `alike`, and where it
+    differs.
     """
     known = {name: value for name, value in query.items() if hasattr(question, name)}  # one of another family has no `moves`
     return decide("assignment", FORM, replace(question, **known))

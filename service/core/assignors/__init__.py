@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from service.core.assignors import clients, plugins
 from service.core.assignors.balanced import balanced, by_topic_id
+from service.core.assignors.balanced.frontier import frontier
 from service.core.assignors.classic import range as classic_range
 from service.core.assignors.classic import roundrobin as classic_roundrobin
 from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
@@ -142,6 +143,8 @@ BALANCED: Final = Assignor(
     summary="The most even loads that subscriptions allow, then the fewest moves, then the most reads on the own rack: proven.",
     is_timed=True,
     reserves=True,
+    limits_moves=True,
+    frontier=frontier,
 )
 """This project's own."""
 

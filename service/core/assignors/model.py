@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from service.core.assignors.balanced.frontier import TradeOff
 from service.core.clock import TimeLimit
 from service.core.errors import LONGEST_NAME, InvalidQuestion
 from service.core.model import Assignment, Group
@@ -25,6 +26,8 @@ class Assignor(Strategy):
         ends them?
     reserves : does ``run`` also take ``reserve``, which it tells the bytes that it is about to allocate beyond what any
         assignment takes, and which raises what ends it?
+    limits_moves : does ``run`` take ``max_moves``, how many partitions may move?
+    frontier : the trade-off of moves and evenness, ``(group, run)``; None if it has none
     on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
     """
 
@@ -34,6 +37,8 @@ class Assignor(Strategy):
     is_default: bool = False
     is_timed: bool = False
     reserves: bool = False
+    limits_moves: bool = False
+    frontier: Callable[[Group, Callable[..., Assignment]], tuple[TradeOff, ...]] | None = None
     on_racks: Callable[[Group], Assignment] | None = None
 
     @property
@@ -75,6 +80,7 @@ class _Within:
     limit: TimeLimit
     reserve: Callable[[int], None] | None = None
 
-    def __call__(self, *arguments: Any) -> Any:
-        options: dict[str, Any] = {} if self.reserve is None else {"reserve": self.reserve}
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if self.reserve is not None:
+            options["reserve"] = self.reserve
         return self.function(*arguments, check_time=self.limit, **options)

@@ -47,6 +47,6 @@ def _fewest_moves(group: Group, assignment: Assignment, moves: Movement) -> int 
     if assignment.left_open is not None:
         return None
     certificate = assignment.certificate
-    if certificate is not None and certificate.proves("sum_of_squared_loads") and certificate.proves("moved_partitions"):
+    if certificate is not None and certificate.proves_even:
         return moves.moved  # of the most even numbers of partitions, which may not be the most even weights
     return fewest_possible_moves(group, assignment.final_loads())

@@ -15,12 +15,13 @@ from service.core.zone_traffic import zone_traffic
 from service.decisions.figures import Figures
 from service.decisions.groups.alternatives import Settled, alternatives
 from service.decisions.groups.expected import expected_group, with_counts
-from service.decisions.groups.question import check
+from service.decisions.groups.question import check, strategy
 from service.decisions.groups.rows import read_group
 from service.decisions.groups.tables import in_answer_order
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
+    from service.core.assignors.balanced.frontier import TradeOff
     from service.core.model import Float64s, Group, Ragged
     from service.core.rebalances.moves import Differences, Moves
     from service.core.rebalances.rebalance import Rebalance
@@ -79,6 +80,7 @@ class GroupAnswer:
     comparison, second_is_alike : with ``expected``
     traffic : what crosses zones after the first rebalance; None without racks
     alternatives : the group under the assignors of ``compare``
+    frontier : what fewer moves achieve, if asked for
     explanation : how the assignor decided, if asked for
     """
 
@@ -94,6 +96,7 @@ class GroupAnswer:
     explanation: dict[str, Any] | None
     traffic: ZoneTraffic | None = None
     alternatives: tuple[Alternative, ...] = ()
+    frontier: tuple[TradeOff, ...] | None = None
 
     @property
     def settled(self) -> Settled:
@@ -122,6 +125,10 @@ def answer(question: GroupQuestion, budget: Budget) -> GroupAnswer:
     else:
         first, comparison = _compared(question, assignor, budget)
     given = told(question, assignor, first, comparison, budget)
+    if question.frontier and assignor.frontier is not None:
+        budget.lengthen()
+        unlimited = strategy(replace(question, max_moves=None)).within(budget.check_time)
+        given = replace(given, frontier=assignor.frontier(first.group, unlimited.run))
     return replace(given, alternatives=alternatives(question, first.group, budget)) if question.compare else given
 
 

@@ -60,6 +60,8 @@ class GroupQuestion:
     counts : combinations of partition counts by topic name, of which the leader may have seen any; without ``expected`` one
     compare : other assignors, as rows with any of VARIED, to be set beside the one asked for
     price_per_gb : of traffic between zones; None: not known
+    max_moves : how many partitions may move, for ``balanced``; None: as many as the best balance takes
+    frontier : whether to tell what fewer moves achieve
     moves : whether to list each partition that moves; None: if they are few
     explain : whether to tell how the assignor decided
     """
@@ -77,6 +79,8 @@ class GroupQuestion:
     counts: tuple[dict[str, int], ...] = ({},)
     compare: Sequence[Mapping[str, Any]] = ()
     price_per_gb: float | None = None
+    max_moves: int | None = None
+    frontier: bool = False
     moves: bool | None = None
     explain: bool = False
 
@@ -153,7 +157,7 @@ def _varied(question: GroupQuestion, row: Mapping[str, Any]) -> GroupQuestion:
     given: dict[str, Any] = {name: row.get(name) for name in VARIED}
     protocol = given["group_protocol"] or ("classic" if given["client"] else question.protocol)
     version = given["kafka_version"] or question.kafka_version
-    given |= {"group_protocol": protocol, "kafka_version": version, "compare": ()}
+    given |= {"group_protocol": protocol, "kafka_version": version, "max_moves": None, "frontier": False, "compare": ()}
     return replace(question, **given)
 
 
@@ -183,6 +187,12 @@ def strategy(question: GroupQuestion) -> Assignor:
 def _released(assignor: Assignor, question: GroupQuestion) -> Assignor:
     """The assignor as the releases and the options of the question have it. Raises InvalidQuestion for what it has not."""
     released = assignor.of_release(question.version, question.client_version)
+    if question.max_moves is not None:
+        if not released.limits_moves:
+            raise InvalidQuestion(f"{assignor.name} cannot limit moves; balanced can.", "max_moves")
+        released = replace(released, run=partial(released.run, max_moves=question.max_moves))
+    if question.frontier and released.frontier is None:
+        raise InvalidQuestion(f"{assignor.name} has no frontier; balanced has.", "assignor")
     if not question.balance_racks:
         return released
     if released.on_racks is None:

@@ -15,6 +15,7 @@ from service.decisions.groups.rows import NAME, offsets_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from service.core.assignors.balanced.frontier import TradeOff
     from service.core.model import Group, Int32s
     from service.core.rebalances.moves import Differences, Moves
 
@@ -94,6 +95,12 @@ def moves_table(group: Group, moves: Moves) -> pa.Table:
             "to_member_id": _members(group, moves.target),
         }
     )
+
+
+def frontier_table(frontier: Sequence[TradeOff]) -> pa.Table:
+    """The columns moves, worst_load, stddev and proven."""
+    kinds = {"moves": pa.int64(), "worst_load": pa.float64(), "stddev": pa.float64(), "proven": pa.bool_()}
+    return pa.Table.from_pylist(list(map(vars, frontier)), pa.schema(kinds))
 
 
 def names_of_topics(group: Group) -> tuple[str, ...]:

@@ -3,6 +3,9 @@
 Every member gets ⌊n ÷ m⌋ of n partitions or one more. One more goes first to members that own as many, by member_id; so a member
 keeps what it owns up to its load, and no assignment as even keeps more. What is left over is dealt in turns, so that the
 partitions of a topic go to different members.
+
+If fewer may move, the most loaded members give up one partition after the other, and the least loaded get these and what nobody
+owned: no assignment that moves as few is more even.
 """
 
 from __future__ import annotations
@@ -19,23 +22,21 @@ if TYPE_CHECKING:
 
 
 @kernel
-def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools, claims: Int32s) -> tuple[Int32s, int]:
-    """The member of each partition, int32[partitions], NONE where it does not count; and how many of the claimed change hands.
+def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools, room: Int64s) -> Int32s:
+    """The member of each partition, int32[partitions], NONE where it does not count.
 
     owned_of, owned : member → partitions it claims, none claimed twice; those from ``len(counting)`` on do not exist
     order : int32[members], the members by member_id; at least one
     counting : bool[partitions], those that are to be assigned
-    claims : int32[members], how many of those each member claims
+    room : int64[members], how many each member gets; counted down
 
     Plain-Python twin, by trying everything: tests/reference/balanced_groups.py.
     """
-    room = _rooms(counting, order, claims)
     holder = np.full(len(counting), NONE, np.int32)
     for member in range(len(order)):
         for i in range(owned_of[member], owned_of[member + 1]):
             if owned[i] < len(counting) and counting[owned[i]]:
                 holder[owned[i]] = member
-    moved = 0
     for partition in range(len(holder)):
         member = holder[partition]
         if member != NONE:
@@ -43,25 +44,39 @@ def assign_alike(owned_of: Int32s, owned: Int32s, order: Int32s, counting: Bools
                 room[member] -= 1
             else:
                 holder[partition] = NONE
-                moved += 1
     _deal(holder, counting, order, room)
-    return holder, moved
+    return holder
 
 
-@inner_kernel
-def _rooms(counting: Bools, order: Int32s, claims: Int32s) -> Int64s:
-    """int64[members], how many partitions each member gets."""
-    count = np.int64(0)
-    for counts in counting:
-        count += counts
-    each, more = count // len(order), count % len(order)
-    room = np.full(len(order), each, np.int64)
-    for owns_more in (True, False):
-        for member in order:
-            if more > 0 and (claims[member] > each) == owns_more:
-                room[member] += 1
-                more -= 1
-    return room
+def rooms(claims: Int32s, order: Int32s, count: int, max_moves: int | None) -> Int64s:
+    """int64[members], how many of ``count`` partitions each member gets. claims : int32[members], how many it owns"""
+    each, more = divmod(count, len(order))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    most_even = np.full(len(order), each, np.int64)
+    most_even[np.lexsort((rank, claims <= each))[:more]] += 1
+    if max_moves is None or np.maximum(claims - most_even, 0).sum() <= max_moves:
+        return most_even
+    kept = _levelled(claims.astype(np.int64), rank, -max_moves)
+    return _levelled(kept, rank, count - int(kept.sum()))
+
+
+def _levelled(loads: Int64s, rank: Int64s, change: int) -> Int64s:
+    """The loads, of which the least get so many more, or the most so many fewer, one by one. rank : int64[members], for ties"""
+    if change < 0:
+        return -_levelled(-loads, rank, -change)
+    low, high = int(loads.min()), int(loads.max()) + change  # the level up to which all can be filled
+    while low < high:
+        middle = (low + high + 1) // 2
+        if np.maximum(middle - loads, 0).sum() <= change:
+            low = middle
+        else:
+            high = middle - 1
+    filled = np.maximum(loads, low)
+    rest = change - int((filled - loads).sum())
+    at_level = np.flatnonzero(filled == low)
+    filled[at_level[np.argsort(rank[at_level])[:rest]]] += 1
+    return filled
 
 
 @inner_kernel

@@ -20,14 +20,19 @@ decides is dealt in turns, which spreads the partitions of a topic. A claim coun
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.assignors.balanced.alike import assign_alike
+from service.core.assignors.balanced.alike import assign_alike, rooms
+from service.core.assignors.balanced.kinds import Kinds
 from service.core.assignors.balanced.levels import levels
-from service.core.assignors.balanced.transport import Kinds, ship
-from service.core.assignors.balanced.weighing import weigh
+from service.core.assignors.balanced.limited import ship_within
+from service.core.assignors.balanced.moves import check_moves
+from service.core.assignors.balanced.transport import Rooms, Routes, ship
+from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
 from service.core.certificate import Certificate, Objective
 from service.core.jvm.sorting import java_order
 from service.core.kinds import claimed_once, rows_below
@@ -39,20 +44,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.assignors.balanced.levels import Levels
+    from service.core.assignors.balanced.limited import Limited
     from service.core.model import Bools, Group, Int32s, Int64s, Ragged
 
-BY_FORMULA = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
-BY_FLOW = (
-    "A largest flow finds how many partitions each member must read, and a minimum-cost flow which. The bounds of loads follow "
-    "from topics that only some members read, the others from the dual of the flow."
+BY_FORMULA: Final = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
+BY_LEVELS: Final = (
+    "All members subscribe alike: the most loaded give up as many partitions as may move, and the least loaded get them."
 )
-
-BY_TRIAL = "Every assignment that could be better was looked through."
-BY_SEARCH = (
-    "A search, within a number of steps. The bound of the largest load ÷ capacity follows from the heaviest partitions, and from "
-    "topics that only some members read; that of moves from what members own beyond this largest load."
+BY_FLOW: Final = "A largest flow finds how many partitions each member must read; the bound is of topics that only some read."
+BY_LIMITED_FLOW: Final = (
+    "Minimum-cost flows find the least largest load that so few moves reach, and then the least sum of squares, whose bound "
+    "is the flow's Lagrangian."
 )
-
+BY_CHEAPEST_FLOW: Final = "A minimum-cost flow finds which partitions each member reads; the bound is the flow's dual."
 
 SUBSCRIPTION_BYTES: Final = 180
 SUBSCRIPTION_WITH_RACKS_BYTES: Final = 380
@@ -66,46 +70,90 @@ def unlimited(*_: int) -> None:
     """Neither time nor memory is limited."""
 
 
-def assign(group: Group, check_time: Callable[[], None] = unlimited, reserve: Callable[[int], None] = unlimited) -> Assignment:
+def assign(
+    group: Group,
+    check_time: Callable[[], None] = unlimited,
+    reserve: Callable[[int], None] = unlimited,
+    max_moves: int | None = None,
+) -> Assignment:
     """The best assignment, with its certificate.
 
     check_time : is called after each piece of work of a second or less; raises what ends it
     reserve : takes the bytes that are about to be allocated; raises if there are too few
+    max_moves : how many partitions may move; None: as many as the most even loads take
+    Raises InvalidQuestion if more must move than may.
     """
     if not len(group):
-        nothing = np.empty(0, np.int64)
-        return Assignment(grouped(np.empty(0, np.int32), 0), certificate=_certified(nothing, nothing, [], BY_FORMULA))
+        nothing = grouped(np.empty(0, np.int32), 0)
+        return Assignment(nothing, certificate=_certified(group, nothing, 0, 0, _Proof(0, 0, 0, BY_FORMULA), None))
+    if max_moves is not None:
+        check_moves(group, max_moves)
     order = java_order(group.member_ids)
     if _is_weighed(group):
         _reserve(group, reserve)
-        weighed = weigh(group, order, check_time)
-        method = BY_TRIAL if weighed.exact else BY_SEARCH
-        return Assignment(_rows(weighed.holders, order), certificate=Certificate(weighed.objectives, method))
+        weighed = weigh(group, order, check_time, max_moves)
+        return Assignment(_rows(weighed.holders, order), certificate=weighed.certificate)
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     counting = _subscribed_by_all(group)
     if counting is not None and not racks_matter:
         claims, unique = claimed_once(group.owned.offsets, group.owned.values, counting)
         if unique:
-            holders, moved = assign_alike(group.owned.offsets, group.owned.values, order, counting, claims)
-            rows = grouped(holders, len(group))
-            loads = rows.lengths().astype(np.int64)
-            even = _even(np.array([loads.sum()]), np.array([len(group)]))
-            stays = int(np.minimum(np.sort(claims), np.sort(even)).sum())
-            certificate = _certified(loads, even, [Objective("moved_partitions", moved, int(claims.sum()) - stays)], BY_FORMULA)
-            return Assignment(rows, certificate=certificate)
-
+            return _by_formula(group, order, counting, claims, max_moves)
     _reserve(group, reserve)
     kinds = Kinds.of(group, order, racks_matter=racks_matter)
     bounds = levels(kinds.sizes, kinds.counts, kinds.subscribers, check_time)
-    shipped = ship(group, order, kinds, bounds, check_time, racks_matter=racks_matter)
+    routes = Routes.of(group, order, kinds, bounds, racks_matter=racks_matter)
+    shipped = ship(routes, Rooms.of_levels(bounds), check_time)
+    even = _bound(kinds, bounds)
+    if max_moves is None or shipped.moves <= max_moves:
+        moves = shipped.moves if shipped.proven else 0
+        proof = _Proof(int(even.max(initial=0)), int(even @ even), moves, BY_FLOW, is_nearest=shipped.proven)
+    else:
+        routes = Routes.of(group, order, kinds, None, racks_matter=racks_matter)
+        limited = ship_within(routes, int(even.max(initial=0)), max_moves, check_time)
+        shipped, proof = limited.shipped, _proof_of(limited, order, even, max_moves)
     rows = _rows(shipped.holders, order)
-    near = int(kinds.sizes.sum()) - shipped.elsewhere
-    cheapest = [
-        Objective("moved_partitions", shipped.moves, shipped.moves if shipped.proven else 0),
-        Objective("rack_local_partitions", near, near if shipped.proven else int(kinds.sizes.sum()), most=True),
-    ]
-    certificate = _certified(rows.lengths().astype(np.int64), _bound(kinds, bounds), cheapest[: 1 + racks_matter], BY_FLOW)
-    return Assignment(rows, certificate=certificate)
+    rack_local = None
+    if racks_matter:
+        near = len(rows.values) - shipped.elsewhere
+        possible = near if proof.is_nearest else len(rows.values)
+        rack_local = Objective(near, possible, BY_CHEAPEST_FLOW, most=True)
+    return Assignment(rows, certificate=_certified(group, rows, int(kinds.sizes.sum()), shipped.moves, proof, rack_local))
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """Bounds: of the largest load, of the sum of squares of loads, and of moves; and how the first two were found.
+
+    is_nearest : are as many partitions as can be read on the reader's rack?
+    """
+
+    largest: int
+    squares: int
+    moves: int
+    method: str
+    is_nearest: bool = False
+
+
+def _proof_of(limited: Limited, order: Int32s, even: Int64s, max_moves: int) -> _Proof:
+    """The bounds where moves are limited. even : the loads if they are not"""
+    loads = np.bincount(limited.shipped.holders[limited.shipped.holders != NONE], minlength=len(order)).astype(np.int64)
+    squares = int(even @ even)
+    shipped, patience = limited.shipped, limited.patience
+    if patience is None or not shipped.proven:
+        return _Proof(limited.largest, squares, limited.fewest_moves, BY_LIMITED_FLOW)
+    squares = max(squares, int(loads @ loads) - 2 * patience * (max_moves - shipped.moves))
+    return _Proof(limited.largest, squares, shipped.moves, BY_LIMITED_FLOW, limited.is_nearest)
+
+
+def _by_formula(group: Group, order: Int32s, counting: Bools, claims: Int32s, max_moves: int | None) -> Assignment:
+    """The assignment where all members subscribe alike. counting, claims : as of ``assign_alike`` and ``rooms``"""
+    room = rooms(claims, order, int(counting.sum()), max_moves)
+    moved = int(np.maximum(claims - room, 0).sum())
+    method = BY_FORMULA if room.max() - room.min() <= 1 else BY_LEVELS
+    proof = _Proof(int(room.max()), int(room @ room), moved, method)
+    rows = grouped(assign_alike(group.owned.offsets, group.owned.values, order, counting, room), len(group))
+    return Assignment(rows, certificate=_certified(group, rows, int(counting.sum()), moved, proof, None))
 
 
 def _reserve(group: Group, reserve: Callable[[int], None]) -> None:
@@ -138,16 +186,18 @@ def _subscribed_by_all(group: Group) -> Bools | None:
     return np.repeat(subscribers > 0, group.topics.partitions_counts())
 
 
-def _certified(loads: Int64s, even: Int64s, cheapest: list[Objective], method: str) -> Certificate:
-    """The certificate. loads : int64[members]; even : the same, as no assignment can be more even, in any order"""
+def _certified(group: Group, rows: Ragged, read: int, moves: int, proof: _Proof, rack_local: Objective | None) -> Certificate:
+    """The certificate. read : the partitions of topics with subscribers"""
+    loads = rows.lengths().astype(np.int64)
+    given = ((group.topics.weights, 1), (group.capacities, -1))
+    unit = math.prod(float(values[0]) ** power for values, power in given if values is not None and len(values))
+    by_formula = proof.method in (BY_FORMULA, BY_LEVELS)
     return Certificate(
-        (
-            Objective("unassigned_partitions", int(even.sum() - loads.sum()), 0),
-            Objective("largest_load", int(loads.max(initial=0)), int(even.max(initial=0))),
-            Objective("sum_of_squared_loads", int(loads @ loads), int(even @ even)),
-            *cheapest,
-        ),
-        method,
+        Objective(len(rows.values), read, EVERY_ONE, most=True),
+        Objective(int(loads.max(initial=0)) * unit, proof.largest * unit, proof.method),
+        Objective(int(loads @ loads), proof.squares, proof.method),
+        Objective(moves, proof.moves, proof.method if by_formula else BY_CHEAPEST_FLOW),
+        rack_local,
     )
 
 

@@ -31,7 +31,7 @@ class Choices(NamedTuple):
 
 
 def exhaust(
-    weights: Int64s, capacities: Float64s, choices: Choices, holders: Int32s, check_time: Callable[[], None]
+    weights: Int64s, capacities: Float64s, choices: Choices, holders: Int32s, max_moves: int, check_time: Callable[[], None]
 ) -> tuple[Int32s, bool, bool]:
     """The best assignment found, int32[items]; is its largest load ÷ capacity the least? Is it the best in every aim?
 
@@ -39,13 +39,14 @@ def exhaust(
     smaller largest loads only, the second looks through all.
 
     weights : int64[items]; capacities : float64[members]; holders : int32[items], the best so far
+    max_moves : more items may not move
     """
     check_time()
-    holders, largest = search(weights, capacities, *choices, holders, True, MOST_NODES)
+    holders, largest = search(weights, capacities, *choices, holders, max_moves, True, MOST_NODES)
     check_time()
     if not largest:
         return holders, False, False
-    holders, exact = search(weights, capacities, *choices, holders, False, MOST_NODES)
+    holders, exact = search(weights, capacities, *choices, holders, max_moves, False, MOST_NODES)
     return holders, True, exact
 
 
@@ -57,6 +58,7 @@ def search(
     moves: Bools,
     near: Bools,
     holders: Int32s,
+    max_moves: int,
     strict: bool,  # noqa: FBT001 - for Numba
     nodes: int,
 ) -> tuple[Int32s, bool]:
@@ -64,7 +66,8 @@ def search(
 
     weights : int64[items]; capacities : float64[members]
     may, moves, near : as in ``Choices``
-    holders : int32[items], an assignment; strict : look only for smaller largest loads ÷ capacity
+    holders : int32[items], an assignment; max_moves : more items may not move
+    strict : look only for smaller largest loads ÷ capacity
 
     Plain-Python twin, by trying everything: tests/reference/balanced_groups.py.
     """
@@ -73,7 +76,7 @@ def search(
     score, moved, far = _score(weights, capacities, moves, near, best)
     trial = np.full(items, NONE, np.int32)
     loads = np.zeros(members, np.int64)
-    item = 0
+    item, moving = 0, 0
     while item >= 0:
         if item == items:
             new, new_moved, new_far = _score(weights, capacities, moves, near, trial)
@@ -85,9 +88,10 @@ def search(
         member = trial[item]
         if member != NONE:
             loads[member] -= weights[item]
+            moving -= moves[item, member]
         member += 1
         while member < members:
-            if may[item, member]:
+            if may[item, member] and moving + moves[item, member] <= max_moves:
                 nodes -= 1
                 ratio = (loads[member] + weights[item]) / capacities[member]
                 if ratio < score[0] or (ratio == score[0] and not strict):
@@ -98,6 +102,7 @@ def search(
         if member < members:
             trial[item] = member
             loads[member] += weights[item]
+            moving += moves[item, member]
             item += 1
         else:
             trial[item] = NONE

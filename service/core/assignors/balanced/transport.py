@@ -1,6 +1,6 @@
 """The cheapest of the most even assignments: the fewest moves, then the most partitions read on the reader's rack.
 
-*Network*: the levels (``levels``) bound what each member gets; what remains is a minimum-cost flow.
+*Network*: ``Rooms`` bound what each member gets; what remains is a minimum-cost flow.
 
     source → kinds of partitions → ───────────────────── kept ─────────────────────→ claimants → sink
                       └─ moved → kinds of topics [→ their racks] → kinds of members ──↗  └→ the rest → sink
@@ -9,8 +9,9 @@ A kind holds what nothing tells apart: partitions of topics with the same subscr
 on the same racks; members with the same subscription, on the same rack, that may keep nothing. So there are few nodes, and the
 flow says only how many partitions go which way; they are then dealt to the edges in turns.
 
-*Prices*: reading from another rack costs 1, a move more than all racks along a cycle of the network, one partition more than the
-level less 1 more than all moves along it. A flow is cheapest if no cycle is cheaper, so the sum decides as the three one by one.
+*Prices*: reading from another rack costs 1, a move more than all racks along a cycle of the network, one partition more than a
+member's room at the price before more than all moves along it. A flow is cheapest if no cycle is cheaper, so the sum decides as
+the three one by one. Where moves are limited (``limited``), a move costs as much as several of the latter.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from service.core.assignors.balanced.kinds import Claimed
 from service.core.kernels import kernel
-from service.core.kinds import claims_of, one_of_each, rows_below, split_kinds
 from service.core.model import NONE, Ragged
 from service.core.optimize.flows import cost, dual_bound, fill, network
-from service.core.ragged import grouped_arrays, taken, transposed
+from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
+    from service.core.assignors.balanced.kinds import Kinds
     from service.core.assignors.balanced.levels import Levels
     from service.core.model import Bools, Group, Int32s, Int64s
 
@@ -39,115 +41,24 @@ ELSEWHERE: Final = 1
 
 
 @dataclass(frozen=True)
-class Kinds:
-    """What nothing tells apart; kinds are numbered by the first of each. Members are in the order of their member_id.
+class Rooms:
+    """How many partitions members may have, and what a move costs.
 
-    topics : int32[topics]         the kind of each topic, NONE without subscribers
-    members : int32[members]       the kind of each member
-    counts : int64[kinds of members]
-    racks : int32[kinds of members], NONE without one, or where racks do not matter
-    sizes : int64[kinds of topics], their partitions
-    subscribers : Ragged kind of topic → kinds of members, ascending
-    subscribed : Ragged member → topics that exist
+    sizes : int64[steps, kinds of members], how many more a member may have at each step
+    prices : int64[steps], of each of these, as a multiple of what all moves along a cycle cost
+    patience : what a move costs besides, as such a multiple
+    eager : so many claimed partitions prefer to move where it makes no difference
     """
 
-    topics: Int32s
-    members: Int32s
-    counts: Int64s
-    racks: Int32s
     sizes: Int64s
-    subscribers: Ragged
-    subscribed: Ragged
+    prices: Int64s
+    patience: int = 0
+    eager: int = 0
 
     @classmethod
-    def of(cls, group: Group, order: Int32s, *, racks_matter: bool) -> Kinds:
-        """The kinds of a group's topics and members. order : int32[members], the members by member_id"""
-        topics = len(group.topics)
-        subscribed = rows_below(taken(group.subscriptions, order), topics)
-        subscribers = transposed(subscribed, topics)
-        offered = np.where(subscribers.lengths() > 0, 0, NONE).astype(np.int32)
-        of_topics = in_order(split_kinds(offered, subscribed.offsets, subscribed.values))
-        racks = group.racks[order] if racks_matter else np.full(len(order), NONE, np.int32)
-        by_rack = np.unique(racks, return_inverse=True)[1].astype(np.int32)
-        of_members = in_order(split_kinds(by_rack, subscribers.offsets, subscribers.values))
-        samples = np.unique(of_members, return_index=True)[1]
-        stands_for = np.zeros(len(order), np.bool_)
-        stands_for[samples] = True
-        rows = taken(subscribers, one_of_each(of_topics))
-        kept = stands_for[rows.values]
-        subscribing = Ragged(np.append(0, np.cumsum(kept))[rows.offsets].astype(np.int32), of_members[rows.values[kept]])
-        known = of_topics != NONE
-        sizes = np.bincount(of_topics[known], group.topics.partitions_counts()[known], len(subscribing))
-        counts = np.bincount(of_members).astype(np.int64)
-        return cls(of_topics, of_members, counts, racks[samples], sizes.astype(np.int64), subscribing, subscribed)
-
-
-def in_order(kinds: Int32s) -> Int32s:
-    """The same kinds, numbered by the first of each; NONE stays."""
-    known = kinds != NONE
-    _, firsts, codes = np.unique(kinds[known], return_index=True, return_inverse=True)
-    ranks = np.empty(len(firsts), np.int32)
-    ranks[np.argsort(firsts)] = np.arange(len(firsts), dtype=np.int32)
-    renumbered = np.full(len(kinds), NONE, np.int32)
-    renumbered[known] = ranks[codes]
-    return renumbered
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """Kinds of partitions, numbered by the first of each.
-
-    kinds : int32[partitions]     the kind of each, NONE where no member subscribes to the topic
-    pools : int32[kinds]          the kind of each without regard to claims: what may be read where
-    topics : int32[pools]         the kind of the topic of each pool
-    racks : Ragged pool → racks of its replicas on which a member is
-    claimed : bool[kinds]         does any member claim them?
-    claimants : Ragged kind → members that claim them and may keep them, ascending
-    """
-
-    kinds: Int32s
-    pools: Int32s
-    topics: Int32s
-    racks: Ragged
-    claimed: Bools
-    claimants: Ragged
-
-    @classmethod
-    def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels, *, racks_matter: bool) -> Claimed:
-        """The kinds of a group's partitions."""
-        count = group.topics.partitions_count
-        topic_of = np.repeat(np.arange(len(group.topics), dtype=np.int32), group.topics.partitions_counts())
-        pools = kinds.topics[topic_of]
-        racks = Ragged(np.zeros(count + 1, np.int32), np.empty(0, np.int32))
-        if racks_matter and group.topics.racks is not None:
-            racks = _only(group.topics.racks, np.isin(group.topics.racks.values, kinds.racks))
-            by_rack = transposed(racks, len(group.rack_ids))
-            pools = in_order(split_kinds(pools, by_rack.offsets, by_rack.values))
-        owned = taken(group.owned, order)
-        rows = claims_of(
-            owned.offsets, owned.values, topic_of, kinds.subscribed.offsets, kinds.subscribed.values, len(group.topics)
-        )
-        claims, claimed = Ragged(*rows[:2]), rows[2]
-        of_claim = claims.row_of_each_value()
-        claims = _only(claims, bounds.topics[kinds.topics[topic_of[claims.values]]] == bounds.members[kinds.members[of_claim]])
-        at_first = np.where(pools == NONE, NONE, 2 * pools + claimed).astype(np.int32)
-        each = in_order(split_kinds(at_first, claims.offsets, claims.values))
-        samples = _firsts(each)
-        of_pools = _firsts(pools)
-        claimants = taken(transposed(claims, count), samples)
-        return cls(each, pools[samples], kinds.topics[topic_of[of_pools]], taken(racks, of_pools), claimed[samples], claimants)
-
-
-def _only(rows: Ragged, kept: Bools) -> Ragged:
-    """The rows with some of their values. kept : bool[values]"""
-    return Ragged(np.append(0, np.cumsum(kept))[rows.offsets].astype(np.int32), rows.values[kept])
-
-
-def _firsts(kinds: Int32s) -> Int32s:
-    """int32[kinds], the first of each kind; NONE is none."""
-    known = np.flatnonzero(kinds != NONE)
-    firsts: Int32s = known[np.unique(kinds[known], return_index=True)[1]].astype(np.int32)
-    return firsts
+    def of_levels(cls, bounds: Levels) -> Rooms:
+        """A member of level l has l partitions or l - 1."""
+        return cls(np.stack([np.maximum(bounds.members - 1, 0), bounds.members > 0]).astype(np.int64), np.array([0, 1]))
 
 
 @dataclass(frozen=True)
@@ -162,7 +73,7 @@ class Edges:
     def columns(self) -> tuple[Int64s, ...]:
         """int64[edges] each."""
         columns = np.broadcast_arrays(self.tails, self.heads, self.capacities, self.prices)
-        return tuple(np.atleast_1d(column).astype(np.int64) for column in columns)
+        return tuple(column.astype(np.int64).ravel() for column in columns)
 
 
 @dataclass(frozen=True)
@@ -172,34 +83,72 @@ class Shipped:
     holders : int32[partitions]   the member of each, by its place in ``order``, or NONE
     moves, elsewhere : claimed partitions that go to none of their claimants; partitions read from another rack
     proven : do the potentials show that nothing is cheaper?
+    fits : do all partitions find room?
     """
 
     holders: Int32s
     moves: int
     elsewhere: int
     proven: bool
+    fits: bool
 
 
-def ship(
-    group: Group, order: Int32s, kinds: Kinds, bounds: Levels, check_time: Callable[[], None], *, racks_matter: bool
-) -> Shipped:
-    """The cheapest assignment within the levels."""
-    some = Claimed.of(group, order, kinds, bounds, racks_matter=racks_matter)
-    sizes = np.bincount(some.kinds[some.kinds != NONE], minlength=len(some.pools)).astype(np.int64)
+@dataclass(frozen=True)
+class Routes:
+    """The ways that partitions can go, up to the members.
+
+    kinds : of topics and members; some : of partitions
+    keeping : int64[...], the members that may keep something, ascending
+    subscribers : int64[2, pairs], kinds of topics and of members that may read them
+    stops : int64[stops], kinds of topics × racks that have a subscriber there; of_stops : int64[...], that of each pair on a rack
+    reads_near : bool[claims that may be kept], is the claimant on a rack of the partition?
+    width : stops per kind of topic
+    """
+
+    kinds: Kinds
+    some: Claimed
+    keeping: Int64s
+    subscribers: Int64s
+    stops: Int64s
+    of_stops: Int64s
+    reads_near: Bools
+    width: int
+    racks_matter: bool
+
+    @classmethod
+    def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> Routes:
+        """The ways of a group's partitions. bounds : only to members of a topic's level; None: to any that subscribe"""
+        some = Claimed.of(group, order, kinds, bounds, racks_matter=racks_matter)
+        pairs = np.stack([kinds.subscribers.row_of_each_value(), kinds.subscribers.values]).astype(np.int64)
+        if bounds is not None:
+            pairs = pairs[:, bounds.topics[pairs[0]] == bounds.members[pairs[1]]]
+        width = len(group.rack_ids) + 1
+        racks = kinds.racks[pairs[1]]
+        stops, of_stops = np.unique(pairs[0, racks != NONE] * width + racks[racks != NONE], return_inverse=True)
+        claimed_kinds = some.claimants.row_of_each_value()
+        rack_of_claimant = kinds.racks[kinds.members[some.claimants.values]]
+        reads_near = _among(some.pools[claimed_kinds], rack_of_claimant, some.racks, width)
+        keeping = np.unique(some.claimants.values).astype(np.int64)
+        return cls(kinds, some, keeping, pairs, stops, of_stops, reads_near, width, racks_matter)
+
+    def sizes(self) -> Int64s:
+        """int64[kinds of partitions], the partitions of each."""
+        kinds = self.some.kinds
+        return np.bincount(kinds[kinds != NONE], minlength=len(self.some.pools)).astype(np.int64)
+
+
+def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shipped:
+    """The cheapest assignment within the rooms."""
+    kinds, some = routes.kinds, routes.some
+    sizes = routes.sizes()
     total = int(sizes.sum())
     pools, topic_kinds, member_kinds = len(some.topics), len(kinds.sizes), len(kinds.counts)
-    keeping = np.unique(some.claimants.values)  # the members that may keep something
+    keeping = routes.keeping
     rest = kinds.counts - np.bincount(kinds.members[keeping], minlength=member_kinds)
-
-    # The kinds of topics × racks that have a subscriber there, and the kinds of members that read from them.
-    of_topics, of_members = kinds.subscribers.row_of_each_value(), kinds.subscribers.values
-    open_ = bounds.topics[of_topics] == bounds.members[of_members]
-    of_topics, of_members = of_topics[open_], of_members[open_]
+    of_topics, of_members = routes.subscribers
     on_rack = kinds.racks[of_members] != NONE
-    width = len(group.rack_ids) + 1
-    read_there = of_topics[on_rack].astype(np.int64) * width + kinds.racks[of_members[on_rack]]
-    stops, of_stops = np.unique(read_there, return_inverse=True)
-    wished = some.topics[some.racks.row_of_each_value()].astype(np.int64) * width + some.racks.values
+    stops = routes.stops
+    wished = some.topics[some.racks.row_of_each_value()].astype(np.int64) * routes.width + some.racks.values
     stop_of = np.searchsorted(stops, wished)
     exists = stops[np.minimum(stop_of, len(stops) - 1)] == wished if len(stops) else np.zeros(len(wished), np.bool_)
 
@@ -211,35 +160,33 @@ def ship(
     first_rest = first_keeper + len(keeping)
     sink = first_rest + member_kinds
 
-    turns = 2 * (min(len(group.rack_ids), len(stops)) + 2) * (member_kinds + len(keeping) + 1)  # arcs of a price on a cycle
+    turns = 2 * (min(routes.width, len(stops) + 1) + 1) * (member_kinds + len(keeping) + 1)  # arcs of a price on a cycle
     move = ELSEWHERE * turns + 1
     more = (move + 1) * turns + 1
-    elsewhere = ELSEWHERE if racks_matter else 0
+    elsewhere = ELSEWHERE if routes.racks_matter else 0
     each_kind, each_pool = 1 + np.arange(len(sizes)), first_pool + np.arange(pools)
     claimed_kinds = some.claimants.row_of_each_value()
-    rack_of_claimant = kinds.racks[kinds.members[some.claimants.values]]
-    reads_near = _among(some.pools[claimed_kinds], rack_of_claimant, some.racks, width)
-    level_of_keeper = bounds.members[kinds.members[keeping]]
+    eager = _first_of(np.where(some.claimed, sizes, 0), rooms.eager)
     keepers, rests = first_keeper + np.arange(len(keeping)), first_rest + np.arange(member_kinds)
+    prices = rooms.prices[:, None] * more
     sorts = [
         Edges(0, each_kind, sizes, 0),
         Edges(
             1 + claimed_kinds,
             first_keeper + np.searchsorted(keeping, some.claimants.values),
             sizes[claimed_kinds],
-            np.where(reads_near, 0, elsewhere),
+            np.where(routes.reads_near, 0, elsewhere),
         ),
-        Edges(each_kind, first_pool + some.pools, sizes, np.where(some.claimed, move, 0)),
+        Edges(each_kind, first_pool + some.pools, sizes - eager, np.where(some.claimed, rooms.patience * more + move, 0)),
+        Edges(each_kind, first_pool + some.pools, eager, max(rooms.patience * more - move, 0)),
         Edges(first_pool + some.racks.row_of_each_value()[exists], first_stop + stop_of[exists], total, 0),
         Edges(each_pool, first_topic + some.topics, total, elsewhere),
-        Edges(first_stop + of_stops, first_member_kind + of_members[on_rack], total, 0),
+        Edges(first_stop + routes.of_stops, first_member_kind + of_members[on_rack], total, 0),
         Edges(first_topic + of_topics, first_member_kind + of_members, total, 0),
         Edges(first_member_kind + kinds.members[keeping], keepers, total, 0),
         Edges(first_member_kind + np.arange(member_kinds), rests, total, 0),
-        Edges(keepers, sink, np.maximum(level_of_keeper - 1, 0), 0),
-        Edges(keepers, sink, level_of_keeper > 0, more),
-        Edges(rests, sink, rest * np.maximum(bounds.members - 1, 0), 0),
-        Edges(rests, sink, rest * (bounds.members > 0), more),
+        Edges(keepers, sink, rooms.sizes[:, kinds.members[keeping]], prices),
+        Edges(rests, sink, rooms.sizes * rest, prices),
     ]
     columns = zip(*(each.columns() for each in sorts), strict=True)
     tails, heads, capacities, prices = (np.concatenate(column) for column in columns)
@@ -248,14 +195,21 @@ def ship(
     sent = fill(through, check_time)
     flow = through.flow()
     stages = np.cumsum([0, *(len(each.columns()[0]) for each in sorts)])
-    inner = slice(stages[1], stages[9])
+    inner = slice(stages[1], stages[10])
     starts = np.where(some.kinds == NONE, NONE, 1 + some.kinds).astype(np.int32)
+    moves = int(flow[stages[2] : stages[3]][some.claimed].sum() + flow[stages[3] : stages[4]].sum())
+    far = int(flow[stages[1] : stages[2]][~routes.reads_near].sum() + flow[stages[5] : stages[6]].sum())
     nodes = _dealt(starts, tails[inner], heads[inner], flow[inner].copy(), first_keeper)
-    holders = _members(nodes, keeping, kinds.members, first_keeper, first_rest)
-    moves = int(flow[stages[2] : stages[3]][some.claimed].sum())
-    far = int(flow[stages[1] : stages[2]][~reads_near].sum() + flow[stages[4] : stages[5]].sum())
+    holders = _members(nodes, keeping.astype(np.int32), kinds.members, first_keeper, first_rest)
     proven = sent == total and cost(through, prices) == dual_bound(through, capacities, prices, total)
-    return Shipped(holders, moves, far, proven)
+    return Shipped(holders, moves, far, proven, sent == total)
+
+
+def _first_of(sizes: Int64s, count: int) -> Int64s:
+    """int64[kinds], how many of each kind are among the first so many. sizes : int64[kinds]"""
+    before = np.cumsum(sizes) - sizes
+    first: Int64s = np.clip(count - before, 0, sizes)
+    return first
 
 
 def _among(pools: Int32s, racks: Int32s, racks_of: Ragged, width: int) -> Bools:

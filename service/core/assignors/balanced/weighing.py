@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.assignors.balanced.bounds import fewest_given
 from service.core.assignors.balanced.exhaustive import MOST_ITEMS, Choices
-from service.core.assignors.balanced.transport import Kinds
-from service.core.assignors.balanced.weighted import Items, fewest_given, share_out, units_of
-from service.core.certificate import Objective
+from service.core.assignors.balanced.items import Items, units_of
+from service.core.assignors.balanced.kinds import Kinds
+from service.core.assignors.balanced.weighted import share_out
+from service.core.certificate import Certificate, Objective
 from service.core.kinds import claims_of
 from service.core.model import NONE, Ragged
 from service.core.ragged import taken, transposed
@@ -21,22 +23,30 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Group, Int32s
 
 
+EVERY_ONE: Final = "Every partition with a subscriber has an owner."
+BY_TRIAL: Final = "Every assignment that could be better was looked through."
+BY_SEARCH: Final = (
+    "A search, within a number of steps. The bound follows from the heaviest partitions, from topics that only some read, "
+    "and from what members own."
+)
+BY_EXCESS: Final = "The bound is what members own beyond the largest load."
+EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, each by itself."
+
+
 @dataclass(frozen=True)
 class Weighed:
     """An assignment.
 
     holders : int32[partitions]   the member of each, by its place in ``order``, or NONE
-    objectives : what is proven of it
-    exact : is it the best in every aim?
+    certificate : what is proven of it
     """
 
     holders: Int32s
-    objectives: tuple[Objective, ...]
-    exact: bool
+    certificate: Certificate
 
 
-def weigh(group: Group, order: Int32s, check_time: Callable[[], None]) -> Weighed:
-    """The assignment. order : int32[members], the members by member_id"""
+def weigh(group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None) -> Weighed:
+    """The assignment. order : int32[members], the members by member_id."""
     kinds = Kinds.of(group, order, racks_matter=False)
     topic_of = np.repeat(np.arange(len(group.topics), dtype=np.int32), group.topics.partitions_counts())
     weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
@@ -54,9 +64,11 @@ def weigh(group: Group, order: Int32s, check_time: Callable[[], None]) -> Weighe
         kinds.subscribers.offsets,
         kinds.subscribers.values,
     )
+    forced = int((claimed[partitions] & (items.owners == NONE)).sum())
+    may_leave = len(partitions) if max_moves is None else min(max_moves - forced, len(partitions))
     few = len(partitions) <= MOST_ITEMS
     choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
-    shared = share_out(items, choices, check_time)
+    shared = share_out(items, choices, may_leave, check_time)
     holders = np.full(len(topic_of), NONE, np.int32)
     holders[partitions] = shared.holders
 
@@ -65,19 +77,20 @@ def weigh(group: Group, order: Int32s, check_time: Callable[[], None]) -> Weighe
     claimants = taken(transposed(claims, len(topic_of)), partitions)
     kept = claimants.values == shared.holders[claimants.row_of_each_value()]
     moved = int(claimed[partitions].sum()) - int(kept.sum())
-    forced = int((claimed[partitions] & (items.owners == NONE)).sum())
+    bound = shared.least
     if (claimants.lengths() <= 1).all():
+        bound = shared.bound
         forced += int(fewest_given(items, largest))
-    objectives = [
-        Objective("unassigned_partitions", 0, 0),
-        Objective("largest_load", largest / scale, min(shared.bound, largest) / scale),
-        Objective("moved_partitions", moved, moved if shared.exact else min(forced, moved)),
-    ]
+    method = BY_TRIAL if shared.exact else BY_SEARCH
+    load = Objective(largest / scale, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
+    rack_local = None
     if group.topics.racks is not None and (group.racks != NONE).any():
         racks = taken(group.topics.racks, partitions)
         near, possible = _near(group, order, kinds, racks, topic_of[partitions], shared.holders)
-        objectives.append(Objective("rack_local_partitions", near, near if shared.exact else possible, most=True))
-    return Weighed(holders, tuple(objectives), shared.exact)
+        rack_local = Objective(near, near if shared.exact else possible, BY_TRIAL if shared.exact else EACH_BY_ITSELF, most=True)
+    coverage = Objective(len(partitions), len(partitions), EVERY_ONE, most=True)
+    moves = Objective(moved, moved if shared.exact else min(forced, moved), BY_TRIAL if shared.exact else BY_EXCESS)
+    return Weighed(holders, Certificate(coverage, load, None, moves, rack_local))
 
 
 def _claims(group: Group, order: Int32s, kinds: Kinds, topic_of: Int32s) -> tuple[Ragged, Bools]:

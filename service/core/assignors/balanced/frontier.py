@@ -1,0 +1,69 @@
+"""The trade-off between moves and evenness: the best assignment for each of several numbers of moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.assignors.balanced.moves import forced_moves
+from service.core.measures import weighted_load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.model import Assignment, Group
+
+MOST_POINTS: Final = ((1_000, 41), (20_000, 21), (200_000, 11))
+"""Up to so many partitions and subscriptions, at most so many points."""
+
+FEWEST_POINTS: Final = 6
+"""At most so many points of larger groups."""
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What so many moves achieve.
+
+    worst_load : the largest load ÷ capacity; stddev : of all loads ÷ capacity
+    proven : is no such load smaller with so few moves?
+    """
+
+    moves: int
+    worst_load: float
+    stddev: float
+    proven: bool
+
+
+def frontier(group: Group, run: Callable[..., Assignment]) -> tuple[TradeOff, ...]:
+    """The trade-offs by ascending moves, each more even than those before, from the fewest moves to the best balance.
+
+    run : ``balanced.assign`` with its limits; takes ``max_moves``
+    """
+    fewest, best = forced_moves(group), _trade_off(group, run(group))
+    size = group.topics.partitions_count + len(group.subscriptions.values)
+    count = next((points for limit, points in MOST_POINTS if size <= limit), FEWEST_POINTS)
+    # The first moves gain most, so the points are closer there.
+    limits = np.unique(np.rint(fewest + (best.moves - fewest) * np.linspace(0, 1, count) ** 2).astype(np.int64))[:-1]
+    tried = map(partial(_within, group, run), limits.tolist() if best.moves > fewest else [])
+    points: list[TradeOff] = []
+    for each in (*sorted(tried, key=lambda point: (point.moves, point.worst_load, point.stddev)), best):
+        if not points or (each.worst_load, each.stddev) < (points[-1].worst_load, points[-1].stddev):
+            points.append(each)
+    return tuple(points)
+
+
+def _within(group: Group, run: Callable[..., Assignment], max_moves: int) -> TradeOff:
+    return _trade_off(group, run(group, max_moves=max_moves))
+
+
+def _trade_off(group: Group, assignment: Assignment) -> TradeOff:
+    certificate, weights = assignment.certificate, group.topics.weights
+    if certificate is None:
+        raise TypeError("the assignor proves nothing")
+    loads = assignment.rows.lengths() if weights is None else weighted_load(assignment.rows, weights)
+    ratios = loads if group.capacities is None else loads / group.capacities
+    stddev = float(np.std(ratios)) if len(ratios) else 0.0
+    return TradeOff(int(certificate.moves.value), certificate.load.value, stddev, certificate.load.gap == 0)

@@ -1,0 +1,89 @@
+"""The most even numbers of partitions if only so many may move, where members subscribe to different topics or racks matter.
+
+1. The *largest load*: a minimum-cost flow finds the fewest moves if nobody may have more than a cap; the least cap for which
+   these are within the limit is exact, since fewer moves never allow a lower cap.
+2. The *evenness* within the cap, by the sum of squares of loads: of a member's j-th partition its price is j, and a move has the
+   price of ``patience`` such steps: who moves, improves the sum by more. The least patience with few enough moves is found by
+   halving; then as many partitions as the limit leaves move where that improves it by just as much.
+
+By the Lagrangian of 2., no assignment within cap and limit has a sum smaller by more than 2 × patience × the moves left, and none
+with the same sum moves fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.assignors.balanced.transport import Rooms, ship
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.assignors.balanced.transport import Routes, Shipped
+
+MOST_STEPS: Final = 400_000
+"""Edges for the steps of all members, above which a step holds several partitions."""
+
+
+@dataclass(frozen=True)
+class Limited:
+    """An assignment within the limit.
+
+    largest : the least largest load; fewest_moves : with which it can be reached
+    patience : of the flow; None: the steps held several partitions, so that nothing is known of the sum of squares
+    is_nearest : do no more partitions stay on their reader's rack with as even loads and as many moves?
+    """
+
+    shipped: Shipped
+    largest: int
+    fewest_moves: int
+    patience: int | None
+    is_nearest: bool
+
+
+def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable[[], None]) -> Limited:
+    """The assignment. least : what the largest load is at least."""
+    kinds = len(routes.kinds.counts)
+
+    def capped(cap: int) -> Shipped:
+        return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)), check_time)
+
+    low, high = least, int(routes.sizes().sum())
+    while low < high:
+        middle = (low + high) // 2
+        tried = capped(middle)
+        if tried.fits and tried.moves <= max_moves:
+            high = middle
+        else:
+            low = middle + 1
+    cap, fewest = high, capped(high).moves
+    members = kinds + len(routes.keeping)
+    width = max(1, -(-cap * members // MOST_STEPS))
+    steps = -(-cap // width)
+    sizes = np.full((steps, kinds), width)
+    sizes[-1] = cap - width * (steps - 1)
+
+    def patient(patience: int, eager: int = 0) -> Shipped:
+        return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager), check_time)
+
+    patience = _least(0, steps * width, lambda each: patient(each).moves <= max_moves)
+    eager = 0
+    if patience and width == 1:
+        claimed = int(routes.sizes()[routes.some.claimed].sum())
+        eager = claimed - _least(0, claimed, lambda fewer: patient(patience, claimed - fewer).moves <= max_moves)
+    is_exact = width == 1
+    return Limited(patient(patience, eager), cap, fewest, patience if is_exact else None, is_exact and eager == 0)
+
+
+def _least(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The least number for which it holds, by halving; the highest if for none below."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high

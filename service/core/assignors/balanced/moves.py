@@ -1,0 +1,34 @@
+"""How many partitions must move, and may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion
+from service.core.kinds import claims_of, rows_below
+from service.core.measures import occurrences
+
+if TYPE_CHECKING:
+    from service.core.model import Group
+
+
+def forced_moves(group: Group) -> int:
+    """The claimed partitions that must move: of topics with subscribers, but none of those that claim them is one."""
+    topics = len(group.topics)
+    counts = group.topics.partitions_counts()
+    subscribed = rows_below(group.subscriptions, topics)
+    topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
+    rows = claims_of(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
+    must = rows[2] & np.repeat(occurrences(subscribed.values, topics) > 0, counts)
+    must[rows[1]] = False
+    return int(np.count_nonzero(must))
+
+
+def check_moves(group: Group, max_moves: int) -> None:
+    """Raise InvalidQuestion if more partitions must move than may."""
+    forced = forced_moves(group)
+    if forced > max_moves:
+        detail = f"At least {forced} partitions must move: no member that owns them subscribes to their topics."
+        raise InvalidQuestion(detail, "max_moves")
