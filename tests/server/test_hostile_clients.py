@@ -179,6 +179,32 @@ def test_a_script_name_is_nobodys_to_set(tight):
         assert sock.recv(65536).startswith(b"HTTP/1.1 404 ")
 
 
+@pytest.mark.slow
+def test_a_path_is_written_as_in_the_contract(tight):
+    """What is refused by its text in front of the service is not there under another one."""
+    statuses = {}
+    for target in (
+        "/metrics",
+        "//metrics",
+        "/%6detrics",
+        "/%2Fmetrics",
+        "/metrics/",
+        "http://x/metrics",
+        "http://x//metrics",
+        "/docs",
+        "/docs/",
+        "//docs/swagger-ui.css",
+        "/v1/reassignments%3Alint",
+    ):
+        with connection(tight) as sock:
+            sock.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            statuses[target] = sock.recv(65536).split()[1]
+    answered = {target for target, status in statuses.items() if status == b"200"}
+    assert answered == {"/metrics", "http://x/metrics", "/docs", "/docs/"}
+    assert statuses.pop("/v1/reassignments%3Alint") == b"405"
+    assert {status for target, status in statuses.items() if target not in answered} == {b"404"}
+
+
 def test_a_client_that_has_closed_its_connection_is_not_connected():
     ours, theirs = socket.socketpair()
     with ours, theirs:
