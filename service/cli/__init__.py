@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "serve": ("service.cli.serve", "Start the HTTP server."),
     "snapshot": ("service.cli.live.snapshot", "Describe a live cluster as JSON."),
     "token": ("service.cli.tokens", "Create a bearer token for NAME."),
+    "upgrade": ("service.cli.upgrade", "Show what an upgrade of clients or brokers changes."),
     "verify": ("service.cli.live.verify", "Compare a cluster with what Kafka would decide."),
     "watch": ("service.cli.live.watch", "Serve metrics of a live cluster."),
 }

@@ -63,12 +63,18 @@ def partition(
 @options.TOPICS
 @options.MEMBERS
 @options.GROUP
+@click.option(
+    "--compare",
+    multiple=True,
+    metavar="[PROTOCOL:]ASSIGNOR",
+    help="Another assignor to set beside, such as librdkafka:range or consumer:uniform. Repeatable.",
+)
 @options.EXPLAIN
 @options.OUTPUT
 @options.JSON
 def assign(
-    *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...], explain: bool,
-    output: str | None, as_json: bool, **fields: Any,
+    *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...],
+    compare: tuple[str, ...], explain: bool, output: str | None, as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
     """Assign partitions to the members of a group.
 
@@ -82,6 +88,8 @@ def assign(
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         body = _body({**options.described_group(topics, members), **fields})
+    if compare:
+        body = _comparing(body, compare)
     _answer("/v1/group-assignments", body, _assign_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
 
@@ -116,6 +124,22 @@ def place(
             raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
         body = _body(_placement(brokers, racks_count, fields))
     _answer("/v1/replica-placements", body, _place_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
+
+
+def _comparing(body: bytes, compare: tuple[str, ...]) -> bytes:
+    """The body with these assignors, ``consumer:uniform`` or ``librdkafka:range`` each, beside the one that it asks for."""
+    from service.core.assignors import GROUP_PROTOCOLS  # noqa: PLC0415 - an import that --help does not need
+    from service.web.json.codec import loads  # noqa: PLC0415
+
+    rows = []
+    for text in compare:
+        protocol, _, assignor = text.partition(":") if text.partition(":")[0] in GROUP_PROTOCOLS else ("classic", "", text)
+        rows.append({"group_protocol": protocol, **({"assignor": assignor} if assignor else {})})
+    try:
+        document = loads(body)
+    except ValueError:
+        return body  # the service says what is wrong with it
+    return _body({**document, "compare": [*(document.get("compare") or ()), *rows]}) if isinstance(document, dict) else body
 
 
 def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
@@ -187,6 +211,8 @@ def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, An
 
     document, console = loads(answer), Console()
     console.print(rows(loads(body), document))
+    if document.get("comparisons"):
+        console.print(_comparison_rows(document))
     console.print(_summary(document), highlight=False)
 
 
@@ -245,6 +271,18 @@ def _connect_rows(rounds: list[dict[str, Any]]) -> list[Cells]:
         for i, each in enumerate(rounds)
         for worker in each["assignments"]
     ]
+
+
+def _comparison_rows(answer: dict[str, Any]) -> Table:
+    """A row for the assignor asked for, and one for each that is compared."""
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+
+    rows = []
+    for one in (answer, *answer["comparisons"]):
+        load, moves = one.get("member_load"), one.get("movement")
+        cells = [str(load["max"]), f"{load['skew']:.4g}", str(moves["moved"])] if load and moves else ["—", "—", one["detail"]]
+        rows.append((f"{one['group_protocol']} {one['assignor']}", *cells))
+    return fill(table("assignor", "largest load", "skew", "moved"), rows)
 
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:

@@ -267,3 +267,12 @@ def test_lint_of_a_file_that_is_not_json(tmp_path: Path) -> None:
     result = run("lint", str(file), "--cluster", TOPICS)
     assert result.exit_code == 2
     assert "moves.json, line 2: Malformed JSON" in result.stderr
+
+
+def test_other_assignors_beside_the_answer() -> None:
+    """By protocol, client and name, in a row each."""
+    arguments = ("assign", "--topic", "orders:6", "--members", "2", "--compare", "librdkafka:range", "--compare", "consumer")
+    document, shown = (run(*arguments, "--output", form) for form in ("json", "table"))
+    rows = [(row["group_protocol"], row["assignor"]) for row in json.loads(document.stdout)["comparisons"]]
+    assert rows == [("classic", "librdkafka:range"), ("consumer", "uniform")]
+    assert "classic librdkafka:range" in shown.stdout

@@ -1,0 +1,89 @@
+"""``upgrade``: what an upgrade of clients or brokers, or a change of protocol, does to a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+
+from service.cli import descriptions, options
+from service.cli.asking import announce_compilation
+from service.cli.errors import BadInput
+from service.cli.terminal import fill, table
+from service.core.errors import InvalidQuestion
+from service.descriptions.upgrades import GroupChange, State, Upgrade, document
+from service.descriptions.upgrades import upgrade as find
+from service.report.numbers import counted
+from service.web.json.codec import dumps
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+MOST_NAMES: Final = 5
+"""Groups that a line names."""
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"))
+@click.option("--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, eager or classic.")
+@click.option(
+    "--to", "after", required=True, metavar="WHAT", help="librdkafka:2.15, java:4.4, kafka:4.4, cooperative or consumer."
+)
+@options.output("table", "json")
+def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None) -> None:
+    """Show what an upgrade changes.
+
+    partition-allocator upgrade snapshot.json --from librdkafka:1.9 --to librdkafka:2.15
+
+    Which groups and keys are answered otherwise, how many partitions the first rebalance moves, and the steps that the libraries
+    accept. WHAT is a client and its release, kafka (brokers with Java's clients) and its release, or a protocol: eager to
+    cooperative, classic to consumer. FILE is a snapshot.
+    """
+    announce_compilation()
+    description = descriptions.read(file)
+    try:
+        found = find(description, State.read(before), State.read(after))
+    except InvalidQuestion as error:
+        raise BadInput(error.detail) from None
+    if options.form(output) == "json":
+        click.echo(dumps(document(found)))
+    else:
+        _show(found)
+
+
+def _show(found: Upgrade) -> None:
+    console = Console()
+    if found.groups:
+        rows = [(each.group_id, each.before, each.after or "—", *_numbers(each)) for each in found.groups]
+        console.print(fill(table("group", "from", "to", "assigned otherwise", "moved at first", "moved anyway"), rows))
+    if found.keys:
+        moved = [
+            (one.topic_name, one.before, one.after, "—" if one.moved_share is None else f"{one.moved_share:.0%}", one.null_keys)
+            for one in found.keys
+        ]
+        console.print(fill(table("topic", "default partitioner", "then", "keys moved", "records without a key"), moved))
+    by_steps: dict[tuple[str, ...], list[str]] = {}
+    for each in found.groups:
+        by_steps.setdefault(each.steps, []).append(each.group_id)
+    for steps, names in by_steps.items():
+        if steps:
+            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            console.print(f"\nSteps for {', '.join(names[:MOST_NAMES])}{more}:", highlight=False, markup=False)
+            for i, step in enumerate(steps, 1):
+                console.print(f"{i}. {step}", highlight=False, markup=False, soft_wrap=True)
+    sentences = [*found.notes, *(f"{each.group_id}: {note}" for each in found.groups for note in each.notes)]
+    sentences += [f"{each.group_id}: {each.problem}" for each in found.groups if each.problem]
+    sentences.append(f"{counted(found.others, 'group is', 'groups are')} not concerned.")
+    if found.keys:
+        sentences.append("Keys move if producers change too and have the default partitioner; the share is that of sampled keys.")
+    else:
+        sentences.append("No default partitioner changes, so keys stay where they are.")
+    console.print()
+    for sentence in sentences:
+        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def _numbers(change: GroupChange) -> tuple[str, str, str]:
+    otherwise, moved, anyway = (("—" if n is None else str(n)) for n in (change.otherwise, change.moved, change.moved_anyway))
+    return otherwise, moved, anyway

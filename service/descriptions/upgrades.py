@@ -1,0 +1,276 @@
+"""What an upgrade changes for a described cluster: groups and keys that are answered otherwise; and how members get there.
+
+A group is put to the assignor that it has and to the one that it is to have, with the members and owned partitions of now. So a
+difference is one of the next rebalance, whatever causes it. A client's group is one whose leader uses the client (``leaders``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from service.core.assignors import GROUP_PROTOCOLS, Assignor, of_client
+from service.core.assignors.changes import restarts
+from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.kafka_versions import LATEST
+from service.core.rebalances.moves import differences, final_rows, moves
+from service.core.releases import numbers
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import GroupAnswer, answer
+from service.decisions.groups.question import of_rows, strategy
+from service.descriptions.bodies import group_assignment
+from service.descriptions.leaders import leader_of
+from service.descriptions.model import Description, Json
+from service.descriptions.partitioner_history import KeyChange, key_changes
+
+KAFKA: Final = "kafka"
+"""Brokers and Java's clients together."""
+EAGER, COOPERATIVE, CLASSIC, CONSUMER = "eager", "cooperative", "classic", "consumer"
+PROTOCOLS: Final = {EAGER: COOPERATIVE, COOPERATIVE: EAGER, CLASSIC: CONSUMER}
+"""What a group goes from, and to; nothing leads from the consumer protocol back without a stop of all members."""
+CONSUMER_SINCE: Final = {"java": "4.0", "librdkafka": "2.12"}
+"""The first releases of clients whose consumers have the consumer protocol (KIP-848) for production."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a cluster is upgraded from or to: ``librdkafka:1.9``, ``kafka:3.9``, ``eager``, ``consumer`` …
+
+    name : a client, KAFKA, or a protocol
+    release : as written; None for a protocol, and for a client's newest
+    """
+
+    name: str
+    release: str | None = None
+
+    @classmethod
+    def read(cls, text: str) -> State:
+        """Raises InvalidQuestion for a text that is none."""
+        name, _, release = text.partition(":")
+        if name in PROTOCOLS or name == CONSUMER:
+            if release:
+                raise InvalidQuestion(f"{name} is a protocol and has no releases.")
+            return cls(name)
+        if name != KAFKA:
+            of_client("classic", name, None)
+        if release:
+            try:
+                numbers(release)
+            except ValueError as fault:
+                raise InvalidQuestion(f"{text}: {fault}.") from None
+        return cls(name, release or None)
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """What an upgrade does to a group.
+
+    before, after : the names of its assignors, with their clients' releases
+    otherwise : partitions that the next rebalance assigns otherwise than without the upgrade
+    moved : partitions that change hands in the first rebalance after it; moved_anyway : that would without it
+    steps : how its members get there
+    notes : what is assumed
+    problem : why it cannot be answered
+    """
+
+    group_id: str
+    before: str
+    after: str
+    otherwise: int | None = None
+    moved: int | None = None
+    moved_anyway: int | None = None
+    steps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What an upgrade changes.
+
+    groups : those that it concerns; others : the number of those that it does not
+    keys : the default partitioners, before and after, by topic
+    notes : what is assumed for all
+    """
+
+    groups: tuple[GroupChange, ...]
+    others: int
+    keys: tuple[KeyChange, ...]
+    notes: tuple[str, ...]
+
+
+def upgrade(description: Description, before: State, after: State) -> Upgrade:
+    """Raises InvalidQuestion for two states of which the second does not follow the first."""
+    protocols = {*PROTOCOLS, CONSUMER}
+    if {before.name, after.name} & protocols and PROTOCOLS.get(before.name) != after.name:
+        pairs = ", ".join(f"{one} to {other}" for one, other in PROTOCOLS.items())
+        raise InvalidQuestion(f"There is no way from {before.name} to {after.name}; known are {pairs}, and clients to clients.")
+    if (before.name == KAFKA) != (after.name == KAFKA):
+        raise InvalidQuestion(f"{KAFKA} stands for brokers with Java's clients: name it on both sides, or a client on both.")
+    states, notes = [before, after], list[str]()
+    for i, state in enumerate(states):
+        states[i], note = _compared(state)
+        notes += note
+    concerned = [(group, *ways) for group in description.groups if (ways := _ways(group, *states)) is not None]
+    changes = tuple(_change(description, *each) for each in concerned)
+    keys = tuple(key_changes(description, _client(before), before.release, _client(after), after.release))
+    return Upgrade(changes, len(description.groups) - len(changes), keys, tuple(notes))
+
+
+def _compared(state: State) -> tuple[State, list[str]]:
+    """The state with the release whose answers stand for it, and a sentence if that is another one."""
+    if state.release is None:
+        return state, []
+    known = _client_releases(state.name)
+    if not known:
+        sentence = f"Only one release of {state.name} was compared, which stands for {state.release}."
+        return replace(state, release=None), [sentence]
+    like = [each for each in known if numbers(each)[: len(numbers(state.release))] <= numbers(state.release)]
+    release = like[-1] if like else known[0]
+    if f"{release}.".startswith(f"{state.release}."):
+        return replace(state, release=release), []
+    return replace(state, release=release), [
+        f"{state.name} {state.release} was not compared; {release} stands for it, the {'newest before it' if like else 'oldest'}."
+    ]
+
+
+def _client_releases(client: str) -> tuple[str, ...]:
+    if client in (KAFKA, "java"):
+        return GROUP_PROTOCOLS["classic"]["range"].kafka_versions
+    return next((each.client_releases for each in GROUP_PROTOCOLS["classic"].builtins if each.name.startswith(f"{client}:")), ())
+
+
+def _client(state: State) -> str:
+    """Whose clients are upgraded."""
+    return "java" if state.name == KAFKA else state.name
+
+
+def _ways(group: Json, before: State, after: State) -> tuple[Json, Json] | None:
+    """How a group is assigned before and after, as fields of questions; None for a group that the upgrade does not concern."""
+    protocol, assignor = group.get("group_protocol", "classic"), group.get("assignor")
+    if not group.get("members") or assignor is None or protocol not in GROUP_PROTOCOLS:
+        return None
+    if protocol != "classic":
+        releases = [{"kafka_version": state.release or LATEST} for state in (before, after)]
+        return (releases[0], releases[1]) if before.name == KAFKA else None
+    leader = leader_of(group)
+    client = leader.client if leader else "java"
+    now: Json = {} if leader is None else leader.fields
+    if before.name in PROTOCOLS:
+        if before.name == CLASSIC:
+            return now, {"group_protocol": CONSUMER, "assignor": "uniform", "client": None, "client_version": None}
+        name = next((each for each in _names(client) if _is(client, each, after.name)), None)
+        return (now, {**now, "assignor": name}) if _is(client, assignor, before.name) and name else None
+    if client != _client(before):
+        return None
+    old, new = ({"client": _client(state), "client_version": state.release} for state in (before, after))
+    return old, new
+
+
+def _names(client: str) -> list[str]:
+    """The names of a client's assignors, its default first."""
+    registry = GROUP_PROTOCOLS["classic"]
+    default = of_client("classic", client, None).rpartition(":")[2]
+    own = [each.protocol_name for each in registry.builtins if (each.name.rpartition(":")[0] or "java") == client]
+    return list(dict.fromkeys([default, *own]))
+
+
+def _is(client: str, name: str, protocol: str) -> bool:
+    """Has the client's assignor of this name this rebalance protocol?"""
+    registry, full = GROUP_PROTOCOLS["classic"], of_client("classic", client, name)
+    return full in registry.names() and registry[full].is_cooperative == (protocol == COOPERATIVE)
+
+
+def _change(description: Description, group: Json, before: Json, after: Json) -> GroupChange:
+    body = group_assignment(description, group["group_id"])
+    for name in ("client", "client_version"):
+        body.pop(name, None)
+    questions = [of_rows(**{name: value for name, value in (body | way).items() if value is not None}) for way in (before, after)]
+    leader = leader_of(group)
+    notes = (f"{leader.sentence[:1].upper()}{leader.sentence[1:]}.",) if leader and len(leader.candidates) > 1 else ()
+    named = group["assignor"]
+    try:
+        old, new = (strategy(question) for question in questions)
+        named = _titled(old)
+        steps = tuple(_steps(old, new, leader.client if leader else "java", questions[1].protocol, questions[0].protocol))
+        known = GroupChange(group["group_id"], named, _titled(new), steps=steps, notes=notes)
+    except AllocatorError as fault:
+        return GroupChange(group["group_id"], named, "", notes=notes, problem=str(fault))
+    try:
+        old_answer, new_answer = (answer(question, Budget()) for question in questions)
+    except AllocatorError as fault:
+        return replace(known, problem=str(fault))
+    return _counted(known, old_answer, new_answer)
+
+
+def _counted(change: GroupChange, old: GroupAnswer, new: GroupAnswer) -> GroupChange:
+    """With the numbers of partitions that are assigned otherwise and that move."""
+    group = old.first.group
+    rows = [final_rows((each.second or each.first).outcome.assignment) for each in (old, new)]
+    found = differences(rows[0], rows[1], group.topics.partitions_count + len(group.unknown_partitions))
+    chance = [each.first.outcome.assignment.left_open for each in (old, new)]
+    sentences = [f"{each.warning} These partitions are not counted." for each in chance if each is not None]
+    for each in chance:
+        found = found if each is None else found.without(each.partitions)
+    moved = [len(moves(group, each)) for each in rows]
+    return replace(change, otherwise=len(found), moved=moved[1], moved_anyway=moved[0], notes=(*change.notes, *sentences))
+
+
+def _titled(assignor: Assignor) -> str:
+    of = assignor.implementation
+    return f"{of.client} {of.release} {assignor.protocol_name}" if of else assignor.name
+
+
+def _steps(old: Assignor, new: Assignor, client: str, protocol: str, old_protocol: str) -> Iterator[str]:
+    """How the members get from one assignor to the other, as their libraries accept it."""
+    if protocol != old_protocol:
+        yield from _steps_to_consumer(client)
+        return
+    if protocol != "classic":
+        yield "Upgrade the brokers one by one. The coordinator assigns by its own release, at the group's next rebalance."
+        return
+    try:
+        lists = restarts(old, new)
+    except InvalidQuestion as refusal:
+        yield f"Rolling restarts are refused. {refusal.detail}"
+        yield f"Stop all members, configure {new.setting or new.name}, and start them again: nobody reads meanwhile."
+        return
+    for i, each in enumerate(lists):
+        yield f"Restart the members one by one with {_setting(each)}{' as it is' if old.name == new.name else ''}."
+        if i < len(lists) - 1:
+            yield "Wait until all members have joined: until then the group uses the old assignor."
+    if old.protocol_name == new.protocol_name:
+        yield "The group is assigned by whichever member leads, so by the old library until its leader has been restarted."
+
+
+def _setting(assignors: tuple[Assignor, ...]) -> str:
+    """The configuration that has these assignors, the first of them preferred."""
+    name, _, _ = assignors[0].setting.partition("=")
+    values = [each.setting.partition("=")[2] for each in assignors]
+    bare = [value.strip("[]") for value in values]
+    return f"{name}=[{', '.join(bare)}]" if values[0].startswith("[") else f"{name}={','.join(bare)}"
+
+
+def _steps_to_consumer(client: str) -> Iterator[str]:
+    since = CONSUMER_SINCE.get(client)
+    if since is None:
+        known = " and ".join(f"{name} since {release}" for name, release in CONSUMER_SINCE.items())
+        yield f"Look up whether {client} has the consumer protocol; {known} are known to have it."
+    else:
+        yield f"Upgrade the members to {client} {since} or later, and the brokers to 4.0 or later."
+    yield "Leave group.consumer.migration.policy of the brokers at bidirectional, so that members of both protocols can mix."
+    yield (
+        "Restart the members one by one with group.protocol=consumer and without partition.assignment.strategy, "
+        "session.timeout.ms and heartbeat.interval.ms, which the broker has then. The first of them converts the group."
+    )
+
+
+def document(found: Upgrade) -> dict[str, Any]:
+    """The upgrade as JSON."""
+    return {
+        "groups": [vars(group) for group in found.groups],
+        "groups_not_concerned": found.others,
+        "keys": [vars(change) for change in found.keys],
+        "notes": found.notes,
+    }

@@ -1,0 +1,164 @@
+"""What upgrades change: groups by their assignors, keys by default partitioners, and the steps that libraries accept."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from service.cli import main
+from service.core.errors import InvalidQuestion
+from service.descriptions import Description
+from service.descriptions.partitioner_history import default_partitioner
+from service.descriptions.upgrades import GroupChange, State, Upgrade, upgrade
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+TOPICS = ({"topic_name": "orders", "partitions_count": 6}, {"topic_name": "__consumer_offsets", "internal": True})
+
+
+def member(member_id: str, *partition_ids: int, **more: Any) -> Json:
+    owned = [{"topic_name": "orders", "partition_ids": list(partition_ids)}]
+    return {"member_id": member_id, "topic_names": ["orders"], "owned_partitions": owned, **more}
+
+
+JAVA = {"assignment_version": 3}
+LIBRDKAFKA = {"assignment_version": 0, "assignment_user_data": "empty", "assignment_echoes_subscription": True}
+STATIC = [member("x", 0, 1, 2, instance_id="z", client_id="rdkafka"), member("a", 3, 4, 5, client_id="rdkafka")]
+
+
+def group(group_id: str, assignor: str, members: list[Json], **more: Any) -> Json:
+    return {"group_id": group_id, "group_protocol": "classic", "assignor": assignor, "members": members, **more}
+
+
+GROUPS = (
+    group("java", "range", [member("x", 0, 1, 2, instance_id="z"), member("a", 3, 4, 5)], **JAVA),
+    group("rd", "range", STATIC, **LIBRDKAFKA),
+    group("coop", "cooperative-sticky", [member("a", 0, 1, 2, 3), member("b", 4, 5)], **JAVA),
+    {**group("new", "uniform", [member("a", 0, 1, 2), member("b", 3, 4, 5)]), "group_protocol": "consumer"},
+    {"group_id": "gone", "group_protocol": "classic", "members": []},
+)
+
+
+def changes(before: str, after: str) -> tuple[Upgrade, dict[str, GroupChange]]:
+    """The upgrade, and its groups by name."""
+    found = upgrade(Description("snapshot", (), TOPICS, GROUPS), State.read(before), State.read(after))
+    return found, {each.group_id: each for each in found.groups}
+
+
+def test_a_change_of_leader() -> None:
+    """Java lets the static member come first, librdkafka goes by member id: all partitions change hands, and most keys."""
+    found, groups = changes("java", "librdkafka")
+    assert groups.keys() == {"java", "coop"}
+    assert (found.others, groups["java"].otherwise, groups["java"].moved, groups["java"].moved_anyway) == (3, 6, 6, 0)
+    assert (groups["java"].before, groups["java"].after) == ("java 4.4.0 range", "librdkafka 2.15.1 range")
+    (keys,) = found.keys
+    assert (keys.topic_name, keys.before, keys.after) == ("orders", "java:adaptive", "librdkafka:consistent_random")
+    assert keys.moved_share == pytest.approx(5 / 6, abs=0.02)
+
+
+def test_releases_of_a_client() -> None:
+    """One restart each; a release that was not compared is stood for by another."""
+    found, groups = changes("librdkafka:1.9", "librdkafka:2.16")
+    assert groups.keys() == {"rd"}
+    assert (groups["rd"].before, groups["rd"].after, groups["rd"].otherwise) == (
+        "librdkafka 1.9.2 range",
+        "librdkafka 2.15.1 range",
+        0,
+    )
+    assert found.notes == ("librdkafka 2.16 was not compared; 2.15.1 stands for it, the newest before it.",)
+    assert "with partition.assignment.strategy=range as it is." in groups["rd"].steps[0]
+    assert not found.keys
+
+
+def test_eager_to_cooperative() -> None:
+    """Two rolling restarts of Java's clients; librdkafka's must stop; what moves first is counted through both rebalances."""
+    _, groups = changes("eager", "cooperative")
+    assert groups.keys() == {"java", "rd"}
+    assert [step.split(".")[0][:36] for step in groups["java"].steps] == [
+        "Restart the members one by one with ",
+        "Wait until all members have joined: ",
+        "Restart the members one by one with ",
+    ]
+    assert "CooperativeStickyAssignor,org.apache.kafka.clients.consumer.RangeAssignor" in groups["java"].steps[0]
+    assert "must have the same protocol type" in groups["rd"].steps[0]
+    assert groups["rd"].steps[1].startswith("Stop all members, configure partition.assignment.strategy=cooperative-sticky")
+    assert groups["java"].moved == 0
+    _, back = changes("cooperative", "eager")
+    assert back["coop"].after == "java 4.4.0 range"
+
+
+def test_classic_to_consumer() -> None:
+    """The broker's uniform; a group that is uneven is evened out by both."""
+    _, groups = changes("classic", "consumer")
+    assert groups.keys() == {"java", "rd", "coop"}
+    assert groups["coop"].after == "broker 4.4.0 uniform"
+    assert (groups["coop"].moved, groups["coop"].moved_anyway) == (1, 1)
+    assert "librdkafka 2.12 or later" in groups["rd"].steps[0]
+
+
+def test_releases_of_kafka() -> None:
+    """Brokers and Java's clients; what a release does not have is a problem of that group alone."""
+    _, groups = changes("kafka:3.9", "kafka:4.4")
+    assert groups.keys() == {"java", "coop", "new"}
+    assert groups["new"].problem is not None
+    assert "uniform does not support Kafka 3.9.2" in groups["new"].problem
+    assert groups["java"].otherwise == 0
+    _, later = changes("kafka:4.0.0", "kafka:4.4")
+    assert (later["new"].before, later["new"].otherwise) == ("broker 4.0.0 uniform", 0)
+
+
+@pytest.mark.parametrize(
+    ("client", "release", "name"),
+    [
+        ("kafkajs", "1", "kafkajs:legacy"),
+        ("kafkajs", "2.2.4", "kafkajs"),
+        ("java", "2.3", "java-2.3"),
+        ("java", "2.4.1", "java:sticky"),
+        ("java", None, "java:adaptive"),
+    ],
+)
+def test_default_partitioners(client: str, release: str | None, name: str) -> None:
+    """By the release that first had them."""
+    assert default_partitioner(client, release) == name
+
+
+def test_keys_of_kafkajs() -> None:
+    """Version 2 has another default partitioner."""
+    found, _ = changes("kafkajs:1", "kafkajs:2")
+    assert [(each.before, each.after) for each in found.keys] == [("kafkajs:legacy", "kafkajs")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("consumer", "classic", "There is no way from consumer to classic"),
+        ("java:3.9", "kafka:4.4", "kafka stands for brokers"),
+        ("nobody", "java", "There is no client 'nobody'"),
+        ("eager:1", "cooperative", "eager is a protocol and has no releases."),
+        ("java:new", "java", "java:new: 'new' is not a release."),
+    ],
+)
+def test_what_is_no_upgrade(before: str, after: str, says: str) -> None:
+    """It is named."""
+    with pytest.raises(InvalidQuestion, match=says):
+        changes(before, after)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """A table with the steps below it; JSON has the same."""
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps({"snapshot_version": 1, "brokers": [], "topics": TOPICS, "groups": GROUPS}))
+    command = ["upgrade", str(path), "--from", "eager", "--to", "cooperative", "--output"]
+    shown, document = (CliRunner().invoke(main, [*command, form]) for form in ("table", "json"))
+    assert shown.exit_code == 0, shown.output
+    assert "Steps for rd:\n1. Rolling restarts are refused." in shown.stdout
+    assert "3 groups are not concerned." in shown.stdout
+    assert [each["group_id"] for each in json.loads(document.stdout)["groups"]] == ["java", "rd"]
+    refused = CliRunner().invoke(main, ["upgrade", str(path), "--from", "consumer", "--to", "classic"])
+    assert (refused.exit_code, "no way from consumer" in refused.stderr) == (2, True)
