@@ -1,8 +1,10 @@
-"""How much of what members read lies on their own rack, and how much crosses zones.
+"""How much of what is read lies on the reader's rack, and how much crosses zones.
 
-A member reads a partition on its own rack if one of the replicas is there: consumers with ``client.rack`` fetch from the closest
-replica, where brokers have ``replica.selector.class=RackAwareReplicaSelector`` (KIP-392). What is not known does not count: a
-partition whose replicas have no racks, and one that is read by a member without one.
+*An assignment*: a member reads a partition on its own rack if one of the replicas is there: consumers with ``client.rack`` fetch
+from the closest replica, where brokers have ``replica.selector.class=RackAwareReplicaSelector`` (KIP-392). What is not known does
+not count: a partition whose replicas have no racks, and one that is read by a member without one.
+
+*A placement*: nobody knows the readers, so as many are taken to be on each rack of the brokers. Followers fetch from the leader.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from service.core.model import NONE
 
 if TYPE_CHECKING:
-    from service.core.model import Bools, Float64s, Group, Int32s, Int64s, Ragged
+    from service.core.model import Bools, Cluster, Float64s, Group, Int32s, Int64s, Ragged
 
 SECONDS_PER_MONTH: Final = 730 * 3600
 """A twelfth of a year, as clouds reckon."""
@@ -30,7 +32,7 @@ class ZoneTraffic:
 
     local_share : the share of the weight that is read there, or of the number of partitions where nothing has weight; None if
         nothing is known of any
-    crossing : the weight that is read from other racks; None without weights
+    crossing : the weight that is read from other racks, in a placement with what followers fetch from there; None without weights
     """
 
     local_share: float | None
@@ -60,6 +62,30 @@ def zone_traffic(group: Group, owners: Ragged) -> ZoneTraffic | None:
     if weights is not None:
         return _measured(near, weights[partitions] * share, share)
     return ZoneTraffic(_share(near, share), None)
+
+
+def placed_traffic(cluster: Cluster, placement: Ragged, rates: Float64s | None) -> ZoneTraffic | None:
+    """The traffic of a placement; None where no broker has a rack.
+
+    placement : Ragged partition → brokers, the leader first, NONE for one that the cluster does not have
+    rates : float64[partitions], bytes per second that are written, and read once; None: not known
+    """
+    count = len(cluster.rack_ids)
+    if not count:
+        return None
+    racks = np.where(placement.values == NONE, NONE, cluster.racks[placement.values])
+    partitions = placement.row_of_each_value()
+    is_known = racks != NONE
+    there = np.unique(partitions[is_known].astype(np.int64) * count + racks[is_known]) // count
+    shares = np.bincount(there, minlength=len(placement)) / count
+    known = shares > 0
+    if rates is None or not rates[known].any():
+        share = float(shares[known].mean()) if known.any() else None
+        return ZoneTraffic(share, None if rates is None else 0.0)
+    leader_racks = np.repeat(racks[np.minimum(placement.offsets[:-1], max(len(racks) - 1, 0))], placement.lengths())
+    fetched = is_known & (leader_racks != NONE) & (racks != leader_racks)
+    crossing = float((rates[known] * (1 - shares[known])).sum() + rates[partitions[fetched]].sum())
+    return ZoneTraffic(float(np.average(shares[known], weights=rates[known])), crossing)
 
 
 def _measured(near: Bools, weights: Float64s, shares: Float64s) -> ZoneTraffic:

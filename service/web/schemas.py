@@ -1,7 +1,7 @@
 """Pieces of request and answer that several resources share."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import Schema, fields, validate
 
@@ -98,6 +98,13 @@ class ZoneTrafficSchema(Schema):
     cost_per_month = fields.Float(
         allow_none=True, metadata=about("of these bytes in 730 hours, at `price_per_gb` for 10⁹ bytes; null without a price")
     )
+
+
+PLACED_TRAFFIC: Final = (
+    "if brokers have racks. Readers are taken to be spread evenly over the racks, and to read all once; followers fetch from the "
+    "leader, which counts as crossing, too"
+)
+"""What it is of a placement."""
 
 
 def zone_traffic_document(traffic: ZoneTraffic, price_per_gb: float | None) -> dict[str, Any]:

@@ -191,3 +191,26 @@ def test_zone_traffic_is_counted_partition_by_partition(app, body):
     assert traffic["local_share"] == (None if share is None else pytest.approx(share))
     if any("partition_weights" in topic for topic in body["topics"]):
         assert traffic["cross_zone_bytes_per_second"] == pytest.approx(sum(pair[0] for pair in pairs if not pair[2]))
+
+
+def test_placements_and_plans_have_zone_traffic_too(client):
+    brokers = [{"broker_id": i, "rack_id": "ab"[i % 2]} for i in range(4)]
+    placed = {"placer": "modulo", "partitions_count": 4, "replication_factor": 2, "brokers": brokers}
+    answer = client.post("/v1/replica-placements", json={**placed, "bytes_per_second": 4e6, "price_per_gb": 0.01}).json
+    cost = pytest.approx(4e6 * 730 * 3600 / 1e9 * 0.01)  # every follower is on the other rack, and every reader beside one
+    assert answer["zone_traffic"] == {"local_share": 1.0, "cross_zone_bytes_per_second": 4e6, "cost_per_month": cost}
+    without = client.post("/v1/replica-placements", json={**placed, "brokers": [{"broker_id": i} for i in range(4)]}).json
+    assert "zone_traffic" not in without
+    topic = {"topic_name": "t", "placements": [{"partition_id": 0, "replicas": [0, 2]}], "partition_bytes_per_second": [1e6]}
+    body = {"brokers": brokers, "topics": [topic], "price_per_gb": 1}
+    plan = client.post("/v1/reassignments", json=body).json
+    assert plan["before"]["zone_traffic"]["local_share"] == 0.5
+    assert plan["before"]["zone_traffic"]["cross_zone_bytes_per_second"] == 5e5
+    assert plan["after"]["zone_traffic"] == {
+        "local_share": 1.0,
+        "cross_zone_bytes_per_second": 1e6,
+        "cost_per_month": pytest.approx(2628),
+    }
+    unpriced = client.post("/v1/reassignments", json={**body, "price_per_gb": None}).json
+    assert unpriced["after"]["zone_traffic"]["cost_per_month"] is None
+    assert unpriced["plan_id"] != plan["plan_id"]

@@ -20,7 +20,7 @@ from service.decisions.placements.question import UNNAMED
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
-from service.web.schemas import CountsSchema, ImplementationSchema
+from service.web.schemas import PLACED_TRAFFIC, CountsSchema, ImplementationSchema, ZoneTrafficSchema, zone_traffic_document
 
 
 class PlacementSchema(Schema):
@@ -100,6 +100,7 @@ class ReplicaPlacementAnswerSchema(Schema):
     proposed_json = fields.String(metadata=about("kafka-reassign-generate: what the tool prints"))
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about(PLACED_TRAFFIC))
     reassignment = fields.Nested(
         ReassignmentSchema,
         metadata=about(
@@ -121,6 +122,8 @@ def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
         **_outcome(answer.cluster, answer.outcome),
         **load_documents(answer.cluster, answer.load),
     }
+    if answer.traffic is not None:
+        told["zone_traffic"] = zone_traffic_document(answer.traffic, answer.question.price_per_gb)
     if answer.outcome.explanation:
         told["explanation"] = answer.outcome.explanation
     return told

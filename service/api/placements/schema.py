@@ -124,6 +124,11 @@ class ReplicaPlacementSchema(TopicRequestSchema):
             "replicas of the cluster's topics in any order, which it evens out"
         )
     )
+    bytes_per_second = Number(
+        zero=True,
+        metadata=about("that are written to what is placed, to each partition alike: for `zone_traffic`", example=1_000_000),
+    )
+    price_per_gb = Number(zero=True, metadata=about("the price of 10⁹ bytes that cross zones, for its `cost_per_month`"))
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
 
     @post_load

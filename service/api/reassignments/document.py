@@ -18,7 +18,7 @@ from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.json.rows import rows as json_rows
-from service.web.schemas import CountsSchema, LoadsSchema
+from service.web.schemas import PLACED_TRAFFIC, CountsSchema, LoadsSchema, ZoneTrafficSchema, zone_traffic_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,6 +141,7 @@ class LoadSchema(Schema):
 
     broker_load = fields.Nested(BrokersLoadSchema)
     rack_load = fields.Nested(RacksLoadSchema)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about(f"{PLACED_TRAFFIC}; bytes need `partition_bytes_per_second`"))
 
 
 class TrafficSchema(Schema):
@@ -303,9 +304,15 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
         "throttle_needed_bytes_per_second": timing.throttle_needed,
         "pace": {"throttle_bytes_per_second": question.throttle, **asdict(pace)},
         "traffic": _traffic(answer) if sized else None,
-        "before": load_documents(answer.brokers.cluster, answer.loads[0]),
-        "after": load_documents(answer.brokers.cluster, answer.loads[1]),
+        **{name: _placed(answer, i) for i, name in enumerate(("before", "after"))},
     }
+
+
+def _placed(answer: ReassignmentAnswer, i: int) -> dict[str, Any]:
+    """What brokers and racks have before (0) or after (1)."""
+    traffic, price = answer.traffic[i], answer.question.price_per_gb
+    between = {} if traffic is None else {"zone_traffic": zone_traffic_document(traffic, price)}
+    return load_documents(answer.brokers.cluster, answer.loads[i]) | between
 
 
 def table(answer: ReassignmentAnswer, _: Budget) -> pa.Table:

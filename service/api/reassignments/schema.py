@@ -256,6 +256,12 @@ class ReassignmentQuestionSchema(Schema):
     reassignment = fields.Nested(
         KafkaReassignmentSchema, metadata=about("the current placement as Kafka's reassignment JSON, instead of `topics`")
     )
+    price_per_gb = Number(
+        zero=True,
+        allow_none=True,
+        load_default=None,
+        metadata=about("the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`"),
+    )
     excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders do not change"))
     limits = fields.Nested(LimitsSchema, load_default=None, allow_none=True)
 
@@ -277,4 +283,5 @@ class ReassignmentQuestionSchema(Schema):
             throttle,
             seconds,
             min_insync_replicas=body["min_insync_replicas"],
+            price_per_gb=body["price_per_gb"],
         )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from service.core.jvm.random import JavaRandom
 from service.core.placers.load import load_of, rows_of_topics
+from service.core.zone_traffic import placed_traffic
 from service.decisions.figures import Figures
 from service.decisions.placements.question import command
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from service.core.model import Cluster
     from service.core.placers import Placer
     from service.core.placers.load import Load
+    from service.core.zone_traffic import ZoneTraffic
     from service.decisions.budget import Budget
     from service.decisions.placements.commands import Outcome
     from service.decisions.placements.question import PlacementQuestion
@@ -21,13 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacementAnswer:
-    """What became of the placer's command. load : of the brokers, over all topics placed"""
+    """What became of the placer's command.
+
+    load : of the brokers, over all topics placed; traffic : between zones, of the same; None without racks
+    """
 
     question: PlacementQuestion
     placer: Placer
     cluster: Cluster
     outcome: Outcome
     load: Load
+    traffic: ZoneTraffic | None
 
     @property
     def figures(self) -> Figures:
@@ -41,5 +49,8 @@ def answer(question: PlacementQuestion, budget: Budget) -> PlacementAnswer:
     """Place the replicas. Raises InvalidQuestion (all faults at once), KafkaError, and what the budget raises."""
     placer, order = command(question, budget)
     outcome = order.run(placer, JavaRandom(question.random_seed or 0), budget.explained if question.explain else 0)
-    load = load_of(order.cluster, rows_of_topics([topic.replicas for topic in outcome.placed]))
-    return PlacementAnswer(question, placer, order.cluster, outcome, load)
+    rows = rows_of_topics([topic.replicas for topic in outcome.placed])
+    written = question.bytes_per_second
+    rates = None if written is None else np.full(len(rows), written / max(len(rows), 1))
+    traffic = placed_traffic(order.cluster, rows, rates)
+    return PlacementAnswer(question, placer, order.cluster, outcome, load_of(order.cluster, rows), traffic)

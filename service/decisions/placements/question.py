@@ -40,6 +40,7 @@ class PlacementQuestion:
 
     brokers, cluster_brokers : rows BROKER; current_assignments : rows CURRENT (see ``placements.rows``)
     operations : ``[{operation, topics}]``
+    bytes_per_second : that are written to all that is placed, to each partition alike; price_per_gb : of traffic between zones
     explain : whether to tell what was drawn, and which rule placed each replica
     """
 
@@ -63,6 +64,8 @@ class PlacementQuestion:
     cluster_brokers: pa.StructArray | None = None
     current_assignments: pa.StructArray | None = None
     rack_aware: bool | None = None
+    bytes_per_second: float | None = None
+    price_per_gb: float | None = None
     explain: bool = False
 
     @property
@@ -179,7 +182,7 @@ def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) 
     )
 
 
-_OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed"})
+_OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb"})
 _OF_A_TOPIC: Final = frozenset({"start_partition_id", "start_index", "replica_shift", "partition_0_replicas"})
 FORMS: Final = (
     Form(
@@ -276,4 +279,4 @@ def _check_size(cluster: Cluster, topics: Iterable[tuple[str, int, int]], field:
     """
     sizes = [(max(0, count), max(1, factor)) for _, count, factor in topics]
     budget.check("max_placement_cells", sum(count * factor for count, factor in sizes), "partitions × replicas", field)
-    budget.reserve(2_000 + 600 * len(cluster) + sum(count * (40 + 24 * factor) for count, factor in sizes))
+    budget.reserve(2_000 + 600 * len(cluster) + sum(count * (40 + 64 * factor) for count, factor in sizes))

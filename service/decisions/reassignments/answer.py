@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.moves import moves_of
+from service.core.zone_traffic import placed_traffic
 from service.decisions.figures import Figures
 from service.decisions.reassignments.frontier import frontier_of
 from service.decisions.reassignments.question import plan_id, read
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from service.core.reassignments.batches.model import Batches, BatchTiming
     from service.core.reassignments.model import Brokers, Placements, Plan
     from service.core.reassignments.moves import ReplicaMoves
+    from service.core.zone_traffic import ZoneTraffic
     from service.decisions.budget import Budget
     from service.decisions.reassignments.frontier import Frontier
     from service.decisions.reassignments.question import ReassignmentQuestion
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 class ReassignmentAnswer:
     """A plan.
 
-    loads : of the brokers, before and after
+    loads : of the brokers, before and after; traffic : between zones, likewise; None without racks
     frontier : copies against evenness; None if the question does not ask for it
     """
 
@@ -38,6 +40,7 @@ class ReassignmentAnswer:
     moves: ReplicaMoves
     loads: tuple[Load, Load]
     timing: BatchTiming
+    traffic: tuple[ZoneTraffic | None, ...]
     frontier: Frontier | None = None
 
     @property
@@ -65,5 +68,6 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         moves,
         placements.loads(brokers, plan.replicas),
         batches.timing(question.pace, question.throttle, question.seconds),
+        tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
         frontier_of(cluster, goal, budget) if question.frontier else None,
     )

@@ -34,6 +34,7 @@ class ReassignmentQuestion:
     throttle : bytes per second of each broker, in each direction; seconds : the time for all batches
     frontier : also answer copies against evenness
     min_insync_replicas : of topics that give none; None: unknown
+    price_per_gb : of traffic between zones; None: unknown
     """
 
     brokers: pa.StructArray
@@ -48,6 +49,7 @@ class ReassignmentQuestion:
     seconds: int | None = None
     frontier: bool = False
     min_insync_replicas: int | None = None
+    price_per_gb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
     if question.goal.per_topic:
         budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
     # The matrices of exchanges, and the arrays.
-    memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 100 * cells
+    memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 140 * cells
     if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
         memory += 4 * len(topics) * len(brokers) + 8 * len(brokers) ** 2 + 5 * partitions + 30 * cells
     if question.frontier:  # the points of the curve
@@ -99,7 +101,9 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
 def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
     """A hash of the question and of the version of the service."""
     brokers, placements = cluster.brokers, cluster.placements
-    settled = (question.goal, question.limits, question.throttle, question.seconds, question.pace)
+    settled: tuple[object, ...] = (question.goal, question.limits, question.throttle, question.seconds, question.pace)
+    if question.price_per_gb is not None:
+        settled += (question.price_per_gb,)
     digest = sha256(orjson.dumps([__version__, *map(repr, settled), brokers.cluster.rack_ids, placements.topic_names]))
     for array in (
         brokers.cluster.broker_ids,
