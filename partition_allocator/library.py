@@ -230,6 +230,32 @@ def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output 
     return ask("/v1/connect-assignments", {"assignor": assignor, "rounds": inputs.rows(rounds, "rounds"), **fields}, output)
 
 
+def member_counts(
+    topics: Mapping[str, int] | Rows,
+    members: int | Rows | Iterable[str],
+    members_counts: Sequence[int] | None = None,
+    assignor: str | None = None,
+    *,
+    owned: Rows | None = None,
+    output: Output = "dict",
+    **fields: Any,
+) -> Any:
+    """What each number of members would mean for a group: the answer of ``POST /v1/member-count-plans``.
+
+    topics, members, assignor, owned : as of ``assign``, with the members of now and perhaps the ``lag`` of topics
+    members_counts : the numbers to plan; default: from 1 to the number of partitions
+    output : "dict" is the answer; "arrow" and "pandas" its table, a row for each assignor and number of members
+    fields : the other fields of the endpoint, such as ``consumption_rate``, ``limits``, ``threads_per_pod`` and ``keda``
+    Raises Rejected, TypeError.
+
+    >>> member_counts({"orders": 24}, 10)["worth_using"]
+    [1, 2, 3, 4, 5, 6, 8, 12, 24]
+    """
+    group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
+    counts = None if members_counts is None else [index(count) for count in members_counts]
+    return ask("/v1/member-count-plans", {"assignor": assignor, **group, "members_counts": counts, **fields}, output)
+
+
 def rebalances(
     topics: Mapping[str, int] | Rows,
     members: int | Rows | Iterable[str],

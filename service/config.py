@@ -49,6 +49,11 @@ class Settings:
     max_assignment_cells: int = _setting(4_000_000_000, "maximum number of partitions × members in one group assignment")
     max_placement_cells: int = _setting(10_000_000, "maximum number of partitions × replicas in one replica placement")
     max_plan_cells: int = _setting(2_000_000, "maximum sum of the partition counts × partitioners in one partition count plan")
+    max_member_plan_cells: int = _setting(
+        20_000_000,
+        "maximum sum, over the numbers of members × assignors in one member count plan, of the partitions, or subscriptions if "
+        "there are more",
+    )
     max_simulated_cells: int = _setting(
         15_000_000,
         "maximum of rebalances × (10000 + 16 × members + partitions), of all ways to run the group, in one simulation, "

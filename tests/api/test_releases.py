@@ -53,6 +53,10 @@ FAMILIES = {
         "topics": [{"topic_name": "t", "partitions_count": 3}],
         "members": [{"member_id": "c"}],
     },
+    "/v1/member-count-plans": {
+        "topics": [{"topic_name": "t", "partitions_count": 3}],
+        "members": [{"member_id": "c"}],
+    },
     "/v1/group-rebalances": {
         "topics": [{"topic_name": "t", "partitions_count": 3}],
         "members": [{"member_id": "c"}],

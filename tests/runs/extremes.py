@@ -216,6 +216,30 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "detail": "rebalances",
         },
     ),
+    "/v1/member-count-plans": (
+        {
+            "assignor": "cooperative-sticky",
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "partitions_count": 4,
+                    "lag": {"committed_offsets": [1, 2, -1, 4], "log_end_offsets": [5, 5, 5, None]},
+                }
+            ],
+            "members": [{"member_id": "a", "topic_names": ["t"]}, {"member_id": "b", "topic_names": ["t", "v"], "rack_id": "r"}],
+            "consumption_rate": 2.5,
+            "limits": {"max_load": 10.0, "max_lag_seconds": 1.5},
+            "threads_per_pod": 2,
+            "keda": {"lag_threshold": 3, "activation_lag_threshold": 1, "min_replica_count": 1, "max_replica_count": 9},
+        },
+        {
+            "group_protocol": "share",
+            "topics": [{"topic_name": "t", "partitions_count": 4}],
+            "members": [{"member_id": "a", "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 2]}]}],
+            "members_counts": [1, 2, 7],
+            "timing": {"heartbeat_interval_ms": 1_000},
+        },
+    ),
     "/v1/group-assignments": (
         {
             "group_protocol": "consumer",

@@ -234,6 +234,8 @@ def _lint_request() -> dict[str, Any]:
 
 def _other_requests() -> Iterator[tuple[str, Request]]:
     yield "/v1/reassignments:lint", _lint_request()
+    group = {"topics": [{"topic_name": "t", "partitions_count": 7}], "members": [{"member_id": "a"}, {"member_id": "b"}]}
+    yield "/v1/member-count-plans", {**group, "assignor": "sarama:sticky", "members_counts": [3]}
     for keys in (["a", "b"], ["a long key that repeats" * 9] * 2):
         yield "/v1/partitioner-comparisons", {"partitions_count": 3, "keys": keys}
     yield "/v1/partitioner-fingerprints", {"observations": [{"key": "a", "partition_id": 2}]}

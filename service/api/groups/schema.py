@@ -145,9 +145,9 @@ def topics_field() -> Rows:
     return Rows(TopicSchema, TOPIC, plain_topics, required=True, metadata=about)
 
 
-def members_field() -> Rows:
+def members_field(text: str = "the members; for the classic protocol in the order of the JoinGroup response") -> Rows:
     """The body's ``members``."""
-    about = {"description": "the members; for the classic protocol in the order of the JoinGroup response"}
+    about = {"description": text}
     return Rows(MemberSchema, MEMBER, plain_members, required=True, metadata=about)
 
 

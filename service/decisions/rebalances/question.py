@@ -72,7 +72,7 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
         is_known = False
         yield fault
     if question.protocol in GROUP_PROTOCOLS:
-        yield from _timing_faults(question)
+        yield from timing_faults(question)
         yield from _event_faults(question)
     yield from topic_faults(question.topics)
     yield from member_faults(question.members)
@@ -160,8 +160,8 @@ def _comparison_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion
                 yield InvalidQuestion(detail, "compare", i, "group_protocol")
 
 
-def _timing_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
-    """By the rules of broker and clients."""
+def timing_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
+    """What is wrong with the timings, by the rules of broker and clients."""
     taken, is_classic = timing(question, question.protocol), question.protocol == "classic"
     session, heartbeat = taken.session_timeout_ms, taken.heartbeat_interval_ms
     least = question.timing.get("min_session_timeout_ms") or (6_000 if is_classic else 45_000)

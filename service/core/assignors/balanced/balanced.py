@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from service.core.assignors.balanced.levels import Levels
     from service.core.assignors.balanced.limited import Limited
+    from service.core.assignors.balanced.weighted import Glance
     from service.core.model import Bools, Group, Int32s, Int64s, Ragged
 
 BY_FORMULA: Final = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
@@ -75,12 +76,14 @@ def assign(
     check_time: Callable[[], None] = unlimited,
     reserve: Callable[[int], None] = unlimited,
     max_moves: int | None = None,
+    glance: Glance | None = None,
 ) -> Assignment:
     """The best assignment, with its certificate.
 
     check_time : is called after each piece of work of a second or less; raises what ends it
     reserve : takes the bytes that are about to be allocated; raises if there are too few
     max_moves : how many partitions may move; None: as many as the most even loads take
+    glance : with weights, a less thorough look; None: as thorough as can be
     Raises InvalidQuestion if more must move than may.
     """
     if not len(group):
@@ -91,7 +94,7 @@ def assign(
     order = java_order(group.member_ids)
     if _is_weighed(group):
         _reserve(group, reserve)
-        weighed = weigh(group, order, check_time, max_moves)
+        weighed = weigh(group, order, check_time, max_moves, glance)
         return Assignment(_rows(weighed.holders, order), certificate=weighed.certificate)
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     counting = _subscribed_by_all(group)

@@ -18,6 +18,7 @@ from service.core.ragged import grouped, taken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from service.core.assignors.balanced.weighted import Glance
     from service.core.model import Assignment, Group, Int32s, Topics
 
 
@@ -26,11 +27,12 @@ def assign(
     check_time: Callable[[], None] = balanced.unlimited,
     reserve: Callable[[int], None] = balanced.unlimited,
     max_moves: int | None = None,
+    glance: Glance | None = None,
 ) -> Assignment:
     """``balanced.assign``, with the topics in the order of their ids (Uuid.compareTo)."""
     ranks = topic_ids(group.topics).ranks
     if (np.diff(ranks) > 0).all():
-        return balanced.assign(group, check_time, reserve, max_moves)
+        return balanced.assign(group, check_time, reserve, max_moves, glance)
     count = group.topics.partitions_count
     order = np.argsort(ranks).astype(np.int32)
     moved = taken(Ragged(group.topics.first, np.arange(count, dtype=np.int32)), order)
@@ -42,7 +44,7 @@ def assign(
         subscriptions=_mapped(group.subscriptions, ranks),
         owned=_mapped(group.owned, places),
     )
-    assignment = balanced.assign(by_id, check_time, reserve, max_moves)
+    assignment = balanced.assign(by_id, check_time, reserve, max_moves, glance)
     holders = np.full(count, NONE, np.int32)
     holders[moved.values[assignment.rows.values]] = assignment.rows.row_of_each_value()
     return replace(assignment, rows=grouped(holders, len(group)))

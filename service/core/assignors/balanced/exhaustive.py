@@ -31,7 +31,13 @@ class Choices(NamedTuple):
 
 
 def exhaust(
-    weights: Int64s, capacities: Float64s, choices: Choices, holders: Int32s, max_moves: int, check_time: Callable[[], None]
+    weights: Int64s,
+    capacities: Float64s,
+    choices: Choices,
+    holders: Int32s,
+    max_moves: int,
+    check_time: Callable[[], None],
+    nodes: int | None = None,
 ) -> tuple[Int32s, bool, bool]:
     """The best assignment found, int32[items]; is its largest load ÷ capacity the least? Is it the best in every aim?
 
@@ -39,14 +45,15 @@ def exhaust(
     smaller largest loads only, the second looks through all.
 
     weights : int64[items]; capacities : float64[members]; holders : int32[items], the best so far
-    max_moves : more items may not move
+    max_moves : more items may not move; nodes : of each search; None: MOST_NODES
     """
+    most = MOST_NODES if nodes is None else nodes
     check_time()
-    holders, largest = search(weights, capacities, *choices, holders, max_moves, True, MOST_NODES)
+    holders, largest = search(weights, capacities, *choices, holders, max_moves, True, most)
     check_time()
     if not largest:
         return holders, False, False
-    holders, exact = search(weights, capacities, *choices, holders, max_moves, False, MOST_NODES)
+    holders, exact = search(weights, capacities, *choices, holders, max_moves, False, most)
     return holders, True, exact
 
 

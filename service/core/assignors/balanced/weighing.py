@@ -20,6 +20,7 @@ from service.core.ragged import taken, transposed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from service.core.assignors.balanced.weighted import Glance
     from service.core.model import Bools, Group, Int32s
 
 
@@ -45,8 +46,10 @@ class Weighed:
     certificate: Certificate
 
 
-def weigh(group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None) -> Weighed:
-    """The assignment. order : int32[members], the members by member_id."""
+def weigh(
+    group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None, glance: Glance | None = None
+) -> Weighed:
+    """The assignment. order : int32[members], the members by member_id; glance : as of ``share_out``"""
     kinds = Kinds.of(group, order, racks_matter=False)
     topic_of = np.repeat(np.arange(len(group.topics), dtype=np.int32), group.topics.partitions_counts())
     weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
@@ -68,7 +71,7 @@ def weigh(group: Group, order: Int32s, check_time: Callable[[], None], max_moves
     may_leave = len(partitions) if max_moves is None else min(max_moves - forced, len(partitions))
     few = len(partitions) <= MOST_ITEMS
     choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
-    shared = share_out(items, choices, may_leave, check_time)
+    shared = share_out(items, choices, may_leave, check_time, glance)
     holders = np.full(len(topic_of), NONE, np.int32)
     holders[partitions] = shared.holders
 

@@ -58,11 +58,25 @@ class Shared:
     exact: bool
 
 
-def share_out(items: Items, choices: Choices | None, max_moves: int, check_time: Callable[[], None]) -> Shared:
+@dataclass(frozen=True)
+class Glance:
+    """A less thorough look, where many groups are shared out: only the largest load ÷ capacity matters.
+
+    steps : of the search; nodes : of each search through all assignments
+    """
+
+    steps: int
+    nodes: int
+
+
+def share_out(
+    items: Items, choices: Choices | None, max_moves: int, check_time: Callable[[], None], glance: Glance | None = None
+) -> Shared:
     """The assignment.
 
     choices : only of few items, which are then looked through
     max_moves : how many items may leave their owners
+    glance : None: as thorough as can be
     """
     least = least_maximum(items, check_time)
     bound = least_within(items, least, max_moves)
@@ -71,18 +85,20 @@ def share_out(items: Items, choices: Choices | None, max_moves: int, check_time:
     left = np.array([max_moves - np.count_nonzero(holders != items.owners)])
     _spread(items, holders, loads, bound)
     check_time()
-    if len(holders):
+    is_best = glance is not None and bool((loads <= bound * items.capacities).all())
+    if len(holders) and not is_best:
         state = np.zeros(len(items.kinds), np.bool_), np.zeros(1, np.bool_)
-        for _ in range(MOST_PIECES):
-            done = exchange(items, holders, loads, left, *state, PIECE_STEPS)
+        for _ in range(MOST_PIECES if glance is None else 1):
+            done = exchange(items, holders, loads, left, *state, PIECE_STEPS if glance is None else glance.steps)
             check_time()
             if done:
                 break
     _restore(items, holders)
-    if choices is None:
+    if choices is None or is_best:
         return Shared(holders, least, bound, exact=False)
     forced = int(np.count_nonzero((choices.moves | ~choices.may).all(axis=1)))
-    holders, largest, exact = exhaust(items.weights, items.capacities, choices, holders, forced + max_moves, check_time)
+    nodes = None if glance is None else glance.nodes
+    holders, largest, exact = exhaust(items.weights, items.capacities, choices, holders, forced + max_moves, check_time, nodes)
     if largest:
         least = bound = float((np.bincount(holders, items.weights, len(items.kinds)) / items.capacities).max(initial=0.0))
     return Shared(holders, least, bound, exact)

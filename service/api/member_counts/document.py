@@ -1,0 +1,209 @@
+"""Plans of numbers of members as JSON and as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+from service.core.member_counts.keda import RELEASE
+from service.decisions.member_counts.judging import drain_seconds, meets
+from service.web.fields import about
+from service.web.schemas import ImplementationSchema
+
+if TYPE_CHECKING:
+    from service.core.member_counts.plans import Load
+    from service.decisions.budget import Budget
+    from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer
+    from service.decisions.member_counts.judging import Plan, Plans
+
+
+class MembersLoadSchema(Schema):
+    """How much members have to read."""
+
+    worst_load = fields.Float(metadata=about("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`"))
+    mean_load = fields.Float(metadata=about("of the members"))
+    most_partitions = fields.Integer(metadata=about("of one member"))
+    idle_members = fields.Integer(metadata=about("members without a partition"))
+    drain_seconds = fields.Float(
+        allow_none=True,
+        metadata=about("with `consumption_rate`: until the most loaded member has worked off its lag, if nothing more comes in"),
+    )
+    meets = fields.Dict(fields.String(), fields.Boolean(), metadata=about("limit → whether it is kept"))
+
+
+class MembersPlanSchema(MembersLoadSchema):
+    """A number of members."""
+
+    members_count = fields.Integer()
+    pods = fields.Integer(metadata=about("with `threads_per_pod` members in each"))
+    moved = fields.Integer(metadata=about("partitions that go to a member other than their present owner"))
+    idle_partition_ms = fields.Integer(
+        allow_none=True,
+        metadata=about(
+            "the time without a reader until the group has so many members, the sum over partitions; null where that was "
+            "not simulated"
+        ),
+    )
+    longest_idle_ms = fields.Integer(allow_none=True, metadata=about("the same of the partition that waits longest"))
+    rebalances = fields.Integer(allow_none=True, metadata=about("how many it takes"))
+    gains = fields.Boolean(metadata=about("whether the worst load is lower than with every smaller number"))
+    bound = fields.Float(
+        allow_none=True, metadata=about("from `balanced`: no assignment to so many members has a lower worst load than this")
+    )
+
+
+class MembersPlansSchema(Schema):
+    """The plans under one assignor."""
+
+    assignor = fields.String()
+    plans = fields.List(fields.Nested(MembersPlanSchema), metadata=about("by `members_count`"))
+    worth_using = fields.List(fields.Integer(), metadata=about("the numbers that gain"))
+    recommended = fields.Integer(
+        allow_none=True, metadata=about("the smallest number that keeps all limits; null if none does, or there are no limits")
+    )
+    out_of_reach = fields.Dict(
+        fields.String(), fields.String(), metadata=about("limit → why no number of members that was planned keeps it")
+    )
+
+
+class PolicySchema(MembersLoadSchema):
+    """What KEDA chooses."""
+
+    policy = fields.String(metadata=about("`keda`"))
+    option = fields.String(
+        allow_none=True,
+        metadata=about(
+            "the option that is set, such as `limitToPartitionsWithLag`, which takes a trigger for each topic; null: none"
+        ),
+    )
+    release = fields.String(metadata=about("of KEDA"))
+    triggers = fields.Integer(metadata=about("one for all topics, or one for each"))
+    total_lag = fields.Integer(metadata=about("what they report, after the option"))
+    is_active = fields.Boolean(metadata=about("whether the lag is above `activation_lag_threshold`"))
+    replicas = fields.Integer(metadata=about("pods, without the limits of a HorizontalPodAutoscaler on its speed"))
+    members_count = fields.Integer(metadata=about("in these pods"))
+    worst_load = fields.Float(allow_none=True, metadata=about("under the group's own assignor; null without members"))
+    mean_load = fields.Float(allow_none=True)
+    most_partitions = fields.Integer(allow_none=True)
+    idle_members = fields.Integer(allow_none=True)
+
+
+class MemberCountPlansAnswerSchema(MembersPlansSchema):
+    """What each number of members would mean."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+    partitions_count = fields.Integer(metadata=about("of all topics"))
+    current_members_count = fields.Integer()
+    current = fields.Nested(
+        MembersLoadSchema, allow_none=True, metadata=about("the load by what members own now; null without members")
+    )
+    balanced = fields.Nested(
+        MembersPlansSchema,
+        allow_none=True,
+        metadata=about("the same under `balanced`; null for share groups, which have not got it"),
+    )
+    policies = fields.List(
+        fields.Nested(PolicySchema),
+        metadata=about("with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups"),
+    )
+    warnings = fields.List(fields.String(), metadata=about("what the figures rest on"))
+
+
+def document(answer: MemberCountsAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as MemberCountPlansAnswerSchema has it."""
+    question = answer.question
+    return {
+        "kafka_version": question.group.version,
+        "group_protocol": question.group.protocol,
+        "implementation": answer.own.assignor.implementation_fields,
+        "partitions_count": answer.partitions,
+        "current_members_count": answer.current,
+        "current": None if answer.now is None else _load(answer, answer.now),
+        **_plans(answer, answer.own),
+        "balanced": None if answer.balanced is None else _plans(answer, answer.balanced),
+        "policies": [_policy(answer, each) for each in answer.policies],
+        "warnings": list(answer.warnings),
+    }
+
+
+def _load(answer: MemberCountsAnswer, load: Load) -> dict[str, Any]:
+    return {
+        "worst_load": load.worst,
+        "mean_load": load.mean,
+        "most_partitions": load.most_partitions,
+        "idle_members": load.idle_members,
+        "drain_seconds": drain_seconds(answer.question, load),
+        "meets": meets(answer.question, load),
+    }
+
+
+def _plans(answer: MemberCountsAnswer, each: Plans) -> dict[str, Any]:
+    return {
+        "assignor": each.assignor.name,
+        "plans": [_plan(answer, plan) for plan in each.plans],
+        "worth_using": each.worth_using,
+        "recommended": each.recommended,
+        "out_of_reach": each.out_of_reach,
+    }
+
+
+def _plan(answer: MemberCountsAnswer, each: Plan) -> dict[str, Any]:
+    plan, standstill = each.plan, each.standstill
+    return {
+        "members_count": plan.members_count,
+        "pods": -(-plan.members_count // answer.question.threads_per_pod),
+        **_load(answer, plan.load),
+        "moved": plan.moved,
+        **dict.fromkeys(("rebalances", "idle_partition_ms", "longest_idle_ms")),
+        **({} if standstill is None else asdict(standstill)),
+        "gains": plan.gains,
+        "bound": plan.bound,
+    }
+
+
+def _policy(answer: MemberCountsAnswer, each: ChosenCount) -> dict[str, Any]:
+    nothing = dict.fromkeys(("worst_load", "mean_load", "most_partitions", "idle_members", "drain_seconds")) | {"meets": {}}
+    return {
+        "policy": "keda",
+        "release": RELEASE,
+        **asdict(each.policy),
+        **(nothing if each.load is None else _load(answer, each.load)),
+    }
+
+
+COLUMNS: Final = {
+    "assignor": pa.string(),
+    "members_count": pa.int32(),
+    "pods": pa.int32(),
+    "worst_load": pa.float64(),
+    "mean_load": pa.float64(),
+    "most_partitions": pa.int32(),
+    "idle_members": pa.int32(),
+    "drain_seconds": pa.float64(),
+    "moved": pa.int32(),
+    "rebalances": pa.int32(),
+    "idle_partition_ms": pa.int64(),
+    "longest_idle_ms": pa.int64(),
+    "gains": pa.bool_(),
+    "bound": pa.float64(),
+    "meets_limits": pa.bool_(),
+    "recommended": pa.bool_(),
+}
+"""The columns of the table."""
+
+
+def table(answer: MemberCountsAnswer, _: Budget) -> pa.Table:
+    """The answer's table: a row for each assignor and number of members; ``meets_limits`` is null without limits."""
+    rows = []
+    for plans in (answer.own, *(() if answer.balanced is None else (answer.balanced,))):
+        for each in plans.plans:
+            row = {"assignor": plans.assignor.name, **_plan(answer, each)}
+            row["meets_limits"] = all(each.meets.values()) if each.meets else None
+            row["recommended"] = each.plan.members_count == plans.recommended
+            rows.append(row)
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()})

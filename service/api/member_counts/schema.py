@@ -1,0 +1,133 @@
+"""The JSON body of a question about numbers of members."""
+
+from __future__ import annotations
+
+from dataclasses import fields as fields_of
+from typing import Any, Final
+
+from marshmallow import Schema, fields, post_load, validate
+
+from service.api.groups.schema import GroupAssignmentSchema, members_field, topics_field
+from service.api.rebalances.schema import TimingSchema
+from service.core.member_counts.keda import RELEASE, Scaling, Trigger
+from service.decisions.groups.question import GroupQuestion
+from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
+from service.decisions.rebalances.question import COMPARED_POLL_MS
+from service.web.fields import INT64, Boolean, Integer, List, Number, about
+
+GROUP_FIELDS: Final = (
+    "kafka_version", "group_protocol", "assignor", "client", "client_version", "balance_racks", "group_id", "topics", "members",
+)  # fmt: skip
+"""The fields of ``POST /v1/group-assignments`` that this question has too."""
+
+
+class MemberLimitsSchema(Schema):
+    """What every member must keep."""
+
+    max_load = Number(
+        allow_none=True,
+        load_default=None,
+        metadata=about("the most that one member may have: partitions, or their lag or weights"),
+    )
+    max_lag_seconds = Number(
+        allow_none=True,
+        load_default=None,
+        metadata=about("how long every member may take to work off its lag; requires `consumption_rate`", example=60),
+    )
+
+
+class WaitsSchema(TimingSchema):
+    """What broker and clients wait for."""
+
+    class Meta:
+        """The rate of a member is a field of the whole question."""
+
+        exclude = ("consumption_rate",)
+
+
+class KedaSchema(Schema):
+    """The ScaledObject of the group, as far as it decides the number of replicas."""
+
+    lag_threshold = Integer(minimum=1, maximum=INT64, load_default=10, metadata=about("`lagThreshold`"))
+    activation_lag_threshold = Integer(minimum=0, maximum=INT64, load_default=0, metadata=about("`activationLagThreshold`"))
+    offset_reset_policy = fields.String(
+        load_default="latest",
+        validate=validate.OneOf(["latest", "earliest"]),
+        metadata=about("`offsetResetPolicy`: a partition without a committed offset counts as a lag of 1, or of its whole log"),
+    )
+    scale_to_zero_on_invalid_offset = Boolean(
+        load_default=False, metadata=about("`scaleToZeroOnInvalidOffset`: it counts as no lag")
+    )
+    min_replica_count = Integer(minimum=0, load_default=0, metadata=about("`minReplicaCount`"))
+    max_replica_count = Integer(minimum=1, load_default=100, metadata=about("`maxReplicaCount`"))
+    tolerance = Number(
+        zero=True, most=1, load_default=0.1, metadata=about("of the HorizontalPodAutoscaler, which ignores smaller changes")
+    )
+
+
+class MemberCountPlansSchema(Schema):
+    """A group, and the numbers of members that come into question."""
+
+    class Meta:
+        """Those of a group are where they are defined."""
+
+        include = {name: GroupAssignmentSchema._declared_fields[name] for name in GROUP_FIELDS[:-2]}  # noqa: SLF001, RUF012
+
+    topics = topics_field()
+    members = members_field("the members of now, with what they own; further ones subscribe like the last")
+    members_counts = List(
+        Integer(minimum=1, maximum=MOST_MEMBERS),
+        load_default=None,
+        allow_none=True,
+        validate=validate.Length(1, MOST_PLANS),
+        metadata=about(
+            "the numbers to plan. Absent: from 1 to the number of partitions (with `threads_per_pod`, its multiples); of "
+            f"more than {MOST_PLANS} or of many topics those that can gain: 8 and 12 of 24 partitions, but not 9, 10 and 11",
+            example=[1, 2, 3, 4, 6, 8, 12, 24],
+        ),
+    )
+    consumption_rate = Number(
+        allow_none=True,
+        load_default=None,
+        metadata=about(
+            "what a member works off per second: records of `lag`, or of `partition_weights`, which are then a lag", example=5000
+        ),
+    )
+    limits = fields.Nested(MemberLimitsSchema, load_default=lambda: MemberLimitsSchema().load({}))
+    threads_per_pod = Integer(
+        minimum=1,
+        maximum=MOST_MEMBERS,
+        load_default=1,
+        metadata=about("members that run in one pod, such as `num.stream.threads` or `concurrency`"),
+    )
+    standstill = Boolean(
+        load_default=True,
+        metadata=about("whether to simulate how long partitions have no reader until the group has so many members"),
+    )
+    timing = fields.Nested(
+        WaitsSchema,
+        load_default=dict,
+        metadata=about(f"as in /v1/group-rebalances; `poll_interval_ms` absent: {COMPARED_POLL_MS}"),
+    )
+    keda = fields.Nested(
+        KedaSchema,
+        load_default=lambda: KedaSchema().load({}),
+        metadata=about(f"what the formulas of KEDA {RELEASE} are given beside the lags"),
+    )
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> MemberCountsQuestion:
+        """The question."""
+        keda = body.pop("keda")
+        trigger, scaling = (
+            {each.name: keda[each.name] for each in fields_of(kind) if each.name in keda} for kind in (Trigger, Scaling)
+        )
+        counts = body.pop("members_counts")
+        return MemberCountsQuestion(
+            GroupQuestion(**{name: body.pop(name) for name in GROUP_FIELDS}),
+            None if counts is None else tuple(counts),
+            limits=Limits(**body.pop("limits")),
+            trigger=Trigger(**trigger),
+            scaling=Scaling(**scaling),
+            **body,
+        )

@@ -1,0 +1,1 @@
+"""What each of several numbers of members would mean for a group."""

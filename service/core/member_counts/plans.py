@@ -1,0 +1,185 @@
+"""What a group with each of several numbers of members would be: the worst load, what moves, and which numbers gain anything.
+
+24 partitions among 9, 10 or 11 members: one of them has 3, as among 8. So 9, 10 and 11 do not *gain*; 12 does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.kernels import kernel
+from service.core.model import Ragged
+from service.core.ragged import transposed
+from service.core.rebalances.movement import movement
+from service.core.rebalances.moves import final_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from service.core.assignors import Assignor
+    from service.core.model import Assignment, Group, Int32s, Int64s, LeftOpen
+
+ALIKE: Final = 1 - 1e-9
+"""A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much the members of a group have to read.
+
+    worst, mean : of the members, in partitions, or in the unit of the partitions' weights, divided by the member's capacity. A
+        partition that several members share counts for each as its share
+    most_partitions : of one member
+    idle_members : those without a partition
+    """
+
+    worst: float
+    mean: float
+    most_partitions: int
+    idle_members: int
+
+
+@dataclass(frozen=True)
+class MembersPlan:
+    """The group with a number of members.
+
+    moved : partitions that go to a member other than their present owner
+    bound : what the worst load is at least with so many members, if the assignor has proven anything
+    gains : is the worst load lower than with every smaller number that was planned?
+    left_open : what the assignor leaves to chance. It counts as if each such partition went to the subscriber with the fewest
+    """
+
+    members_count: int
+    load: Load
+    moved: int
+    bound: float | None
+    gains: bool
+    left_open: LeftOpen | None
+
+
+def first_members(group: Group, count: int) -> Group:
+    """The group of the first members of a group."""
+    return replace(
+        group,
+        member_ids=group.member_ids[:count],
+        instance_ids=group.instance_ids[:count],
+        racks=group.racks[:count],
+        subscriptions=_first_rows(group.subscriptions, count),
+        generations=group.generations[:count],
+        owned=_first_rows(group.owned, count),
+        capacities=None if group.capacities is None else group.capacities[:count],
+    )
+
+
+def _first_rows(rows: Ragged, count: int) -> Ragged:
+    return Ragged(rows.offsets[: count + 1], rows.values[: rows.offsets[count]])
+
+
+def load_of(group: Group, rows: Ragged) -> Load:
+    """The load of an assignment of a group. rows : Ragged member → partitions"""
+    weights, partitions = group.topics.weights, group.topics.partitions_count
+    capacities = np.ones(len(rows)) if group.capacities is None else group.capacities
+    values, members = rows.values, rows.row_of_each_value()
+    exists = values < partitions
+    if not exists.all():
+        values, members = values[exists], members[exists]
+    sharers = np.bincount(values, minlength=partitions)
+    of_each = np.ones(partitions) if weights is None else weights
+    loads = np.bincount(members, (of_each / np.maximum(sharers, 1))[values], len(rows))
+    counts = np.bincount(members, minlength=len(rows))
+    return Load(
+        float((loads / capacities).max(initial=0.0)),
+        float(loads.sum() / capacities.sum()) if len(rows) else 0.0,
+        int(counts.max(initial=0)),
+        int(np.count_nonzero(counts == 0)),
+    )
+
+
+def settled(group: Group, assignment: Assignment) -> Ragged:
+    """Ragged member → partitions, what each has in the end; what chance decides goes to the subscriber with the fewest."""
+    rows = final_rows(assignment)
+    if assignment.left_open is None:
+        return rows
+    topics = group.topics
+    subscribers = transposed(group.subscriptions, len(topics) + len(group.unknown_topic_names))
+    topic_of = np.searchsorted(topics.first, assignment.left_open.partitions, "right").astype(np.int32) - np.int32(1)
+    takers = _takers(topic_of, subscribers.offsets, subscribers.values, rows.lengths().astype(np.int64))
+    members = np.concatenate([rows.row_of_each_value(), takers])
+    values = np.concatenate([rows.values, assignment.left_open.partitions])
+    offsets = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum(np.bincount(members, minlength=len(rows)), out=offsets[1:])
+    return Ragged(offsets, values[np.argsort(members, kind="stable")].astype(np.int32))
+
+
+@kernel
+def _takers(topics: Int32s, subscribers_of: Int32s, subscribers: Int32s, counts: Int64s) -> Int32s:
+    """The member that takes each partition, int32[partitions]: the subscriber with the fewest, then the first.
+
+    topics : int32[partitions]; subscribers_of, subscribers : topic → members, at least one for each of these topics
+    counts : int64[members], the partitions of each; counted up
+
+    Plain-Python twin: tests/reference/member_counts.py.
+    """
+    takers = np.empty(len(topics), np.int32)
+    for i in range(len(topics)):
+        taker = subscribers[subscribers_of[topics[i]]]
+        for j in range(subscribers_of[topics[i]] + 1, subscribers_of[topics[i] + 1]):
+            if counts[subscribers[j]] < counts[taker]:
+                taker = subscribers[j]
+        counts[taker] += 1
+        takers[i] = taker
+    return takers
+
+
+def plans(
+    group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None]
+) -> list[MembersPlan]:
+    """A plan for each number of members.
+
+    group : with as many members as the largest number; the first ``current`` are those of now, with what they own
+    counts : ascending, none twice
+    check_time : is called before each; raises what ends it
+    """
+    now = first_members(group, current)
+    made: list[MembersPlan] = []
+    least = np.inf
+    for count in counts:
+        check_time()
+        plan = _plan(first_members(group, count), now, assignor)
+        gains = plan.load.worst < ALIKE * least
+        least = min(least, plan.load.worst)
+        made.append(replace(plan, gains=gains))
+    return made
+
+
+def _plan(group: Group, now: Group, assignor: Assignor) -> MembersPlan:
+    topics = group.topics
+    assignment = assignor.run(group)
+    rows = settled(group, assignment)
+    moves = movement(now, transposed(rows, topics.partitions_count + len(group.unknown_partitions)))
+    bound = assignment.certificate.load.bound if assignment.certificate else None
+    load = load_of(group, rows)
+    return MembersPlan(len(group), load, moves.moved, bound, gains=False, left_open=assignment.left_open)
+
+
+def useful_counts(partitions: int) -> list[int]:
+    """The numbers of members with which the largest share of so many partitions is less than with every smaller number.
+
+    There are fewer than 2 √partitions. 24 → 1, 2, 3, 4, 5, 6, 8, 12, 24
+    """
+    counts, count = [], 1
+    while count <= partitions:
+        counts.append(count)
+        share = -(-partitions // count)
+        if share == 1:
+            break
+        count = -(-partitions // (share - 1))
+    return counts
+
+
+def smallest(plans: Sequence[MembersPlan], meets: Sequence[bool]) -> int | None:
+    """The smallest number of members that meets what it must."""
+    return next((plan.members_count for plan, met in zip(plans, meets, strict=True) if met), None)

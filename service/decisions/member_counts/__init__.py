@@ -1,0 +1,1 @@
+"""A group → how many members it needs."""

@@ -1,0 +1,196 @@
+"""The answer: a plan for each number of members, under the group's own assignor and under ``balanced``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors.balanced.exhaustive import MOST_NODES
+from service.core.assignors.balanced.weighted import Glance
+from service.core.errors import faults_of, raise_all
+from service.core.member_counts.plans import Load, first_members, load_of, plans, settled, useful_counts
+from service.decisions.figures import Figures
+from service.decisions.groups.question import check as check_group
+from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
+from service.decisions.member_counts.judging import Plans, judged_plans
+from service.decisions.member_counts.members import extended, owning
+from service.decisions.member_counts.policies import policies
+from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, as_it_is, check
+from service.decisions.member_counts.standstill import standstills
+
+if TYPE_CHECKING:
+    from service.core.assignors import Assignor
+    from service.core.member_counts.plans import MembersPlan
+    from service.decisions.budget import Budget
+    from service.decisions.member_counts.policies import Policy
+    from service.decisions.member_counts.question import MemberCountsQuestion
+    from service.decisions.member_counts.standstill import Standstill
+
+BALANCED: Final = "balanced"
+
+ALL_CELLS: Final = 4_000_000
+"""Partitions or subscriptions × numbers of members up to which every number is planned without being listed: half a second."""
+
+MEMBER_BYTES: Final = 1_000
+PLAN_BYTES: Final = 1_500
+"""Memory of a further member, and of a plan with its text."""
+
+MOST_STEPS: Final = 10_000_000
+"""Steps that ``balanced`` searches with weights, for all numbers of members together: a quarter of a second."""
+
+
+@dataclass(frozen=True)
+class ChosenCount:
+    """What KEDA would choose, and the load then, under the group's own assignor; None without members, and of thousands."""
+
+    policy: Policy
+    load: Load | None
+
+
+@dataclass(frozen=True)
+class MemberCountsAnswer:
+    """The plans of a group.
+
+    now : the load as it is; None without members
+    own, balanced : under the group's own assignor, and under ``balanced``, which share groups have not
+    policies : what KEDA would choose
+    """
+
+    question: MemberCountsQuestion
+    partitions: int
+    now: Load | None
+    own: Plans
+    balanced: Plans | None
+    policies: tuple[ChosenCount, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def current(self) -> int:
+        """The number of members now."""
+        return len(self.question.group.members)
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        group = self.question.group
+        items = {"partitions": self.partitions, "members": self.own.plans[-1].plan.members_count}
+        skew = None if self.now is None or not self.now.mean else self.now.worst / self.now.mean
+        return Figures(f"{group.protocol}-{self.own.assignor.name}", items, skew, group.group_id)
+
+
+def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer:
+    """Plan the numbers of members. Raises InvalidQuestion, KafkaAssignorFails, and what the budget raises."""
+    own = _checked(question, budget)
+    partitions, current = partitions_total(question.group.topics), len(question.group.members)
+    counts = _counts(question, partitions)
+    chosen = policies(question) if question.is_weighted and question.group.protocol != "share" else ()
+    beside = sorted({each.members_count for each in chosen if 0 < each.members_count <= max(MOST_PLANS, partitions)} - {*counts})
+    _reserve(question, [*counts, *beside], budget)
+    everyone = extended(question.group.members, max(*counts, *beside, current))
+    check_group(replace(question.group, members=everyone), budget)
+    budget.lengthen()
+
+    present, warnings = _present(question, own)
+    further = everyone.slice(current)
+    group = read_group(question.group.topics, pa.concat_arrays([present, further]))
+    assignors = _assignors(question, own, len(counts), budget)
+    several = [(each, plans(group, current, counts, each, budget.check_time)) for each in assignors]
+    others = plans(group, current, beside, own, budget.check_time)
+    found, notes = _standstills(question, present, further, several, budget)
+    warnings += notes + _left_open(several[0][1])
+    judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, found, strict=True)]
+    now = first_members(group, current)
+    loads = {each.members_count: each.load for each in (*several[0][1], *others)}
+    return MemberCountsAnswer(
+        question,
+        partitions,
+        load_of(now, now.owned) if current else None,
+        judged[0],
+        judged[1] if len(judged) > 1 else None,
+        tuple(ChosenCount(each, loads.get(each.members_count)) for each in chosen),
+        tuple(warnings),
+    )
+
+
+def _checked(question: MemberCountsQuestion, budget: Budget) -> Assignor:
+    """The group's own assignor. Raises InvalidQuestion with all faults, and LimitExceeded; reserves memory."""
+    found: list[Assignor] = []
+    raise_all(faults_of(lambda: found.append(check_group(question.group, budget)), lambda: check(question)))
+    return found[0]
+
+
+def _counts(question: MemberCountsQuestion, partitions: int) -> list[int]:
+    """The numbers of members to plan, ascending, none twice: multiples of the threads of a pod, unless they are listed."""
+    if question.members_counts is not None:
+        return sorted(question.members_counts)
+    threads = question.threads_per_pod
+    pods = -(-max(1, partitions) // threads)
+    subscriptions = len(question.group.topics) * threads
+    if pods <= MOST_PLANS and pods * max(partitions, pods * subscriptions // 2) <= ALL_CELLS:
+        return [count * threads for count in range(1, pods + 1)]
+    useful = sorted({-(-count // threads) * threads for count in useful_counts(max(1, partitions))})
+    return [count for count in useful if count <= MOST_MEMBERS][:MOST_PLANS]
+
+
+def _reserve(question: MemberCountsQuestion, counts: list[int], budget: Budget) -> None:
+    """Raise LimitExceeded for more work than an answer may be; reserve what the further members and the plans take."""
+    topics, members = question.group.topics, question.group.members
+    now, own = len(members), subscriptions_total(topics, members)
+    each, text = len(topics), 0
+    if now and members.field("topic_names")[now - 1].is_valid:
+        names = members.field("topic_names")[now - 1].values
+        each, text = len(names), names.nbytes
+    partitions, further = partitions_total(topics), max(0, *(count - now for count in counts))
+    budget.check("max_subscriptions", own + further * each, "subscriptions of members to topics", "members_counts")
+    cells = sum(max(partitions, own + max(0, count - now) * each) for count in counts)
+    assignors = 1 if question.group.protocol == "share" else 2
+    what = "sum of partitions, or subscriptions if there are more, over all members_counts × assignors"
+    budget.check("max_member_plan_cells", cells * assignors, what, "members_counts")
+    budget.reserve(further * (text + MEMBER_BYTES) + len(counts) * assignors * PLAN_BYTES)
+
+
+def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructArray, list[str]]:
+    """The members of now with what they own: if nobody owns anything, what the assignor gives them; and what to know of that."""
+    members = question.group.members
+    if not len(members) or len(members.field("owned_partitions").values.field("partition_ids").values):
+        return members, []
+    group = read_group(question.group.topics, members)
+    of_them = "1 member" if len(members) == 1 else f"{len(members)} members"
+    sentence = f"No member owns anything; moves are counted from what {own.name} assigns to the {of_them}."
+    return owning(members, group, settled(group, own.run(group))), [sentence]
+
+
+def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int, budget: Budget) -> list[Assignor]:
+    """The group's own, and ``balanced`` where the protocol has it."""
+    if question.group.protocol == "share":
+        return [own]
+    even = GROUP_PROTOCOLS[question.group.protocol][BALANCED].at(question.group.version)
+    even = replace(even, run=partial(even.run, glance=Glance(MOST_STEPS // plans_count, MOST_NODES // plans_count)))
+    return [own, even.within(budget.check_time, budget.reserve)]
+
+
+def _standstills(
+    question: MemberCountsQuestion,
+    present: pa.StructArray,
+    further: pa.StructArray,
+    several: list[tuple[Assignor, list[MembersPlan]]],
+    budget: Budget,
+) -> tuple[list[dict[int, Standstill]], list[str]]:
+    if not question.standstill or not len(present) or any(plan.left_open for plan in several[0][1]):
+        return [{} for _ in several], []
+    return standstills(as_it_is(question, present, several[0][0].name), further, several, budget)
+
+
+def _left_open(own: list[MembersPlan]) -> list[str]:
+    """That loads are those of one run of many."""
+    chance = next((plan.left_open for plan in own if plan.left_open is not None), None)
+    if chance is None:
+        return []
+    detail = f"The library leaves to chance who gets some partitions: {chance.because}."
+    return [
+        f"{detail} They count as if each went to the subscriber with the fewest; moves are estimates, and no standstill is known."
+    ]

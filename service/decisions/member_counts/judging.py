@@ -1,0 +1,94 @@
+"""What the limits of a question say of each plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.core.member_counts.plans import smallest
+
+if TYPE_CHECKING:
+    from service.core.assignors import Assignor
+    from service.core.member_counts.plans import Load, MembersPlan
+    from service.core.model import Group
+    from service.decisions.member_counts.question import MemberCountsQuestion
+    from service.decisions.member_counts.standstill import Standstill
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A number of members.
+
+    drain_seconds : until the most loaded member has worked off its lag, if nothing more comes in; None: unknown
+    standstill : None where it was not simulated
+    meets : limit → is it kept?
+    """
+
+    plan: MembersPlan
+    drain_seconds: float | None
+    standstill: Standstill | None
+    meets: dict[str, bool]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The plans under one assignor.
+
+    worth_using : the numbers that gain
+    recommended : the smallest that meets all limits; None if none does, or there are none
+    out_of_reach : limit → why no number that was planned keeps it
+    """
+
+    assignor: Assignor
+    plans: tuple[Plan, ...]
+    worth_using: tuple[int, ...]
+    recommended: int | None
+    out_of_reach: dict[str, str]
+
+
+def judged_plans(
+    question: MemberCountsQuestion, group: Group, assignor: Assignor, made: list[MembersPlan], standstills: dict[int, Standstill]
+) -> Plans:
+    """The plans with what the limits say of them."""
+    judged = []
+    for plan in made:
+        drain = drain_seconds(question, plan.load)
+        judged.append(Plan(plan, drain, standstills.get(plan.members_count), meets(question, plan.load)))
+    limits = judged[0].meets
+    recommended = smallest(made, [all(each.meets.values()) for each in judged]) if limits else None
+    unkept = {limit for limit in limits if not any(each.meets[limit] for each in judged)}
+    reasons = {limit: _reason(question, group, limit, made) for limit in limits if limit in unkept}
+    return Plans(assignor, tuple(judged), tuple(plan.members_count for plan in made if plan.gains), recommended, reasons)
+
+
+def drain_seconds(question: MemberCountsQuestion, load: Load) -> float | None:
+    """How long the most loaded member works off its lag, if nothing more comes in; None if it is not known."""
+    return None if question.consumption_rate is None else load.worst / question.consumption_rate
+
+
+def meets(question: MemberCountsQuestion, load: Load) -> dict[str, bool]:
+    """Limit → is it kept?, of the limits that there are."""
+    limits, drain = question.limits, drain_seconds(question, load)
+    kept = {}
+    if limits.max_load is not None:
+        kept["max_load"] = load.worst <= limits.max_load
+    if limits.max_lag_seconds is not None and drain is not None:
+        kept["max_lag_seconds"] = drain <= limits.max_lag_seconds
+    return kept
+
+
+def _reason(question: MemberCountsQuestion, group: Group, limit: str, made: list[MembersPlan]) -> str:
+    """Why no number of members that was planned keeps a limit."""
+    best = min(made, key=lambda plan: plan.load.worst)
+    strongest = 1.0 if group.capacities is None else float(group.capacities.max(initial=1.0))
+    heaviest = (1.0 if group.topics.weights is None else float(group.topics.weights.max(initial=0.0))) / strongest
+    rate = question.consumption_rate if limit == "max_lag_seconds" else None
+    most = getattr(question.limits, limit) * (rate or 1.0)
+    alone, least = (_figure(load, rate) for load in (heaviest, best.load.worst))
+    if heaviest > most and question.group.protocol != "share":
+        return f"The heaviest partition alone has {alone}, and only one member can read it."
+    return f"The least that was found is {least}, with {best.members_count} members."
+
+
+def _figure(load: float, rate: float | None) -> str:
+    return f"a load of {load:,.12g}" if rate is None else f"{load / rate:,.6g} s of lag"

@@ -1,0 +1,55 @@
+"""The members of now, with what they own, and those that come when the group grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from service.core.ragged import transposed
+from service.decisions.groups.rows import MEMBER, NAME
+from service.decisions.groups.tables import assignments_array, in_answer_order
+
+if TYPE_CHECKING:
+    from service.core.model import Group, Ragged
+
+
+def extended(members: pa.StructArray, count: int) -> pa.StructArray:
+    """The members, and further ones up to this number, which subscribe like the last and are on the members' racks in turn."""
+    now = len(members)
+    if count <= now:
+        return members
+    ids = pa.array(_new_ids(members.field("member_id").to_pylist(), count - now), NAME)
+    nothing = pa.nulls(count - now, MEMBER)
+    columns = {kind.name: nothing.field(kind.name) for kind in MEMBER}
+    if now:
+        like_the_last = members.take(pa.array(np.full(count - now, now - 1)))
+        kept = set(columns) - {"instance_id", "generation_id", "owned_partitions"}
+        columns |= {name: like_the_last.field(name) for name in kept}
+        columns["rack_id"] = members.field("rack_id").take(pa.array(np.arange(now, count) % now))
+    columns["member_id"] = ids
+    further = pa.StructArray.from_arrays([columns[kind.name] for kind in MEMBER], fields=list(MEMBER))
+    return pa.concat_arrays([members, further])
+
+
+def _new_ids(taken: list[str], count: int) -> list[str]:
+    """Ids that nobody has, like that of the last member: c2-1, c2-2 … after c2."""
+    name, known = taken[-1] if taken else "member", set(taken)
+    ids: list[str] = []
+    number = 0
+    while len(ids) < count:
+        number += 1
+        if (new := f"{name}-{number}") not in known:
+            ids.append(new)
+    return ids
+
+
+def owning(members: pa.StructArray, group: Group, rows: Ragged) -> pa.StructArray:
+    """The members with these partitions, Ragged member → partitions, as if a first rebalance had given them."""
+    total = group.topics.partitions_count + len(group.unknown_partitions)
+    owned = assignments_array([group], [in_answer_order(group, rows, transposed(rows, total))]).values.field("partitions")
+    columns = {kind.name: members.field(kind.name) for kind in MEMBER}
+    columns["owned_partitions"] = owned.cast(MEMBER.field("owned_partitions").type)
+    columns["generation_id"] = pa.array(np.ones(len(members), np.int32))
+    return pa.StructArray.from_arrays([columns[kind.name] for kind in MEMBER], fields=list(MEMBER))

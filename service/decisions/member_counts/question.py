@@ -1,0 +1,101 @@
+"""The question: a group, and the numbers of members that come into question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.errors import InvalidQuestion, raise_all
+from service.core.member_counts.keda import Scaling, Trigger
+from service.decisions.groups.rows import has_lag
+from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion, timing_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+    from service.decisions.groups.question import GroupQuestion
+
+MOST_MEMBERS: Final = 100_000
+"""The largest number of members that is planned."""
+
+MOST_PLANS: Final = 1_000
+"""Numbers of members that are planned where the question does not list them."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every member must keep. max_load : in the unit of its load; max_lag_seconds : to work off its lag"""
+
+    max_load: float | None = None
+    max_lag_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class MemberCountsQuestion:
+    """A group as it is now, and what it must keep.
+
+    group : topics, members with what they own, assignor. If no member owns anything, what the assignor would give them counts
+    members_counts : None: from 1 to the number of partitions, as far as ``MOST_PLANS`` allows
+    consumption_rate : the load that a member works off per second; the load is then a lag
+    threads_per_pod : members that run in one pod
+    timing : fields of ``Timing`` and ``min_session_timeout_ms``; absent or None: Kafka's default
+    standstill : simulate how long partitions have no reader until the group has so many members?
+    trigger, scaling : of KEDA's ScaledObject
+    """
+
+    group: GroupQuestion
+    members_counts: tuple[int, ...] | None = None
+    consumption_rate: float | None = None
+    limits: Limits = Limits()
+    threads_per_pod: int = 1
+    timing: Mapping[str, Any] = field(default_factory=dict)
+    standstill: bool = True
+    trigger: Trigger = field(default_factory=Trigger)
+    scaling: Scaling = field(default_factory=Scaling)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Have partitions a load of their own?"""
+        topics = self.group.topics
+        return has_lag(topics) or bool(topics.field("partition_weights").null_count < len(topics))
+
+
+def as_it_is(question: MemberCountsQuestion, members: pa.StructArray, assignor: str | None) -> RebalancesQuestion:
+    """The question about the rebalances of the group to which nothing happens yet. members : with what they own"""
+    group = question.group
+    timing = {name: value for name, value in question.timing.items() if value is not None}
+    return RebalancesQuestion(
+        group.topics,
+        members,
+        timing={"poll_interval_ms": COMPARED_POLL_MS, **timing},
+        group_protocol=group.group_protocol,
+        assignor=assignor,
+        kafka_version=group.version,
+    )
+
+
+def check(question: MemberCountsQuestion) -> None:
+    """Raise InvalidQuestion with all that is wrong between the fields beside the group."""
+    raise_all(_faults(question))
+
+
+def _faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
+    counts = question.members_counts or ()
+    seen: set[int] = set()
+    for i, count in enumerate(counts):
+        if count in seen:
+            yield InvalidQuestion(f"Duplicate value {count}.", "members_counts", i)
+        seen.add(count)
+    if question.limits.max_lag_seconds is not None and question.consumption_rate is None:
+        yield InvalidQuestion("Requires consumption_rate.", "limits", "max_lag_seconds")
+    if question.consumption_rate is not None and not question.is_weighted:
+        yield InvalidQuestion(
+            "Requires the lag of each partition: topics[].lag or topics[].partition_weights.", "consumption_rate"
+        )
+    if question.group.protocol in GROUP_PROTOCOLS:
+        yield from timing_faults(as_it_is(question, question.group.members, question.group.assignor))
+    if question.scaling.min_replica_count > question.scaling.max_replica_count:
+        yield InvalidQuestion("Above max_replica_count.", "keda", "min_replica_count")

@@ -1,0 +1,46 @@
+"""Plans of numbers of members."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.member_counts.plans import _takers, load_of, useful_counts
+from service.core.model import Ragged
+from service.decisions.groups.question import of_rows
+from service.decisions.groups.rows import read_group
+from tests.reference.member_counts import takers
+
+
+def test_the_useful_counts_of_24_partitions():
+    assert useful_counts(24) == [1, 2, 3, 4, 5, 6, 8, 12, 24]
+
+
+@given(st.integers(1, 3_000))
+def test_useful_counts_are_those_whose_largest_share_falls(partitions):
+    shares = [-(-partitions // count) for count in range(1, partitions + 1)]
+    falls = [i + 1 for i, share in enumerate(shares) if i == 0 or share < shares[i - 1]]
+    assert useful_counts(partitions) == falls
+    assert len(falls) <= 2 * partitions**0.5 + 1
+
+
+def test_a_partition_that_several_share_counts_for_each_as_its_share():
+    topics = [{"topic_name": "t", "partitions_count": 2, "partition_weights": [10, 4]}]
+    question = of_rows(topics, [{"member_id": name} for name in "abc"])
+    rows = Ragged(np.array([0, 2, 3, 3], np.int32), np.array([0, 1, 1], np.int32))
+    load = load_of(read_group(question.topics, question.members), rows)
+    assert (load.worst, load.mean, load.most_partitions, load.idle_members) == (12.0, 14 / 3, 2, 1)
+
+
+@given(st.data())
+def test_takers_are_those_of_the_twin(data):
+    members, topics = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
+    ascending = st.lists(st.integers(0, members - 1), min_size=1, unique=True).map(sorted)
+    subscribers = data.draw(st.lists(ascending, min_size=topics, max_size=topics))
+    asked = data.draw(st.lists(st.integers(0, topics - 1), max_size=12))
+    counts = data.draw(st.lists(st.integers(0, 5), min_size=members, max_size=members))
+    offsets = np.cumsum([0, *map(len, subscribers)]).astype(np.int32)
+    values = np.array([member for row in subscribers for member in row], np.int32)
+    taken = _takers(np.array(asked, np.int32), offsets, values, np.array(counts, np.int64))
+    assert taken.tolist() == takers(asked, subscribers, counts)

@@ -1,0 +1,32 @@
+"""Numbers of members, in plain Python: what goes to the subscriber with the fewest, and KEDA's total lag."""
+
+from __future__ import annotations
+
+
+def takers(topics: list[int], subscribers: list[list[int]], counts: list[int]) -> list[int]:
+    """The member that takes each partition: of its topic's subscribers the one with the fewest, then the first listed."""
+    counts, taken = list(counts), []
+    for topic in topics:
+        taker = min(subscribers[topic], key=lambda member: counts[member])
+        counts[taker] += 1
+        taken.append(taker)
+    return taken
+
+
+def total_lag(lags: list[int], threshold: int, *, idle: bool, limited: bool, even: bool) -> int:
+    """KEDA's getTotalLag, as it is written there."""
+    total, partitions = sum(lags), len(lags)
+    if not idle or limited or even:
+        most = partitions
+        if even:
+            factor = partitions
+            for each in range(1, partitions + 1):
+                if partitions % each == 0 and each * threshold >= total:
+                    factor = each
+                    break
+            total = factor * threshold
+        if limited:
+            most = sum(lag > 0 for lag in lags)
+        if total // threshold > most:
+            total = most * threshold
+    return total
