@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from partition_allocator.library import (
         assign,
         assign_connect,
+        assign_streams,
         assignors,
         audit,
         co_partitioning,
@@ -41,6 +42,7 @@ __all__ = [
     "Rejected",
     "assign",
     "assign_connect",
+    "assign_streams",
     "assignors",
     "audit",
     "co_partitioning",

@@ -230,6 +230,25 @@ def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output 
     return ask("/v1/connect-assignments", {"assignor": assignor, "rounds": inputs.rows(rounds, "rounds"), **fields}, output)
 
 
+def assign_streams(
+    subtopologies: Rows, members: Rows, assignor: str = "sticky", *, output: Output = "dict", **fields: Any
+) -> Any:
+    """Which member of a Kafka Streams group runs which tasks: the answer of ``POST /v1/streams-assignments``.
+
+    subtopologies : rows with ``subtopology_id``, ``tasks_count``, ``stateful``
+    members : rows with ``member_id``, ``process_id``, ``active_tasks``, ``standby_tasks``
+    output : "dict" is the answer; "arrow" and "pandas" its table of tasks
+    fields : the other fields of the endpoint, such as ``num_standby_replicas``
+    Raises Rejected, TypeError.
+
+    >>> members = [{"member_id": "m1", "process_id": "p1"}, {"member_id": "m2", "process_id": "p2"}]
+    >>> assign_streams([{"subtopology_id": "0", "tasks_count": 4}], members)["member_load"]["active_tasks"]["counts"]
+    [2, 2]
+    """
+    rows = {"subtopologies": inputs.rows(subtopologies, "subtopologies"), "members": inputs.rows(members, "members")}
+    return ask("/v1/streams-assignments", {"assignor": assignor, **rows, **fields}, output)
+
+
 def member_counts(
     topics: Mapping[str, int] | Rows,
     members: int | Rows | Iterable[str],

@@ -8,6 +8,8 @@ from typing import Any
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.connect import PROTOCOLS as CONNECT
 from service.core.assignors.connect.model import ConnectAssignor
+from service.core.assignors.streams import BROKERS
+from service.core.assignors.streams.model import StreamsAssignor
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
 
@@ -54,11 +56,12 @@ def assignors() -> list[dict[str, Any]]:
     ]
 
 
-def _assignors() -> Iterator[tuple[str, Assignor | ConnectAssignor]]:
+def _assignors() -> Iterator[tuple[str, Assignor | ConnectAssignor | StreamsAssignor]]:
     """(group protocol, assignor) of each."""
     for group_protocol, assignors in GROUP_PROTOCOLS.items():
         yield from ((group_protocol, assignor) for assignor in assignors)
     yield from (("connect", assignor) for assignor in CONNECT)
+    yield from (("streams", assignor) for assignor in BROKERS)
 
 
 def placers() -> list[dict[str, Any]]:

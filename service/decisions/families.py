@@ -31,6 +31,7 @@ FAMILIES: Final = (
     Family("decodings", "/v1/decodings", "decodings"),
     Family("groups", "/v1/group-assignments", "groups"),
     Family("connect", "/v1/connect-assignments", "groups"),
+    Family("streams", "/v1/streams-assignments", "groups"),
     Family("member_counts", "/v1/member-count-plans", "groups"),
     Family("rebalances", "/v1/group-rebalances", "groups"),
     Family("placements", "/v1/replica-placements", "placements"),

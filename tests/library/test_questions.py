@@ -40,6 +40,7 @@ CALLS = {
     "/v1/decodings": lambda b: library.decode(b["kind"], b64decode(b["bytes_base64"])),
     "/v1/group-assignments": lambda b: library.assign(**b),
     "/v1/connect-assignments": lambda b: library.assign_connect(**b),
+    "/v1/streams-assignments": lambda b: library.assign_streams(**b),
     "/v1/member-count-plans": lambda b: library.member_counts(**b),
     "/v1/group-rebalances": lambda b: library.rebalances(**b),
     "/v1/replica-placements": lambda b: library.place(**b),

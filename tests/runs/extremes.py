@@ -169,6 +169,24 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             "follow_ups": True,
         },
     ),
+    "/v1/streams-assignments": (
+        {
+            "num_standby_replicas": 2,
+            "subtopologies": [
+                {"subtopology_id": "0", "tasks_count": 4, "stateful": True},
+                {"subtopology_id": "1", "tasks_count": 2, "stateful": False},
+            ],
+            "members": [
+                {"member_id": "m1", "process_id": "p1", "active_tasks": [{"subtopology_id": "0", "task_ids": [0, 1]}]},
+                {"member_id": "m2", "process_id": "p2", "standby_tasks": [{"subtopology_id": "0", "task_ids": [1]}]},
+                {
+                    "member_id": "m3",
+                    "process_id": "p3",
+                    "task_offsets": [{"subtopology_id": "0", "task_id": 3, "offset": 5_000}],
+                },
+            ],
+        },
+    ),
     "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
     "/v1/decodings": (
         {"kind": "subscription", "bytes_base64": "AAEAAAABAAV0b3BpY/////8AAAAA"},

@@ -1,6 +1,6 @@
-"""A long comparison with Kafka Connect's own workers: ``python -m tests.runs.task_parity [--groups 3000] [--seed 20261124]``.
+"""A long comparison with Kafka Connect and Streams: ``python -m tests.runs.task_parity [--groups 3000] [--seed 20261124]``.
 
-Each group lives through up to a dozen rebalances. Group N of a seed is always the same one.
+A Connect group lives through up to a dozen rebalances. Group N of a seed is always the same one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import click
 import orjson
 from rich.console import Console
 
-from tests.support.task_groups import connect_differs, connect_group
+from tests.support.task_groups import connect_differs, connect_group, streams_differs, streams_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUBJECTS: dict[str, tuple[Callable[[Random], dict[str, Any]], Callable[[dict[str, Any]], str | None]]] = {
     "connect": (connect_group, connect_differs),
+    "streams": (streams_group, streams_differs),
 }
 """What is compared: how a random group is made, and where our answer to it differs; None: nowhere."""
 
@@ -34,7 +35,7 @@ def compare(subject: str, groups: int, seed: int) -> Counter[str]:
         difference = differs(body)
         if difference is not None:
             raise AssertionError(f"{subject}, group {number} of seed {seed}: {difference}\n{orjson.dumps(body).decode()}")
-        counts[f"{subject} {body['assignor']}"] += len(body.get("rounds", (body,)))
+        counts[f"{subject} {body['assignor']} {body.get('kafka_version', '')}"] += len(body.get("rounds", (body,)))
     return counts
 
 
@@ -43,7 +44,7 @@ def compare(subject: str, groups: int, seed: int) -> Counter[str]:
 @click.option("--seed", default=20_261_124, show_default=True, help="Another seed draws other groups.")
 @click.option("--subject", type=click.Choice(list(SUBJECTS)), help="Compare these alone.")
 def main(groups: int, seed: int, subject: str | None) -> None:
-    """Compare Connect's assignors with its own workers on random groups."""
+    """Compare Connect's and Streams' assignors with the real classes on random groups."""
     console = Console()
     for each in SUBJECTS if subject is None else (subject,):
         try:

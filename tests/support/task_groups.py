@@ -1,4 +1,4 @@
-"""Random groups of Connect workers, and the real workers beside them."""
+"""Random groups of Kafka Connect and Streams, and the real classes beside them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from service.api.connect.form import FORM
+from service.api.connect.form import FORM as CONNECT
+from service.api.streams.form import FORM as STREAMS
 from service.core.assignors.connect import RELEASE
 from service.decisions.budget import Budget
-from tests.support.parity import JAVA, PROGRAMS, class_path
+from tests.support.jvm import COMPARED
+from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 
 Body = dict[str, Any]
 
@@ -100,9 +102,68 @@ def _change(random: Random, connectors: dict[str, int], workers: list[str], away
 
 def connect_differs(body: Body) -> str | None:
     """Where our answer to a Connect group is not that of the real workers; None: nowhere."""
-    ours = FORM.document(FORM.decide(FORM.question(body), Budget()), Budget())
+    ours = CONNECT.document(CONNECT.decide(CONNECT.question(body), Budget()), Budget())
     theirs = connect_workers().ask(body)
     for i, (our, their) in enumerate(zip(ours["rounds"], theirs["rounds"], strict=True)):
         if our["assignments"] != their["assignments"]:
             return f"round {i}: {json.dumps(our['assignments'])} instead of {json.dumps(their['assignments'])}"
     return None
+
+
+@cache
+def streams_coordinator(release: str) -> Program:
+    """The broker's task assignor. All tests share it."""
+    return Program("StreamsCoordinator.java", *coordinator_jars(release))
+
+
+def streams_group(random: Random) -> Body:
+    """A Streams group, whose members sometimes have tasks as no assignor has left them, and its release."""
+    name = random.choice(("m{}", "member-{:02d}", "{:022x}", "é{}", "😀{}", "ﬀ{}")).format
+    process = random.choice(("p{}", "process-{}", "{:032x}")).format
+    wide = random.random() < 0.1
+    processes = [process(random.randrange(2**32)) for _ in range(random.randint(1, 25 if wide else 9))]
+    subtopologies = [
+        {
+            "subtopology_id": str(i),
+            "tasks_count": random.randint(1, random.choice((2, 6, 40))),
+            "stateful": random.random() < 0.6,
+        }
+        for i in random.sample(range(14), random.randint(1, 5))
+    ]
+    members = [
+        {"member_id": name(number), "process_id": random.choice(processes)}
+        for number in random.sample(range(10_000), random.randint(1, 60 if wide else 14))
+    ]
+    body = {
+        "group_protocol": "streams",
+        "assignor": "sticky",
+        "kafka_version": random.choice(COMPARED),
+        "num_standby_replicas": random.choice((0, 0, 1, 1, 2, 3)),
+        "subtopologies": subtopologies,
+        "members": members,
+    }
+    if random.random() < 0.7:
+        _own(random, body)
+    return body
+
+
+def _own(random: Random, body: Body) -> None:
+    """Let members have had most tasks; now and then several had one as active, or a task does not exist."""
+    members, untidy = body["members"], random.random() < 0.2
+    for subtopology in body["subtopologies"]:
+        name = subtopology["subtopology_id"]
+        for task in range(subtopology["tasks_count"] + (untidy and random.randrange(3))):
+            owners = random.sample(members, min(len(members), random.randint(0, 3 + untidy)))
+            for i, member in enumerate(owners):
+                kind = "active_tasks" if i == 0 or (untidy and random.random() < 0.2) else "standby_tasks"
+                member.setdefault(kind, []).append({"subtopology_id": name, "task_ids": [task]})
+                if subtopology["stateful"] and random.random() < 0.4:
+                    offset = random.choice((0, 5, 7, 2**40))
+                    member.setdefault("task_offsets", []).append({"subtopology_id": name, "task_id": task, "offset": offset})
+
+
+def streams_differs(body: Body) -> str | None:
+    """Where our answer to a Streams group is not that of the real assignor; None: nowhere."""
+    ours = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()), Budget())["assignments"]
+    theirs = streams_coordinator(body["kafka_version"]).ask(body)["assignments"]
+    return None if ours == theirs else f"{json.dumps(ours)} instead of {json.dumps(theirs)}"

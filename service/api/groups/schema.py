@@ -33,7 +33,7 @@ NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client
 COMPARED: Final = pa.list_(pa.struct({name: pa.bool_() if name == "balance_racks" else NAME for name in VARIED}))
 MOST_COMPARED: Final = 20
 
-ELSEWHERE: Final = {"connect": "/v1/connect-assignments"}
+ELSEWHERE: Final = {"connect": "/v1/connect-assignments", "streams": "/v1/streams-assignments"}
 """The families of the protocols whose groups are not of members and partitions, by their paths."""
 
 LARGE: Final = 2**20
@@ -242,8 +242,8 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         allow_none=True,
         metadata=about(
-            "the protocol of the group, as GET /v1/assignors lists them. A body for `connect` is one of /v1/connect-assignments, "
-            "and is answered as there. Absent: classic",
+            "the protocol of the group, as GET /v1/assignors lists them. A body for `connect` or `streams` is one of "
+            "/v1/connect-assignments or /v1/streams-assignments, and is answered as there. Absent: classic",
             example="classic",
         ),
     )

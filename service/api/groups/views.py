@@ -67,5 +67,5 @@ def assign_group(question: GroupQuestion, query: dict[str, Any]) -> Response:
     `to_member_id`; with `frontier=true` the frontier. With `expected`, the answer says whether it is `alike`, and where it
     differs.
     """
-    known = {name: value for name, value in query.items() if hasattr(question, name)}  # one of another family has no `moves`
+    known = {name: value for name, value in query.items() if hasattr(question, name)}  # one of another family may have neither
     return decide("assignment", FORM, replace(question, **known))

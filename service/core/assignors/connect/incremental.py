@@ -23,13 +23,10 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from service.core.assignors.connect.model import LeaderState, Reassignment, Round, Sets
 from service.core.assignors.connect.work import Items, Work
-from service.core.jvm.hashing import java_hash_codes
-from service.core.jvm.ordering import iteration_order
-from service.core.jvm.sorting import java_order, utf16
+from service.core.jvm.names import in_hash_order
+from service.core.jvm.sorting import utf16
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,17 +95,8 @@ def _sets(group: Round, previous: Work) -> Sets:
 
 def _loads(group: Round) -> list[Load]:
     """The workers in the order of the HashMap that is made of the HashMap of their metadata."""
-    members = _hash_order(_hash_order(list(group.workers)))
+    members = in_hash_order(in_hash_order(list(group.workers)))
     return [Load(member, group.workers[member].copy()) for member in members]
-
-
-def _hash_order(members: Sequence[str]) -> list[str]:
-    """Member ids in the order of a HashMap or HashSet into which they came in this order."""
-    if not members:
-        return []
-    ranks = np.empty(len(members), np.int32)
-    ranks[java_order(members)] = np.arange(len(members), dtype=np.int32)
-    return [members[i] for i in iteration_order(java_hash_codes(members), ranks=ranks)]
 
 
 def _revoke(loads: Sequence[Load], revoked: Mapping[str, Work]) -> None:
@@ -152,7 +140,7 @@ def _without_delay(state: LeaderState) -> LeaderState:
 
 def _without_work(loads: Sequence[Load]) -> list[str]:
     """The workers without work in the order of a HashSet."""
-    return _hash_order([load.member_id for load in loads if not load.work])
+    return in_hash_order([load.member_id for load in loads if not load.work])
 
 
 def _deal_in_turn(workers: Sequence[Work], lost: Work) -> None:

@@ -1,0 +1,1 @@
+"""``/v1/streams-assignments``: which member of a Kafka Streams group runs which tasks."""

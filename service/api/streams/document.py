@@ -1,0 +1,117 @@
+"""The answer about a Streams group as JSON and as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from marshmallow import Schema, fields
+
+from service.api.streams.schema import SubtopologyTasksSchema
+from service.core.assignors.streams.model import TASK_BITS, TASK_ID
+from service.core.measures import spread
+from service.decisions.streams import rows_of
+from service.web.fields import about
+from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.decisions.budget import Budget
+    from service.decisions.streams import StreamsAnswer
+
+
+class MemberTasksSchema(Schema):
+    """What one member is assigned."""
+
+    member_id = fields.String()
+    active_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
+    standby_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
+
+
+class MissingStandbysSchema(Schema):
+    """A task with fewer standby tasks than asked for."""
+
+    subtopology_id = fields.String()
+    task_id = fields.Integer()
+    missing = fields.Integer(metadata=about("how many"))
+
+
+class TasksLoadSchema(Schema):
+    """Tasks of each member; counts in request order."""
+
+    active_tasks = fields.Nested(CountsSchema)
+    standby_tasks = fields.Nested(CountsSchema)
+
+
+class TasksMovementSchema(Schema):
+    """What becomes of tasks."""
+
+    retained = fields.Integer(metadata=about("active tasks that stay with their member"))
+    promoted = fields.Integer(metadata=about("active tasks that go to a member which had them as standby tasks"))
+    moved = fields.Integer(metadata=about("active tasks that go to a member without their state"))
+    added = fields.Integer(metadata=about("active tasks that no member had"))
+    retained_standbys = fields.Integer(metadata=about("standby tasks of a member that had them, as active or standby tasks"))
+
+
+class StreamsAssignmentAnswerSchema(Schema):
+    """The group, assigned."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    assignor = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+    assignments = fields.List(fields.Nested(MemberTasksSchema), metadata=about("members in request order"))
+    missing_standby_tasks = fields.List(
+        fields.Nested(MissingStandbysSchema), metadata=about("the tasks that too few processes can copy")
+    )
+    member_load = fields.Nested(TasksLoadSchema)
+    movement = fields.Nested(TasksMovementSchema)
+    warnings = fields.List(fields.String(), metadata=about("what its readers must know; absent if there are none"))
+
+
+def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:
+    """The answer, as StreamsAssignmentAnswerSchema has it."""
+    group, assignment, topology = answer.group, answer.assignment, answer.group.topology
+    told: dict[str, Any] = {
+        "kafka_version": answer.question.version,
+        "group_protocol": "streams",
+        "assignor": answer.assignor.name,
+        "implementation": answer.assignor.implementation_fields,
+        "assignments": [
+            {
+                "member_id": member.member_id,
+                "active_tasks": rows_of(topology, active),
+                "standby_tasks": rows_of(topology, standby),
+            }
+            for member, active, standby in zip(group.members, assignment.active, assignment.standby, strict=True)
+        ],
+        "missing_standby_tasks": [
+            {"subtopology_id": topology.subtopology_ids[task >> TASK_BITS], "task_id": task & TASK_ID, "missing": missing}
+            for task, missing in sorted(assignment.missing_standbys.items())
+        ],
+        "member_load": {"active_tasks": _load(assignment.active), "standby_tasks": _load(assignment.standby)},
+        "movement": asdict(answer.movement),
+    }
+    return told | ({"warnings": answer.warnings} if answer.warnings else {})
+
+
+def _load(tasks: Sequence[Sequence[int]]) -> dict[str, Any]:
+    counts = np.array([len(of_member) for of_member in tasks], np.int64)
+    return counts_document(counts, spread(counts))
+
+
+def table(answer: StreamsAnswer, _: Budget) -> pa.Table:
+    """A row for each active and standby task of each member."""
+    ids, assignment = answer.group.topology.subtopology_ids, answer.assignment
+    rows = [
+        (ids[task >> TASK_BITS], task & TASK_ID, member.member_id, kind)
+        for i, member in enumerate(answer.group.members)
+        for kind, tasks in (("active", assignment.active[i]), ("standby", assignment.standby[i]))
+        for task in sorted(tasks)
+    ]
+    columns = zip(*rows, strict=True) if rows else ((),) * 4
+    kinds = {"subtopology_id": pa.string(), "task_id": pa.int32(), "member_id": pa.string(), "role": pa.string()}
+    return pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)], names=list(kinds))

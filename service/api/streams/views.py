@@ -1,0 +1,39 @@
+"""``POST /v1/streams-assignments``: tasks → the members of a Streams group."""
+
+from flask import Response
+
+from service.api.streams.document import StreamsAssignmentAnswerSchema
+from service.api.streams.form import FORM
+from service.api.streams.schema import StreamsAssignmentSchema
+from service.decisions.streams import StreamsQuestion
+from service.web.blueprint import Blueprint
+from service.web.deciding import decide
+
+blueprint = Blueprint("streams-assignments", __name__, description="tasks → Streams' members")
+
+EXAMPLE = {
+    "group_protocol": "streams",
+    "assignor": "sticky",
+    "num_standby_replicas": 1,
+    "subtopologies": [
+        {"subtopology_id": "0", "tasks_count": 4, "stateful": True},
+        {"subtopology_id": "1", "tasks_count": 2, "stateful": False},
+    ],
+    "members": [
+        {"member_id": "m1", "process_id": "p1", "active_tasks": [{"subtopology_id": "0", "task_ids": [0, 1, 2, 3]}]},
+        {"member_id": "m2", "process_id": "p2", "standby_tasks": [{"subtopology_id": "0", "task_ids": [1]}]},
+    ],
+}
+"""A body for the reference page: m2 has joined."""
+
+
+@blueprint.post("/v1/streams-assignments")
+@blueprint.arguments(StreamsAssignmentSchema, example=EXAMPLE)
+@blueprint.response(200, StreamsAssignmentAnswerSchema)
+@blueprint.doc(operationId="assignTasks")
+def assign_tasks(question: StreamsQuestion) -> Response:
+    """Assign a Kafka Streams group's active and standby tasks to its members.
+
+    As `text/csv` or an Arrow stream the answer is its table: `subtopology_id`, `task_id`, `member_id`, `role` (active, standby).
+    """
+    return decide("assignment", FORM, question)
