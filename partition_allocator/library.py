@@ -193,6 +193,7 @@ def assign(
     assignor: str | None = None,
     *,
     owned: Rows | None = None,
+    frontier: bool = False,
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
@@ -203,15 +204,17 @@ def assign(
     assignor : one of ``assignors()``; default: that of the protocol, ``range`` for classic groups
     owned : the partitions that members own: rows with ``topic_name``, ``partition_id``, ``member_id``, such as the table of an
         earlier answer
-    output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``member_id``
-    fields : the other fields of the endpoint, such as ``group_protocol``
+    frontier : for ``balanced``: also answer what fewer moves achieve, as with ``?frontier=true``
+    output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``member_id``, or the
+        frontier
+    fields : the other fields of the endpoint, such as ``group_protocol``, ``compare`` and ``max_moves``
     Raises Rejected, TypeError.
 
     >>> assign({"orders": 7}, 3)["member_load"]["counts"]
     [3, 2, 2]
     """
     group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
-    return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output)
+    return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output, frontier=frontier)
 
 
 def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output = "dict", **fields: Any) -> Any:

@@ -16,7 +16,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import CSV, JSON, ask
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
-from service.report.numbers import id_ranges
+from service.report.numbers import id_ranges, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,17 +69,26 @@ def partition(
     metavar="[PROTOCOL:]ASSIGNOR",
     help="Another assignor to set beside, such as librdkafka:range or consumer:uniform. Repeatable.",
 )
+@click.option("--max-moves", type=click.IntRange(0), help="Most partitions that may change hands, for balanced.")
+@click.option("--frontier", is_flag=True, help="Show what fewer moves achieve, by balanced.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also write a picture of it, with --frontier.")
 @options.EXPLAIN
 @options.OUTPUT
 @options.JSON
 def assign(
     *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...],
-    compare: tuple[str, ...], explain: bool, output: str | None, as_json: bool, **fields: Any,
+    compare: tuple[str, ...], max_moves: int | None, frontier: bool, svg: Path | None, explain: bool, output: str | None,
+    as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
     """Assign partitions to the members of a group.
 
     partition-allocator assign --topic orders:12 --members 5 --assignor range
     """
+    form = options.form(output, as_json=as_json, explain=explain)
+    if svg is not None and not frontier:
+        raise click.UsageError("--svg is a picture of the --frontier.")
+    if svg is not None and form == "csv":
+        raise click.UsageError("--svg is for --output table or json, not csv.")
     if not topics and members is None:
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
             from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
@@ -88,9 +97,15 @@ def assign(
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         body = _body({**options.described_group(topics, members), **fields})
+    if frontier or max_moves is not None:
+        of_group = {} if fields["assignor"] else {"assignor": "balanced", "client": None, "client_version": None}
+        body = _extended(body, {**of_group, "max_moves": max_moves})
     if compare:
         body = _comparing(body, compare)
-    _answer("/v1/group-assignments", body, _assign_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
+    rows = _frontier_rows if frontier else _assign_rows
+    answer = _answer("/v1/group-assignments", body, rows, form, explain=explain, frontier=frontier)
+    if svg is not None:
+        svg.write_text(_frontier_picture(answer), encoding="utf-8")
 
 
 @click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
@@ -129,17 +144,26 @@ def place(
 def _comparing(body: bytes, compare: tuple[str, ...]) -> bytes:
     """The body with these assignors, ``consumer:uniform`` or ``librdkafka:range`` each, beside the one that it asks for."""
     from service.core.assignors import GROUP_PROTOCOLS  # noqa: PLC0415 - an import that --help does not need
-    from service.web.json.codec import loads  # noqa: PLC0415
 
     rows = []
     for text in compare:
         protocol, _, assignor = text.partition(":") if text.partition(":")[0] in GROUP_PROTOCOLS else ("classic", "", text)
         rows.append({"group_protocol": protocol, **({"assignor": assignor} if assignor else {})})
+    return _extended(body, {"compare": rows})
+
+
+def _extended(body: bytes, more: dict[str, Any]) -> bytes:
+    """The body with more fields; the elements of lists come after those that it has."""
+    from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
+
     try:
         document = loads(body)
     except ValueError:
         return body  # the service says what is wrong with it
-    return _body({**document, "compare": [*(document.get("compare") or ()), *rows]}) if isinstance(document, dict) else body
+    if not isinstance(document, dict):
+        return body
+    joined = {name: [*(document.get(name) or ()), *value] if isinstance(value, list) else value for name, value in more.items()}
+    return _body({**document, **joined})
 
 
 def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
@@ -199,12 +223,12 @@ def _body(question: dict[str, Any]) -> bytes:
     return dumps({name: value for name, value in question.items() if value is not None})
 
 
-def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, *, explain: bool) -> None:
-    """Post the body, and print the answer. rows : (body, answer) → the table for a terminal"""
-    answer = ask(path, body, CSV if form == "csv" else JSON, explain=explain)
+def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, **query: bool) -> bytes:
+    """Post the body, print the answer and return it. rows : (body, answer) → the table for a terminal"""
+    answer = ask(path, body, CSV if form == "csv" else JSON, **query)
     if form != "table":
         click.echo(answer, nl=form == "json")
-        return
+        return answer
     from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
 
     from service.web.json.codec import loads  # noqa: PLC0415
@@ -214,6 +238,7 @@ def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, An
     if document.get("comparisons"):
         console.print(_comparison_rows(document))
     console.print(_summary(document), highlight=False)
+    return answer
 
 
 def _summary(answer: dict[str, Any]) -> str:
@@ -288,10 +313,30 @@ def _comparison_rows(answer: dict[str, Any]) -> Table:
 
     rows = []
     for one in (answer, *answer["comparisons"]):
-        load, moves = one.get("member_load"), one.get("movement")
-        cells = [str(load["max"]), f"{load['skew']:.4g}", str(moves["moved"])] if load and moves else ["—", "—", one["detail"]]
+        load, moves = one.get("weighted_member_load") or one.get("member_load"), one.get("movement")
+        cells = [number(load["max"]), f"{load['skew']:.4g}", str(moves["moved"])] if load and moves else ["—", "—", one["error"]]
         rows.append((f"{one['group_protocol']} {one['assignor']}", *cells))
     return fill(table("assignor", "largest load", "skew", "moved"), rows)
+
+
+def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+
+    rows = [
+        (*(number(point[name]) for name in ("moves", "worst_load", "stddev")), "proven" if point["proven"] else "not proven")
+        for point in answer["frontier"]
+    ]
+    return fill(table("moves", "worst load", "stddev", "least worst load"), rows)
+
+
+def _frontier_picture(answer: bytes) -> str:
+    """The curve of an answer's frontier as SVG."""
+    from service.report.curves import curve  # noqa: PLC0415 - see _answer
+    from service.web.json.codec import loads  # noqa: PLC0415
+
+    points = loads(answer)["frontier"]
+    moves, worst = ([point[name] for point in points] for name in ("moves", "worst_load"))
+    return curve("The least worst load with each number of moves", ("partitions moved", moves), ("worst load", worst))
 
 
 def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:

@@ -65,6 +65,32 @@ def test_a_snapshots_offsets_are_the_lag_that_balanced_evens_out() -> None:
     assert "weighted_member_load" not in answer("assign", stdin=json.dumps(snapshot))
 
 
+def test_the_frontier_is_a_table_and_a_picture(tmp_path: Path) -> None:
+    owned = [{"topic_name": "t", "partition_ids": [0, 1, 2, 3]}]
+    body = json.dumps(
+        {
+            "topics": [{"topic_name": "t", "partitions_count": 4}],
+            "members": [{"member_id": "a", "owned_partitions": owned}, {"member_id": "b"}],
+        }
+    )
+    picture = tmp_path / "frontier.svg"
+    shown = run("assign", "--frontier", "--output", "table", "--svg", str(picture), stdin=body)
+    assert shown.exit_code == 0, shown.output
+    assert [line.split()[:2] for line in shown.stdout.splitlines()[1:4]] == [["0", "4"], ["1", "3"], ["2", "2"]]
+    assert "The least worst load with each number of moves" in picture.read_text()
+    rows = run("assign", "--frontier", "--output", "csv", stdin=body).stdout.splitlines()
+    assert rows == ['"moves","worst_load","stddev","proven"', "0,4,2,true", "1,3,1,true", "2,2,0,true"]
+    assert answer("assign", "--max-moves", "1", stdin=body)["member_load"]["counts"] == [3, 1]
+    assert run("assign", "--svg", str(picture), stdin=body).exit_code == 2
+
+
+def test_an_assignor_that_fails_stands_in_the_comparison() -> None:
+    body = json.dumps({"topics": [{"topic_name": "t", "partitions_count": 2}], "members": []})
+    shown = run("assign", "--compare", "roundrobin", "--output", "table", stdin=body)
+    assert shown.exit_code == 0, shown.output
+    assert "CircularIterator" in shown.stdout
+
+
 def test_place_a_topic_beside_those_that_there_are() -> None:
     """``balanced`` gets the current assignments; broker 3 has the fewest replicas."""
     given = answer("place", TOPICS, "--topic", "new", "--partitions", "1", "--replication-factor", "1", "--placer", "balanced")
