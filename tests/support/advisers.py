@@ -61,7 +61,14 @@ class Adviser:
 
 @cache
 def _app() -> Flask:
-    return create_app()
+    """The service; its kernels are compiled, as those of a server are."""
+    app = create_app()
+    members = [{"member_id": "a", "owned_partitions": [{"topic_name": "t", "partition_ids": [0]}]}, {"member_id": "b"}]
+    topic = {"topic_name": "t", "partitions_count": 3}
+    for more in ({}, {"partition_weights": [2, 1, 1]}, {"partition_racks": [["x"]] * 3}):
+        body = {"assignor": "balanced", "topics": [topic | more], "members": [{"rack_id": "x"} | each for each in members]}
+        app.test_client().post("/v1/group-assignments", json=body)
+    return app
 
 
 def written(rows: Rows, *, as_csv: bool) -> bytes:
@@ -83,6 +90,7 @@ def written(rows: Rows, *, as_csv: bool) -> bytes:
 def advising() -> Iterator[Adviser]:
     """A running one."""
     adviser = Adviser()
+    _app()
     with answering(adviser) as url:
         adviser.url = url
         try:

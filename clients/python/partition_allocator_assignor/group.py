@@ -16,13 +16,15 @@ Assignment = dict[str, list[Partition]]
 class Group:
     """topics : topic → number of partitions, of those that exist and have a subscriber
 
-    subscriptions, owned : member id → topics, and the partitions that it claims
+    subscriptions, claims : member id → topics, and the partitions that it claims to own
+    owners : partition → of those that claim it, the members of the newest generation
     instances : member id → group.instance.id, of static members
     """
 
     topics: dict[str, int]
     subscriptions: dict[str, frozenset[str]]
-    owned: dict[str, frozenset[Partition]]
+    claims: dict[str, frozenset[Partition]]
+    owners: dict[Partition, set[str]]
     instances: dict[str, str]
 
     @classmethod
@@ -34,7 +36,7 @@ class Group:
             ids = cluster.partitions_for_topic(topic)
             if ids:
                 topics[topic] = max(ids) + 1
-        owned = {
+        claims = {
             member.member_id: frozenset(
                 (part.topic, i) for part in getattr(member.metadata, "owned_partitions", None) or () for i in part.partitions
             )
@@ -43,19 +45,16 @@ class Group:
         instances = {
             member.member_id: member.group_instance_id for member in members if getattr(member, "group_instance_id", None)
         }
-        return cls(topics, subscriptions, owned, instances)
+        generations = {member.member_id: getattr(member.metadata, "generation_id", -1) for member in members}
+        return cls(topics, subscriptions, claims, _newest(claims, generations), instances)
 
     def partitions(self) -> set[Partition]:
         """All that have to be assigned."""
         return {(topic, i) for topic, count in self.topics.items() for i in range(count)}
 
-    def owners(self) -> dict[Partition, set[str]]:
-        """Who claims each partition."""
-        owners = defaultdict(set)
-        for member, partitions in self.owned.items():
-            for partition in partitions:
-                owners[partition].add(member)
-        return owners
+    def owned_by(self, member: str) -> list[Partition]:
+        """What a member owns, in order."""
+        return sorted(partition for partition in self.claims[member] if member in self.owners[partition])
 
     def is_like(self, other: Group) -> bool:
         """Has it the same members, subscriptions and partitions? Who owns what may differ."""
@@ -77,7 +76,7 @@ class Group:
         members = []
         for member, names in self.subscriptions.items():
             of_topics = defaultdict(list)
-            for topic, i in sorted(self.owned[member]):
+            for topic, i in self.owned_by(member):
                 of_topics[topic].append(i)
             rows = [{"topic_name": topic, "partition_ids": ids} for topic, ids in of_topics.items()]
             instance = {"instance_id": self.instances[member]} if member in self.instances else {}
@@ -95,8 +94,18 @@ class Group:
 
 def revoked_first(group: Group, target: Assignment) -> Assignment:
     """The target without partitions that another member still has to revoke (KIP-429)."""
-    revoked = {partition for member, owned in group.owned.items() for partition in owned.difference(target.get(member, ()))}
+    revoked = {partition for member, claims in group.claims.items() for partition in claims.difference(target.get(member, ()))}
     return {
-        member: [partition for partition in partitions if partition in group.owned[member] or partition not in revoked]
+        member: [partition for partition in partitions if partition not in revoked or member in group.owners[partition]]
         for member, partitions in target.items()
     }
+
+
+def _newest(claims: dict[str, frozenset[Partition]], generations: dict[str, int]) -> dict[Partition, set[str]]:
+    owners: dict[Partition, set[str]] = {}
+    for member in sorted(claims, key=generations.__getitem__, reverse=True):
+        for partition in claims[member]:
+            already = owners.setdefault(partition, set())
+            if all(generations[other] == generations[member] for other in already):
+                already.add(member)
+    return owners

@@ -146,8 +146,7 @@ def judged(
             owner[partition] = member
     if len(owner) < len(partitions):
         raise Refused("unsound", f"{len(partitions) - len(owner)} partitions are not assigned")
-    owners = group.owners()
-    moves = sum(bool(owners[partition]) and member not in owners[partition] for partition, member in owner.items())
+    moves = sum(member not in group.owners.get(partition, {member}) for partition, member in owner.items())
     if max_moves is not None and moves > max_moves:
         raise Refused("moves", f"{moves} partitions would change owners")
 

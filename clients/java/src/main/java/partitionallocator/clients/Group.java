@@ -21,7 +21,7 @@ final class Group {
     private final Map<String, List<List<String>>> topics = new TreeMap<>(); // partition id → racks of its replicas
     private final Map<String, Subscription> subscriptions = new TreeMap<>();
     private final Map<String, Set<String>> topicsOf = new HashMap<>();
-    private final Map<TopicPartition, Set<String>> owners = new HashMap<>();
+    private Owners owners;
 
     static Group of(Cluster metadata, Map<String, Subscription> subscriptions) {
         Group group = new Group();
@@ -35,7 +35,7 @@ final class Group {
                 }
             }
         });
-        group.findOwners();
+        group.owners = new Owners(subscriptions);
         return group;
     }
 
@@ -54,24 +54,6 @@ final class Group {
             racks.add(ofReplicas);
         }
         return racks;
-    }
-
-    /** Of several members that claim a partition, those of the newest generation own it. */
-    private void findOwners() {
-        Map<TopicPartition, Integer> newest = new HashMap<>();
-        subscriptions.forEach((member, subscription) -> {
-            int generation = subscription.generationId().orElse(-1);
-            for (TopicPartition partition : subscription.ownedPartitions()) {
-                int before = newest.getOrDefault(partition, Integer.MIN_VALUE);
-                if (generation > before) {
-                    owners.put(partition, new HashSet<>());
-                    newest.put(partition, generation);
-                }
-                if (generation >= before) {
-                    owners.get(partition).add(member);
-                }
-            }
-        });
     }
 
     Set<String> members() {
@@ -111,7 +93,7 @@ final class Group {
 
     /** The members that own a partition: none, one, or several of one generation. */
     Set<String> ownersOf(TopicPartition partition) {
-        return owners.getOrDefault(partition, Set.of());
+        return owners.of(partition);
     }
 
     /** What a member owns, topic by topic. */

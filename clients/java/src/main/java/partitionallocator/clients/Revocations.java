@@ -19,24 +19,21 @@ final class Revocations {
     /** The assignment without partitions that another member still has to revoke; the same object if there are none. */
     static GroupAssignment first(Map<String, Subscription> members, GroupAssignment target) {
         Set<TopicPartition> revoked = new HashSet<>();
-        Set<TopicPartition> added = new HashSet<>();
         target.groupAssignment().forEach((member, assignment) -> {
-            Set<TopicPartition> owned = new HashSet<>(members.get(member).ownedPartitions());
             Set<TopicPartition> assigned = new HashSet<>(assignment.partitions());
-            owned.stream().filter(partition -> !assigned.contains(partition)).forEach(revoked::add);
-            assigned.stream().filter(partition -> !owned.contains(partition)).forEach(added::add);
+            members.get(member).ownedPartitions().stream().filter(partition -> !assigned.contains(partition)).forEach(revoked::add);
         });
-        added.retainAll(revoked);
-        if (added.isEmpty()) {
+        Owners owners = new Owners(members); // a claim of an older generation does not make a member the owner
+        Map<String, Assignment> now = new HashMap<>();
+        boolean same = true;
+        for (Map.Entry<String, Assignment> each : target.groupAssignment().entrySet()) {
+            List<TopicPartition> partitions = new ArrayList<>(each.getValue().partitions());
+            same &= !partitions.removeIf(partition -> revoked.contains(partition) && !owners.of(partition).contains(each.getKey()));
+            now.put(each.getKey(), new Assignment(partitions, each.getValue().userData()));
+        }
+        if (same) {
             return target;
         }
-        Map<String, Assignment> now = new HashMap<>();
-        target.groupAssignment().forEach((member, assignment) -> {
-            Set<TopicPartition> owned = new HashSet<>(members.get(member).ownedPartitions());
-            List<TopicPartition> partitions = new ArrayList<>(assignment.partitions());
-            partitions.removeIf(partition -> added.contains(partition) && !owned.contains(partition));
-            now.put(member, new Assignment(partitions, assignment.userData()));
-        });
         return new GroupAssignment(now);
     }
 
