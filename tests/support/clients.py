@@ -76,16 +76,21 @@ def _built(folder: Path, crate: str) -> Path:
     return program
 
 
+def go() -> str:
+    """The program of Go; raises NotHere."""
+    program = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if program is None:
+        raise NotHere("go missing")
+    return program
+
+
 @cache
 def franz_go() -> Path:
     """The program with franz-go's assignors, of the release in go.mod; raises NotHere."""
-    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
-    if go is None:
-        raise NotHere("go missing")
     program = CACHE / "franz-go" / "leader"
     program.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _run(GO, go, "build", "-o", str(program), ".")
+        _run(GO, go(), "build", "-o", str(program), ".")
     except subprocess.CalledProcessError as error:
         raise NotHere(f"go build failed: {error.stderr[-300:]}") from None
     return program
