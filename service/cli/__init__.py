@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
     "fingerprint": ("service.cli.partitioners", "Identify the partitioners that wrote the records."),
     "lint": ("service.cli.reassignments.lint", "Check a reassignment."),
+    "members": ("service.cli.members", "Plan how many members a group needs."),
     "partition": ("service.cli.decisions", "Compute the partition of each key."),
     "pipeline": ("service.cli.pipeline", "Analyse records and logs of any size on Spark."),
     "place": ("service.cli.decisions", "Place replicas on brokers."),

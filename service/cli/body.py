@@ -38,6 +38,7 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
 
 _command("group-assignments", descriptions.assignment_body, options.GROUP)
 _command("group-rebalances", descriptions.group_body, options.GROUP)
+_command("member-count-plans", descriptions.assignment_body, options.GROUP)
 _command("replica-placements", descriptions.placement_body, options.PLACEMENT)
 _command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
 _command("reassignments", descriptions.reassignment_body, options.SNAPSHOT, options.RACKS)

@@ -26,9 +26,11 @@ def table(*columns: str) -> Table:
 def fill(empty: Table, rows: Sequence[Cells]) -> Table:
     """The table with the first ROWS rows, and a last row that counts the others. Later columns without any text are left out."""
     used = [i == 0 or not rows or any(row[i] for row in rows[:ROWS]) for i in range(len(empty.columns))]
-    empty.columns = list(compress(empty.columns, used))
+    filled = table()
+    for column in compress(empty.columns, used):  # added anew, as a column measures itself by its place
+        filled.add_column(column.header, overflow=column.overflow, no_wrap=column.no_wrap)
     for row in rows[:ROWS]:
-        empty.add_row(*(Text(printable(cell)) for cell in compress(row, used)))
+        filled.add_row(*(Text(printable(cell)) for cell in compress(row, used)))
     if len(rows) > ROWS:
-        empty.add_row(f"… and {len(rows) - ROWS} more")
-    return empty
+        filled.add_row(f"… and {len(rows) - ROWS} more")
+    return filled

@@ -18,14 +18,25 @@ DOTTED: Final = 60
 """Points up to which each has a dot."""
 
 
-def curve(title: str, across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]]) -> str:
-    """The picture. across, up : the name of each axis, and as many values, at least one; the vertical axis begins at 0"""
-    (x_name, xs), (y_name, ys) = across, up
-    least, most, highest = min(xs), max(xs), max(*ys, 0.0) or 1.0
-    at = [
-        (LEFT + WIDTH * (x - least) / ((most - least) or 1), TOP + HEIGHT * (1 - y / highest))
-        for x, y in zip(xs, ys, strict=True)
-    ]
+def curve(
+    title: str,
+    across: tuple[str, Sequence[float]],
+    up: tuple[str, Sequence[float]],
+    beside: tuple[str, Sequence[float]] | None = None,
+) -> str:
+    """The picture.
+
+    across, up : the name of each axis, and as many values, at least one; the vertical axis begins at 0
+    beside : a second curve over the same points, dashed, and its name
+    """
+    (x_name, xs), (y_name, ys), (_, others) = across, up, beside or ("", ())
+    least, most, highest = min(xs), max(xs), max(*ys, *others, 0.0) or 1.0
+
+    def points_of(values: Sequence[float]) -> list[tuple[float, float]]:
+        across_all = (LEFT + WIDTH * (x - least) / ((most - least) or 1) for x in xs)
+        return [(x, TOP + HEIGHT * (1 - y / highest)) for x, y in zip(across_all, values, strict=True)]
+
+    at = points_of(ys)
     font = 'fill="currentColor" font-family="sans-serif" font-size="11"'
     size = f'viewBox="0 0 {LEFT + WIDTH + RIGHT} {TOP + HEIGHT + BOTTOM}" width="{LEFT + WIDTH + RIGHT}"'
     parts = [
@@ -41,12 +52,19 @@ def curve(title: str, across: tuple[str, Sequence[float]], up: tuple[str, Sequen
             parts.append(f'<text x="{x:.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{value}</text>')
     parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">{_text(x_name)}</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{_text(y_name)}</text>')
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-    parts.append(f'<polyline points="{points}" fill="none" stroke="{BLUE}" stroke-width="2"/>')
+    parts.append(f'<polyline points="{_joined(at)}" fill="none" stroke="{BLUE}" stroke-width="2"/>')
+    if beside is not None:
+        dashed = 'fill="none" stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4"'
+        parts.append(f'<polyline points="{_joined(points_of(others))}" {dashed}/>')
+        parts.append(f'<text x="{LEFT + WIDTH}" y="{TOP - 6}" text-anchor="end">dashed: {_text(beside[0])}</text>')
     for (x, y), across_value, up_value in zip(at, xs, ys, strict=True) if len(at) <= DOTTED else ():
         label = f"{number(across_value)} {_text(x_name)}: {number(up_value)}"
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{BLUE}"><title>{label}</title></circle>')
     return "".join((*parts, "</svg>"))
+
+
+def _joined(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,149 @@
+"""``members``: a group → how many members it needs, as a table, JSON, CSV or a curve."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from service.cli import options
+from service.cli.asking import CSV, ask
+from service.cli.rebalance_events import Duration
+from service.spark.counts import COUNTS
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    Json = dict[str, Any]
+
+PATH: Final = "/v1/member-count-plans"
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), required=False)
+@options.TOPICS
+@options.MEMBERS
+@options.GROUP
+@click.option(
+    "--counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
+)
+@click.option("--rate", "consumption_rate", type=float, help="Records that a member works off per second.")
+@click.option("--max-lag", type=Duration(), help="How long every member may take to work off its lag: 60s, 5m.")
+@click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
+@click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
+@click.option("--lag-threshold", type=int, help="KEDA's lagThreshold. Default: 10.")
+@click.option("--max-replicas", type=int, help="KEDA's maxReplicaCount. Default: 100.")
+@click.option("--poll", type=Duration(), help="How often members poll. Default: 1s.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: the worst load of each number.")
+@options.OUTPUT
+@options.JSON
+def members(
+    *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
+    snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
+    client: str | None, client_version: str | None, svg: Path | None, output: str | None, as_json: bool, **values: Any,
+) -> None:  # fmt: skip
+    """Plan how many members a group needs.
+
+    Shows for each number the worst load, the time to work off the lag, what moves and how long partitions stand still, and what
+    KEDA would choose. The exit status is 1 if there are limits and no number is within them.
+
+    partition-allocator members --snapshot cluster.json --group billing --rate 500 --max-lag 60s
+
+    The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/member-count-plans, or output
+    of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag.
+    """
+    form = options.form(output, as_json=as_json)
+    if form == "csv" and svg:
+        raise click.UsageError("--svg is for --output table or json, not csv.")
+    chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}
+    body = _body(file, topics, members, snapshots, {"group_id": group_id, **chosen}, _fields(**values))
+    if form == "csv":
+        click.echo(ask(PATH, body, CSV), nl=False)
+        return
+    from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
+
+    text = ask(PATH, body)
+    answer: Json = loads(text)
+    if svg is not None:
+        svg.write_text(picture(answer), encoding="utf-8")
+    if form == "json":
+        click.echo(text)
+    else:
+        _show(answer)
+    if answer["recommended"] is None and any(plan["meets"] for plan in answer["plans"]):
+        sys.exit(1)
+
+
+def _fields(
+    *, counts: tuple[int, ...] | None, max_lag: int | None, max_load: float | None, lag_threshold: int | None,
+    max_replicas: int | None, poll: int | None, **plain: Any,
+) -> Json:  # fmt: skip
+    """The fields of a body that options give."""
+    nested: Json = {
+        "limits": {"max_lag_seconds": None if max_lag is None else max_lag / 1000, "max_load": max_load},
+        "keda": {"lag_threshold": lag_threshold, "max_replica_count": max_replicas},
+        "timing": {"poll_interval_ms": poll},
+    }
+    given = {name: {key: value for key, value in fields.items() if value is not None} for name, fields in nested.items()}
+    fields = {"members_counts": None if counts is None else list(counts), **plain, **given}
+    return {name: value for name, value in fields.items() if value not in (None, {})}
+
+
+def _body(
+    file: BufferedReader | None,
+    topics: tuple[tuple[str, int], ...],
+    members: str | None,
+    snapshots: tuple[BufferedReader, ...],
+    group: dict[str, str | None],
+    fields: Json,
+) -> bytes:
+    """The body that options, files and snapshots describe, with what further options give. Raises BadInput, UsageError."""
+    from service.cli import descriptions  # noqa: PLC0415 - imports that --help does not need
+    from service.web.json.codec import dumps, loads  # noqa: PLC0415
+
+    if topics or members is not None:
+        options.check_no_file(file.name if file else None, snapshots)
+        described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
+        return dumps(described | fields)
+    body = descriptions.body(file, descriptions.assignment_body, snapshots, **group)
+    try:
+        document = loads(body)
+    except ValueError:
+        return body  # the service says what is wrong with it
+    if not isinstance(document, dict):
+        return body
+    both = {name: {**document[name], **value} for name, value in fields.items() if isinstance(document.get(name), dict)}
+    return dumps({**document, **fields, **both})
+
+
+def picture(answer: Json) -> str:
+    """The worst load of each number of members, under the group's own assignor and under ``balanced``, as SVG."""
+    from service.cli.member_tables import verdict  # noqa: PLC0415 - imports that --help does not need
+    from service.report.curves import curve  # noqa: PLC0415
+
+    counts = [plan["members_count"] for plan in answer["plans"]]
+    even = None
+    if answer["balanced"] is not None and answer["assignor"] != "balanced":
+        even = ("balanced", [plan["worst_load"] for plan in answer["balanced"]["plans"]])
+    own = (f"worst load, {answer['assignor']}", [plan["worst_load"] for plan in answer["plans"]])
+    return curve(verdict(answer), ("members", counts), own, even)
+
+
+def _show(answer: Json) -> None:
+    """Print the verdict, the tables and what to know of them."""
+    from rich.console import Console  # noqa: PLC0415 - imports that other forms do not need
+
+    from service.cli.member_tables import PLANS, POLICIES, notes, plan_rows, policy_rows, verdict  # noqa: PLC0415
+    from service.cli.terminal import fill, table  # noqa: PLC0415
+    from service.core.printable import printable  # noqa: PLC0415
+
+    console = Console()
+    console.print(printable(verdict(answer)), highlight=False, markup=False)
+    console.print(fill(table(*PLANS), plan_rows(answer)))
+    if answer["policies"]:
+        console.print()
+        console.print(fill(table(*POLICIES), policy_rows(answer)))
+    for sentence in notes(answer):
+        console.print(printable(sentence), highlight=False, markup=False)

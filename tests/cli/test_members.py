@@ -1,0 +1,130 @@
+"""``partition-allocator members``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner, Result
+
+from service.cli import main
+from service.cli.member_tables import MOST_ROWS, notes, plan_rows, policy_rows, verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENDS = [590_000, 740_000, 670_000, 690_000, 730_000, 700_000]
+COMMITTED = [500_000, 700_000, 640_000, 660_000, 710_000, 690_000]
+
+SNAPSHOT: dict[str, Any] = {
+    "snapshot_version": 1,
+    "taken_at": "2026-11-21T08:00:00Z",
+    "cluster_id": "x",
+    "kafka_version": "4.3.1",
+    "brokers": [{"broker_id": 1}],
+    "topics": [
+        {
+            "topic_name": "orders",
+            "partitions_count": 6,
+            "log_end_offsets": ENDS,
+            "placements": [{"partition_id": i, "replicas": [1], "in_sync_replicas": [1]} for i in range(6)],
+        }
+    ],
+    "groups": [
+        {
+            "group_id": "billing",
+            "group_protocol": "classic",
+            "assignor": "range",
+            "group_state": "Stable",
+            "members": [
+                {
+                    "member_id": f"consumer-billing-{i}",
+                    "topic_names": ["orders"],
+                    "generation_id": 7,
+                    "owned_partitions": [{"topic_name": "orders", "partition_ids": [3 * i, 3 * i + 1, 3 * i + 2]}],
+                }
+                for i in range(2)
+            ],
+            "committed_offsets": [{"topic_name": "orders", "partition_ids": [*range(6)], "offsets": COMMITTED}],
+        }
+    ],
+    "not_known": {},
+}
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> str:
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(SNAPSHOT))
+    return str(path)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["members", *words], env={"COLUMNS": "80"})
+
+
+def test_a_snapshot_with_one_command(snapshot: str) -> None:
+    options = ("--snapshot", snapshot, "--rate", "2000", "--max-lag", "60s", "--lag-threshold", "50000")
+    answer = json.loads(run(*options).stdout)
+    assert answer["current"]["worst_load"] == 160_000
+    assert answer["recommended"] == 6
+    assert [each["replicas"] for each in answer["policies"]] == [5, 5, 6, 5]
+    assert plan_rows(answer)[1][:5] == ("2 * now", "", "160,000", "", "80 s")
+    assert policy_rows(answer)[0] == ("default", "5", "5", "130,000", "", "65 s", "✗ lag")
+    assert verdict(answer) == (
+        "6 members are the fewest within the limits; now there are 2, not within them. With balanced 2 would do."
+    )
+    result = run(*options, "--output", "table")
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "standstill" in result.stdout
+    assert "drain" in result.stdout
+
+
+def test_a_limit_out_of_reach_is_exit_status_1(snapshot: str) -> None:
+    result = run("--snapshot", snapshot, "--rate", "2000", "--max-lag", "10s", "--output", "table")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("No number of members is within the limits.")
+    assert "The heaviest partition alone has 45 s of lag" in result.stdout
+
+
+def test_of_many_numbers_those_that_gain_have_a_row() -> None:
+    answer = json.loads(run("--topic", "orders:100", "--members", "9").stdout)
+    rows = plan_rows(answer)
+    assert len(rows) == len({*answer["worth_using"], 9}) < MOST_ROWS
+    assert verdict(answer).startswith("Worth using: 1, 2, 3,")
+    assert any("simulated for" in sentence for sentence in notes(answer))
+
+
+def test_more_members_than_are_worth_using() -> None:
+    answer = json.loads(run("--topic", "orders:24", "--members", "10").stdout)
+    assert verdict(answer).endswith("More than 24 members gain nothing. The 10 members of now are no better than 8.")
+
+
+def test_csv_and_a_picture(tmp_path: Path) -> None:
+    group = ("--topic", "orders:24", "--members", "4", "--counts", "2,3,4")
+    rows = list(csv.DictReader(run(*group, "--output", "csv").stdout.splitlines()))
+    assert [row["members_count"] for row in rows] == ["2", "3", "4"] * 2
+    file = tmp_path / "curve.svg"
+    assert run(*group, "--svg", str(file)).exit_code == 0
+    picture = ET.fromstring(file.read_text())  # noqa: S314 - our own
+    assert sum(each.tag.endswith("polyline") for each in picture) == 2
+
+
+def test_a_body_is_extended_by_options(tmp_path: Path) -> None:
+    body = {
+        "topics": [{"topic_name": "t", "partitions_count": 4}],
+        "members": [{"member_id": "a"}],
+        "keda": {"lag_threshold": 3},
+        "limits": {"max_load": 9},
+    }
+    file = tmp_path / "body.json"
+    file.write_text(json.dumps(body))
+    answer = json.loads(run(str(file), "--max-load", "2", "--threads", "2").stdout)
+    assert answer["recommended"] == 2
+    assert [plan["pods"] for plan in answer["plans"]] == [1, 2]
+    file.write_text("[")
+    assert run(str(file)).exit_code == 2
