@@ -12,7 +12,7 @@ releases      the same answers
 4.0.0 … 4.4.0 keys of the producer; coordinator partitions; consumer: range, and uniform where subscriptions differ
 4.0.1 … 4.4.0 consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
 4.2.0 … 4.4.0 share: simple
-4.3.0 … 4.4.0 the controller's placer (4.3.0 reworded an error); its requests up to 4.3.1, see ``placers/controller.py``
+3.9.1 … 4.4.0 the controller's placer (4.3.0 reworded errors); of its requests 4.3.0 to 4.3.1, see ``placers/controller.py``
 4.3.1, 4.4.0  timelines, but for members of a consumer group that ask for different assignors, whose heartbeats can raise the
               epoch in 4.4.0 (``timelines/consumer/coordinator.py``); formatters, but
               for two tagged fields that 4.4.0 adds to StreamsGroupMetadataValue: decodings leave them out

@@ -17,6 +17,7 @@ PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped"
     ("release", "strategy"),
     [
         *((release, strategy) for release in COMPARED for strategy in PATHS),
+        ("3.9.1", "placement-striped"),
         *((release, strategy) for release in FORMER_CLIENTS for strategy in PATHS if strategy.startswith("classic-")),
     ],
 )
@@ -31,6 +32,29 @@ def test_a_release_is_answered_as_it_answered(client, release, strategy):
             expected = {"kafka_version": release, **case["expected"]}
             assert {name: response.json.get(name) for name in expected} == expected, case["id"]
             assert response.json["implementation"]["release"] == release
+
+
+@pytest.mark.parametrize(
+    ("brokers", "factor", "words"),
+    [
+        ([{"broker_id": 0, "fenced": True}], 1, "All brokers are currently fenced."),
+        (
+            [{"broker_id": 0}],
+            2,
+            "The target replication factor of 2 cannot be reached because only 1 broker(s) are registered.",
+        ),
+    ],
+)
+def test_controllers_before_cordoning_have_other_words(client, brokers, factor, words):
+    """The strings of StripedReplicaPlacer in kafka-metadata 3.9.1, 4.0.2 and 4.2.0."""
+    body = {"placer": "striped", "partitions_count": 1, "replication_factor": factor, "brokers": brokers}
+    old, new = (
+        client.post("/v1/replica-placements", json={**body, "kafka_version": release}).json for release in ("3.9.1", "4.4.0")
+    )
+    assert old["detail"] == words
+    assert "cordoned" in new["detail"]
+    operations = {"placer": "striped", "brokers": brokers, "operations": [], "kafka_version": "3.9.1"}
+    assert client.post("/v1/replica-placements", json=operations).status_code == 422
 
 
 @pytest.mark.parametrize(("protocol", "oldest"), [("classic", "2.4.1"), ("consumer", "4.0.0"), ("share", "4.2.0")])

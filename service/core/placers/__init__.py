@@ -54,7 +54,10 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         name="striped",
         run=striped.place,
         implementation=Implementation("controller", LATEST, "org.apache.kafka.metadata.placement.StripedReplicaPlacer"),
-        forms={"4.3.0": {}},
+        forms={
+            "4.3.0": {},
+            "3.9.1": {"run": striped.place_until_4_2, "options": (), "requests": ("partitions_count", "topics")},
+        },
         options=("cordoned",),
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",
         requests=("partitions_count", "topics", "operations"),

@@ -43,6 +43,15 @@ def place(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> In
     return place_on(model_of(cluster), cluster, request, random)
 
 
+def place_until_4_2(cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
+    """``place`` of the releases before brokers could be cordoned (KIP-1066), whose errors have other words."""
+    try:
+        return place(cluster, request, random)
+    except InvalidReplicationFactor as refusal:
+        words = str(refusal).replace(", or have all their log directories cordoned", "")
+        raise InvalidReplicationFactor(words.replace(" or some brokers have all their log directories cordoned", "")) from None
+
+
 def place_on(model: Model, cluster: Cluster, request: PlacementRequest, random: JavaRandom) -> Int32s:
     """``place`` on a cluster whose model is known, and stays as it is."""
     offsets, rack_offset = draw(model.sizes, len(model.rack_list), random.state)
