@@ -15,7 +15,7 @@ from gunicorn.sock import ssl_wrap_socket
 from gunicorn.util import split_request_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from socket import socket
 
     from gunicorn.config import Config
@@ -45,6 +45,9 @@ MIN_CHUNK_BYTES: Final = 16
 """Smallest mean size of a body's chunks, once there are FREE_CHUNKS of them."""
 
 FREE_CHUNKS: Final = 512
+
+AHEAD_BYTES: Final = 2**22
+"""As much of a response is queued before it can be sent."""
 
 
 def nothing() -> None:
@@ -86,6 +89,7 @@ class Connection:
         self.unsent: deque[bytes] = deque()
         self.request: Request | None = None
         self._sent = 0  # bytes of unsent[0]
+        self._writing: Iterator[None] | None = None  # queues the rest of the response
         self._max_body_bytes = max_body_bytes
         self._handshake_pending = bool(cfg.is_ssl)
         self._leftover = b""
@@ -207,12 +211,23 @@ class Connection:
 
     def sendall(self, data: bytes) -> None:
         """Queue data for ``send``. Gunicorn's Response takes this object for a socket."""
-        if not self.unsent:
+        if not self.unsent and self._writing is None:
             self.stall_deadline = time.monotonic() + STALL_SECONDS
         if self.unsent and len(self.unsent[-1]) + len(data) <= IO_BYTES:
             self.unsent[-1] += data
         else:
             self.unsent.append(data)
+
+    def respond(self, writing: Iterator[None]) -> None:
+        """Queue the response, the rest of it when what is queued has been sent. writing : queues more of it at each step"""
+        self._writing, self.stall_deadline = writing, time.monotonic() + STALL_SECONDS
+        self.fill()
+
+    def fill(self) -> None:
+        """Queue more of the response, until AHEAD_BYTES of it wait to be sent or all of it is queued."""
+        while self._writing is not None and sum(map(len, self.unsent)) < AHEAD_BYTES:
+            if next(self._writing, self) is self:
+                self._writing = None
 
     def send(self) -> None:
         """Send what the socket takes now. Raises ssl.SSLWant…Error, or another OSError if the connection is lost."""
@@ -234,6 +249,7 @@ class Connection:
     def end_response(self) -> None:
         """Let go of the response, which has been sent or never will be."""
         self.unsent.clear()
+        self._writing = None
         self.close_response()
         self.close_response, self.reserved = nothing, 0
 

@@ -35,9 +35,11 @@ from service.web.json.codec import dumps
 from service.web.problems import TYPE_PREFIX, kebab
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
     from socket import socket
+
+    from gunicorn.http.wsgi import Response
 
     from service.web.admission import MemoryBudget
     from service.web.middleware import RequestHooks
@@ -228,6 +230,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _send(self, conn: Connection) -> int:
         """Send the response, then expect the next request or close."""
         conn.send()
+        try:
+            conn.fill()
+        except Exception:
+            logger.exception("unforeseen error")
+            self._drop(conn)  # the client sees that the response is shorter than its Content-Length
+            return 0
         self._fits(conn)
         if conn.unsent:
             return EVENT_WRITE
@@ -284,10 +292,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             pieces = self.wsgi(environ, response.start_response)
             conn.close_response = getattr(pieces, "close", nothing)
             conn.reserved = environ.get(RESERVED, 0)
-            for piece in pieces:
-                response.write(piece)
-            response.close()
-            conn.keep_alive = not response.should_close()
+            conn.respond(_written(conn, response, pieces))
         except Exception:
             logger.exception("unforeseen error")
             conn.keep_alive = False
@@ -339,6 +344,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for conn in self.waiting:
             if not conn.head_complete:
                 conn.deadline = min(conn.deadline, deadline, time.monotonic() + STOP_SECONDS)
+
+
+def _written(conn: Connection, response: Response, pieces: Iterable[bytes]) -> Iterator[None]:
+    """Write a response, a piece at each step."""
+    for piece in pieces:
+        response.write(piece)
+        yield
+    response.close()
+    conn.keep_alive = not response.should_close()
 
 
 def _problem(status: int, title: str, detail: str) -> bytes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from flask import Response, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
 
 from service.web.context import reserve
-from service.web.json.codec import dump_pieces
+from service.web.json.codec import dump_text
 from service.web.tables import ARROW_STREAM, CSV, JSON, without_formulas, written, written_bytes
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ESCAPED_CSV = "text/csv; header=present; formulas=escape"
+
+STREAMED_BYTES: Final = 2**24
+"""An answer with more bytes of LongTexts is made while it is sent. The server makes the rest of it between two requests, a
+millisecond for a block; below this size a thread is faster."""
 
 
 def preferred(*offered: str) -> str:
@@ -49,9 +53,13 @@ def _quality(media_type: str) -> float | None:
 def answer(document: Any) -> Response:
     """A JSON answer; NumPy arrays and LongTexts in it are written as they are.
 
-    A large answer is sent in pieces, which nothing but the server holds; memory is reserved for LongTexts.
+    The LongTexts of a large answer are made while it is sent, if its size is known; for others memory is reserved.
     """
-    return in_pieces(dump_pieces(document, reserve), JSON)
+    text, long_bytes = dump_text(document)
+    if text.exact and long_bytes > STREAMED_BYTES:
+        return Response(text.pieces, mimetype=JSON, headers={"Content-Length": str(text.size)})
+    reserve(long_bytes)
+    return in_pieces(list(text.pieces), JSON)
 
 
 def in_pieces(pieces: list[bytes], media_type: str) -> Response:

@@ -28,7 +28,7 @@ BLOCK_RECORDS: Final = 2**12
 
 def lines(records: DecodedRecords, separator: bytes) -> LongText:
     """For each record JSON: what it says, or why it cannot be read, with the separator between the records."""
-    return LongText(_lines(records, separator), int(records.texts.offsets[-1]) + len(records.texts.kind))
+    return LongText(_lines(records, separator), int(records.texts.offsets[-1]) + len(records.texts.kind), exact=False)
 
 
 def _lines(records: DecodedRecords, separator: bytes) -> Iterator[bytes]:

@@ -209,7 +209,7 @@ def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: b
     """
     texts = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
     commas = chain.from_iterable((b",", *text.pieces) for text in texts)
-    return reassignment(LongText(islice(commas, 1, None), sum(1 + text.size for text in texts)))
+    return reassignment(LongText(islice(commas, 1, None), max(0, sum(1 + text.size for text in texts) - 1), exact=True))
 
 
 def reassignment(rows: LongText) -> LongText:
@@ -232,7 +232,7 @@ def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part
 
 def in_quotes(text: LongText) -> LongText:
     """A text as a JSON string; its pieces are whole characters."""
-    return enclosed(b'"', LongText((dumps(piece.decode())[1:-1] for piece in text.pieces), 2 * text.size), b'"')
+    return enclosed(b'"', LongText((dumps(piece.decode())[1:-1] for piece in text.pieces), 2 * text.size, exact=False), b'"')
 
 
 def placements_table(cluster: Cluster, placed: Sequence[Placed]) -> pa.Table:

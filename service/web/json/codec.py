@@ -60,14 +60,15 @@ class LongText:
     """JSON text in pieces, which are made when the document around it is written. It can be written once. No dataclass: orjson
     would write its fields.
 
-    size : bytes that it has at most
+    size : bytes that it has; at most so many if it is not ``exact``
     """
 
-    __slots__ = ("pieces", "size")
+    __slots__ = ("exact", "pieces", "size")
 
-    def __init__(self, pieces: Iterable[bytes], size: int) -> None:
+    def __init__(self, pieces: Iterable[bytes], size: int, *, exact: bool) -> None:
         self.pieces = pieces
         self.size = size
+        self.exact = exact
 
 
 def dumps(value: Any) -> bytes:
@@ -80,6 +81,13 @@ def dump_pieces(value: Any, reserve: Callable[[int], None] = lambda _: None) -> 
 
     reserve : is called with the bytes of LongTexts before these are made
     """
+    text, long_bytes = dump_text(value)
+    reserve(long_bytes)
+    return list(text.pieces)
+
+
+def dump_text(value: Any) -> tuple[LongText, int]:
+    """The text of ``dumps``, whose LongTexts are made as its pieces are asked for; and how many of its bytes they are."""
     texts: list[LongText] = []
 
     def leave_out(part: Any) -> orjson.Fragment:
@@ -93,11 +101,10 @@ def dump_pieces(value: Any, reserve: Callable[[int], None] = lambda _: None) -> 
     except orjson.JSONEncodeError as error:
         if "surrogate" not in str(error):
             raise
-        return [json.dumps(value).encode()]  # a problem that quotes the caller's half of a surrogate pair
-    if not texts:
-        return parts
-    reserve(sum(text.size for text in texts))
-    return list(joined(_filled(parts, texts)))
+        parts = [json.dumps(value).encode()]  # a problem that quotes the caller's half of a surrogate pair
+    size, long_bytes = sum(map(len, parts)), sum(text.size for text in texts)
+    pieces = joined(_filled(parts, texts)) if texts else parts
+    return LongText(pieces, size + long_bytes, exact=all(text.exact for text in texts)), long_bytes
 
 
 def _filled(parts: list[bytes], texts: list[LongText]) -> Iterator[bytes]:

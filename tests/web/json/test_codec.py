@@ -26,8 +26,8 @@ def test_answered_errors_are_forgotten(client):
 def test_a_long_text_is_written_at_its_place():
     """Between other members, in lists, and also beside a text that holds the character which marks places."""
     rows = [b"[", b"1" * SHORT_BYTES, b",2", b"]"]
-    rest = {"more": [LongText([b"{}"], 2), np.arange(3)], "empty": LongText([b'""'], 2)}
-    document = {"a\0": "\0", "rows": LongText(iter(rows), 0), **rest}
+    rest = {"more": [LongText([b"{}"], 2, exact=True), np.arange(3)], "empty": LongText([b'""'], 2, exact=True)}
+    document = {"a\0": "\0", "rows": LongText(iter(rows), 0, exact=False), **rest}
     whole = b'{"a\\u0000":"\\u0000","rows":%s,"more":[{},[0,1,2]],"empty":""}' % b"".join(rows)
     pieces = dump_pieces(document)
     assert b"".join(pieces) == whole
@@ -36,11 +36,11 @@ def test_a_long_text_is_written_at_its_place():
 
 
 def test_many_short_pieces_are_joined_to_few():
-    pieces = dump_pieces({"rows": LongText((b"1" * 64 for _ in range(SHORT_BYTES // 8)), 0)})
+    pieces = dump_pieces({"rows": LongText((b"1" * 64 for _ in range(SHORT_BYTES // 8)), 0, exact=False)})
     assert b"".join(pieces) == b'{"rows":%s}' % (b"1" * 8 * SHORT_BYTES)
     assert len(pieces) == 9
 
 
 def test_a_value_that_json_has_not_is_refused():
     with pytest.raises(TypeError, match="not JSON serializable: object"):
-        dumps({"rows": LongText([b"1"], 1), "other": object()})
+        dumps({"rows": LongText([b"1"], 1, exact=True), "other": object()})

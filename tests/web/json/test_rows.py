@@ -53,6 +53,6 @@ def test_writes_what_its_plain_twin_does_in_blocks_of_any_size(data, count, colu
         text = rows(count, *drawn)
         blocks = list(text.pieces)
     assert b"".join(blocks) == reference.rows(count, drawn)
-    assert sum(map(len, blocks)) <= text.size
+    assert sum(map(len, blocks)) == text.size
     longest = max(len(text) for part in drawn for text in part.texts) + 1 + DIGITS
     assert all(len(block) <= max(block_bytes, longest) for block in blocks)
