@@ -317,6 +317,15 @@ def cluster() -> models.Dashboard:
             [(f"topk(20, max by (group) (allocator_cluster_group_lag{{{groups}}}))", "{{group}}")],
         ),
         chart(
+            "Members by group",
+            "Members of the group, and the fewest that it needs.",
+            units.Short,
+            [
+                (f"topk(10, max by (group) (allocator_cluster_group_members{{{groups}}}))", "{{group}}"),
+                (f"topk(10, max by (group) (allocator_cluster_group_recommended_members{{{groups}}}))", "{{group}}: needed"),
+            ],
+        ),
+        chart(
             "Hottest key",
             "Share of the hottest key among the sampled records.",
             units.PercentUnit,

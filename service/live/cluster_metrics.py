@@ -7,6 +7,7 @@ Brokers are few.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
@@ -18,7 +19,8 @@ from service.core.errors import AllocatorError
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
-from service.descriptions.bodies import group_assignment
+from service.decisions.member_counts.fewest import Need, fewest_members
+from service.descriptions.bodies import group_assignment, with_lag
 from service.descriptions.leaders import leader_of
 from service.descriptions.model import Description
 from service.live.verification import check_groups
@@ -44,6 +46,10 @@ GAUGES: Final = {
     "allocator_cluster_group_lag": ("Records that a group has not committed yet.", ("group",)),
     "allocator_cluster_group_skew_ratio": ("Skew of partitions and of lag over a group's members.", ("group", "measure")),
     "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
+    "allocator_cluster_group_recommended_members": (
+        "The fewest members that work off the lag in time; without --member-rate, of whom none has more partitions than now.",
+        ("group",),
+    ),
     "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
     "allocator_cluster_group_leader_known": (
         "1 if it is known which library leads a classic group and so assigns it, 0 if client is assumed.",
@@ -72,8 +78,12 @@ class Bounds:
     topic_names: Sequence[str] = ()
 
 
-def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bounds) -> Samples:
-    """The samples of a snapshot. previous : the one before, taken so many seconds earlier, for rates"""
+def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bounds, need: Need | None = None) -> Samples:
+    """The samples of a snapshot.
+
+    previous : the one before, taken so many seconds earlier, for rates
+    need : what members must do, for the number that a group needs
+    """
     samples: Samples = {}
     _measure_brokers(snapshot, samples)
     topics = [topic for topic in snapshot["topics"] if not bounds.topic_names or topic["topic_name"] in bounds.topic_names]
@@ -87,7 +97,7 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
         (group for group in snapshot["groups"] if "members" in group or "committed_offsets" in group),
         key=lambda group: (-len(group.get("members", ())), group["group_id"]),
     )
-    _measure_groups(snapshot, groups[: bounds.max_groups], samples)
+    _measure_groups(snapshot, groups[: bounds.max_groups], samples, need)
     _measure_members(snapshot, groups[: bounds.max_groups], _rates(snapshot, older, seconds), samples, bounds.max_members)
     members_count = sum(len(group.get("members", ())) for group in groups)
     counts = {"topic": len(topics), "group": len(groups), "member": members_count}
@@ -167,7 +177,7 @@ def _differences(before: Numbers, after: Numbers, seconds: float) -> Numbers:
     return [None if a is None or b is None or b < a else (b - a) / seconds for a, b in pairs]
 
 
-def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples) -> None:
+def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, need: Need | None) -> None:
     description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
     ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
     for group in groups:
@@ -186,15 +196,23 @@ def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples) ->
         if lag:
             of_members = [sum(lag.get(partition, 0) for partition in partitions) for partitions in owned]
             samples["allocator_cluster_group_skew_ratio", (*label, "lag")] = skew(of_members)
-        try:
-            movement = answer(of_rows(**group_assignment(description, group["group_id"])), Budget()).first.outcome.movement
-        except AllocatorError:
-            continue
-        samples["allocator_cluster_group_next_moves", label] = movement.moved
+        with suppress(AllocatorError):
+            _decide(description, group["group_id"], need, samples)
     names = [group["group_id"] for group in groups if group.get("members")]
     for finding in check_groups(snapshot, names) if names else ():
         if finding.verdict != "not_checked":
             samples["allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
+
+
+def _decide(description: Description, group_id: str, need: Need | None, samples: Samples) -> None:
+    """What the group's next rebalance would move, and how many members it needs. Raises AllocatorError."""
+    body = group_assignment(description, group_id)
+    samples["allocator_cluster_group_next_moves", (group_id,)] = answer(of_rows(**body), Budget()).first.outcome.movement.moved
+    if need is not None:
+        body["topics"] = with_lag(body["topics"], description, group_id)
+    fewest = fewest_members(of_rows(**body), need, Budget())
+    if fewest is not None:
+        samples["allocator_cluster_group_recommended_members", (group_id,)] = fewest
 
 
 def _owned(member: Json) -> list[TopicPartition]:

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from service.cli.live import metrics_endpoint as endpoint
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.watch import _Watcher
+from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, measure
 from service.live.snapshot import SnapshotExtent
 from tests.live.stub_cluster import StubCluster, stub_cluster
@@ -52,6 +53,21 @@ def test_a_group_without_members_keeps_its_lag() -> None:
     assert with_member["group_lag", ("g",)] == without["group_lag", ("g",)] == 3
     assert (with_member["group_members", ("g",)], without["group_members", ("g",)]) == (1, 0)
     assert not [name for name, _ in without if name in ("group_skew_ratio", "group_differs", "group_next_moves")]
+
+
+def test_how_many_members_a_group_needs() -> None:
+    """Without a rate the fewest that have no more partitions each than now; with one, those that work off the lag in time."""
+    idle = [{"member_id": name, "topic_names": ["t"], "owned_partitions": []} for name in "bc"]
+    name = "allocator_cluster_group_recommended_members", ("g",)
+    stable = snapshot_of(group_state="Stable", members=[MEMBER, *idle])
+    assert measure(stable, None, 0, Bounds(1, 1, 1))[name] == 1
+    lagging = [{"topic_name": "t", "partition_ids": [0, 1], "offsets": [0, 10]}]
+    behind = snapshot_of(group_state="Stable", members=[MEMBER], committed_offsets=lagging)
+    assert measure(behind, None, 0, Bounds(1, 1, 1), Need(1.0, 20.0))[name] == 1
+    assert measure(behind, None, 0, Bounds(1, 1, 1), Need(1.0, 10.0))[name] == 2
+    assert name not in measure(behind, None, 0, Bounds(1, 1, 1), Need(1.0, 9.0))
+    unknown = snapshot_of(group_state="Stable", members=[MEMBER], committed_offsets=[])
+    assert name not in measure(unknown, None, 0, Bounds(1, 1, 1), Need(1.0, 9.0))
 
 
 def test_a_group_that_rebalances_is_not_empty() -> None:

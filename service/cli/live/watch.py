@@ -16,6 +16,8 @@ from prometheus_client import CollectorRegistry
 
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
+from service.cli.rebalance_events import Duration
+from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
 from service.web.json.codec import dumps
 
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
 @click.option("--max-topics", type=click.IntRange(0), default=200, show_default=True, help="Topics with series of their own.")
 @click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
 @click.option("--max-members", type=click.IntRange(0), default=500, show_default=True, help="Members with series of their own.")
+@click.option("--member-rate", type=click.FloatRange(0, min_open=True), help="Records that a member works off per second.")
+@click.option("--max-lag", type=Duration(), help="How long every member may take to work off its lag: 60s. With --member-rate.")
 def watch(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
     with_offsets_topic: bool, time_limit: float, interval: float, host: str, port: int, sample_keys: int | None,
-    max_topics: int, max_groups: int, max_members: int,
+    max_topics: int, max_groups: int, max_members: int, member_rate: float | None, max_lag: int | None,
 ) -> None:  # fmt: skip
     """Serve metrics of a live cluster.
 
@@ -47,12 +51,15 @@ def watch(
     """
     if sample_keys and not topic_names:
         raise click.UsageError("--sample-keys reads records: name the topics by --topic.")
+    if (member_rate is None) != (not max_lag):
+        raise click.UsageError("--member-rate and --max-lag need each other.")
     extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
     watcher = _Watcher(
         (bootstrap_server, command_config, time_limit),
         extent,
         Bounds(max_topics, max_groups, max_members, topic_names),
         sample_keys or 0,
+        Need(member_rate, max_lag / 1000) if member_rate and max_lag else None,
     )
     registry = CollectorRegistry()
     registry.register(watcher.collector)
@@ -76,13 +83,18 @@ class _Watcher:
     """
 
     def __init__(
-        self, cluster: tuple[str | None, Path | None, float], extent: SnapshotExtent, bounds: Bounds, sample_keys: int
+        self,
+        cluster: tuple[str | None, Path | None, float],
+        extent: SnapshotExtent,
+        bounds: Bounds,
+        sample_keys: int,
+        need: Need | None = None,
     ) -> None:
         self.collector = ClusterCollector()
         self._cluster = cluster
         self._cluster_id = ""
         self._addresses: tuple[str, ...] = ()
-        self._extent, self._bounds, self._sample_keys = extent, bounds, sample_keys
+        self._extent, self._bounds, self._sample_keys, self._need = extent, bounds, sample_keys, need
         self._previous: tuple[float, dict[str, Any]] | None = None
         self._not_known: Any = None
         self._stopped = False
@@ -126,7 +138,7 @@ class _Watcher:
         started, taken_at = time.monotonic(), time.time()
         snapshot = take_snapshot(client, self._extent)
         before, previous = self._previous or (0.0, None)
-        samples = measure(snapshot, previous, started - before, self._bounds)
+        samples = measure(snapshot, previous, started - before, self._bounds, self._need)
         if self._sample_keys:
             self._measure_keys(client, snapshot, samples)
         self._previous = started, snapshot

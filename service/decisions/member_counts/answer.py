@@ -147,7 +147,7 @@ def _reserve(question: MemberCountsQuestion, counts: list[int], budget: Budget) 
     partitions, further = partitions_total(topics), max(0, *(count - now for count in counts))
     budget.check("max_subscriptions", own + further * each, "subscriptions of members to topics", "members_counts")
     cells = sum(max(partitions, own + max(0, count - now) * each) for count in counts)
-    assignors = 1 if question.group.protocol == "share" else 2
+    assignors = question.assignors_count
     what = "sum of partitions, or subscriptions if there are more, over all members_counts × assignors"
     budget.check("max_member_plan_cells", cells * assignors, what, "members_counts")
     budget.reserve(further * (text + MEMBER_BYTES) + len(counts) * assignors * PLAN_BYTES)
@@ -166,7 +166,7 @@ def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructAr
 
 def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int, budget: Budget) -> list[Assignor]:
     """The group's own, and ``balanced`` where the protocol has it."""
-    if question.group.protocol == "share":
+    if question.assignors_count == 1:
         return [own]
     even = GROUP_PROTOCOLS[question.group.protocol][BALANCED].at(question.group.version)
     even = replace(even, run=partial(even.run, glance=Glance(MOST_STEPS // plans_count, MOST_NODES // plans_count)))

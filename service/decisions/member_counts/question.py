@@ -42,6 +42,7 @@ class MemberCountsQuestion:
     consumption_rate : the load that a member works off per second; the load is then a lag
     threads_per_pod : members that run in one pod
     timing : fields of ``Timing`` and ``min_session_timeout_ms``; absent or None: Kafka's default
+    beside_balanced : plan under ``balanced`` too, where the protocol has it?
     standstill : simulate how long partitions have no reader until the group has so many members?
     trigger, scaling : of KEDA's ScaledObject
     """
@@ -53,8 +54,14 @@ class MemberCountsQuestion:
     threads_per_pod: int = 1
     timing: Mapping[str, Any] = field(default_factory=dict)
     standstill: bool = True
+    beside_balanced: bool = True
     trigger: Trigger = field(default_factory=Trigger)
     scaling: Scaling = field(default_factory=Scaling)
+
+    @property
+    def assignors_count(self) -> int:
+        """Under how many assignors the numbers are planned: share groups have no ``balanced``."""
+        return 2 if self.beside_balanced and self.group.protocol != "share" else 1
 
     @property
     def is_weighted(self) -> bool:

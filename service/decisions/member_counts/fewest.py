@@ -1,0 +1,65 @@
+"""The fewest members that a group needs, as one number: for metrics, and for a fleet of groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from service.core.member_counts.plans import load_of, useful_counts
+from service.decisions.groups.rows import TOPIC, partitions_total, read_group
+from service.decisions.member_counts.answer import answer
+from service.decisions.member_counts.question import MOST_PLANS, Limits, MemberCountsQuestion
+
+if TYPE_CHECKING:
+    from service.decisions.budget import Budget
+    from service.decisions.groups.question import GroupQuestion
+
+EACH: Final = 64
+"""Partitions up to which every number of members is looked at; of more, those with which the share of a member falls."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What members must do. rate : the records that one works off per second; max_lag_seconds : in how long it must"""
+
+    rate: float
+    max_lag_seconds: float
+
+
+def fewest_members(group: GroupQuestion, need: Need | None, budget: Budget) -> int | None:
+    """The fewest members that work off the group's lag in time; without a need, those of whom none has more partitions than now.
+
+    group : its members own what they own now; its topics have ``lag`` if there is a need
+    None if no number is enough, or nobody owns anything. Raises as ``answer``.
+    """
+    topics = group.topics if need is not None else _unweighted(group.topics)
+    group = replace(group, topics=topics)
+    limits = Limits(max_lag_seconds=need.max_lag_seconds) if need is not None else Limits(_most_partitions(group))
+    if limits.max_load == 0:
+        return None
+    partitions = partitions_total(topics)
+    counts = range(1, partitions + 1) if partitions <= EACH else useful_counts(partitions)
+    question = MemberCountsQuestion(
+        group,
+        tuple(counts)[:MOST_PLANS] or (1,),
+        None if need is None else need.rate,
+        limits,
+        standstill=False,
+        beside_balanced=False,
+    )
+    return answer(question, budget).own.recommended
+
+
+def _unweighted(topics: pa.StructArray) -> pa.StructArray:
+    """The topics without a load of their own."""
+    columns = {kind.name: topics.field(kind.name) for kind in TOPIC}
+    columns |= {name: pa.nulls(len(topics), TOPIC.field(name).type) for name in ("partition_weights", "lag")}
+    return pa.StructArray.from_arrays([columns[kind.name] for kind in TOPIC], fields=list(TOPIC))
+
+
+def _most_partitions(group: GroupQuestion) -> float:
+    """The most partitions that a member owns now."""
+    now = read_group(group.topics, group.members)
+    return float(load_of(now, now.owned).most_partitions)
