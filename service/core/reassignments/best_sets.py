@@ -13,10 +13,11 @@ from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
 from service.core.reassignments.curve import Curve, Record
 from service.core.reassignments.evenness import squares
 from service.core.reassignments.exchanges import ReplicaSets
-from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
+from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits, packed
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.model import Brokers, Goal, Placements
 from service.core.reassignments.order import copied, in_order
+from service.core.reassignments.packing import PACKED, Effort
 from service.core.reassignments.topic_balance import even_out_topics
 from service.core.reassignments.trade import even_out_freely, trade
 from service.core.reassignments.turns import in_turns
@@ -99,7 +100,7 @@ class Search:
         improved = self._improve(state)
         if improved.moves == EXCEEDED:  # evened out, they do not fit
             state = feasible_sets(*cluster, hold=hold).state or state
-            if fits(self.brokers, self.placements, self.chosen, state, self.check) == EXCEEDED:
+            if not self._fits(state):
                 return None
         copies = np.zeros(len(self.placements), np.int64)
         copies[self.chosen] = sets.copies
@@ -112,6 +113,10 @@ class Search:
             np.zeros(len(self.brokers), np.bool_) if improved.outside is None else improved.outside,
             improved.curve,
         )
+
+    def _fits(self, state: ReplicaSets) -> bool:
+        cluster = self.brokers, self.placements, self.chosen, state
+        return fits(*cluster, self.check) != EXCEEDED or packed(*cluster, Effort(), self.check) == PACKED
 
     def _improve(self, state: ReplicaSets) -> _Improved:
         if self.goal.balance == "bytes":

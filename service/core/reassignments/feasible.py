@@ -11,9 +11,10 @@ from service.core.reassignments.byte_balance import EXCEEDED, byte_loads, fit_ca
 from service.core.reassignments.exchanges import ONE_PER_RACK, ReplicaSets, link, list_exchanges
 from service.core.reassignments.improvement import relieve_all
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.reassignments.packing import Effort, Rooms, pack
 from service.core.reassignments.sets import replica_state, rows_of
 from service.core.reassignments.start import keep_and_fill
-from service.core.reassignments.turns import DONE, in_turns
+from service.core.reassignments.turns import DONE, MORE, in_turns
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,13 @@ class Sets:
     state : the sets; None if a partition has more replicas than there are brokers for it
     copies : int64[partitions of the state]   the fewest copies of each partition that is alone in the cluster
     feasible : whether the sets keep all rules but capacities
+    proven : if they do not, whether none do
     """
 
     state: ReplicaSets | None
     copies: Int64s
     feasible: bool
+    proven: bool = True
 
 
 def feasible_sets(
@@ -55,7 +58,8 @@ def feasible_sets(
     link(state)
     state.paid[0] = paid
     list_exchanges(state, check)
-    return Sets(state, copies, feasible=relieve_all(state, check) and pins_kept)
+    result = relieve_all(state, check)
+    return Sets(state, copies, feasible=result == DONE and pins_kept, proven=result != MORE)
 
 
 @kernel
@@ -83,6 +87,20 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
     np.add.at(loads, rows.values, sizes[excluded][rows.row_of_each_value()])
     byte_loads(state, sizes[chosen], loads)
     return loads
+
+
+def packed(
+    brokers: Brokers,
+    placements: Placements,
+    chosen: Int32s,
+    state: ReplicaSets,
+    effort: Effort,
+    check: Callable[[], None],
+) -> int:
+    """Bring the sets below ``capacity_bytes`` where ``fits`` did not succeed. PACKED, IMPOSSIBLE or UNKNOWN, see ``packing``."""
+    loads = bytes_of_brokers(brokers, placements, chosen, state)
+    rooms = Rooms(placements.bytes_of_each()[chosen], loads, np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT))
+    return pack(state, brokers, rooms, effort, check)
 
 
 def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]) -> int:

@@ -31,17 +31,17 @@ def improve(s: ReplicaSets, *, even_first: bool, check: Callable[[], None]) -> b
     return in_turns(s, lambda: save_copies(s, exhausted), check, MOST) == DONE
 
 
-def relieve_all(s: ReplicaSets, check: Callable[[], None]) -> bool:
-    """Bring every broker to its ``most``; False if the rules forbid it. Considers exchanges of cost 1 only if it has to."""
-    if (s.loads <= s.most).all():
-        return True
-    if in_turns(s, lambda: relieve(s), check, MOST) == DONE:
-        return True
-    if not s.paid[0]:
-        s.paid[0] = True
-        list_exchanges(s, check)
-        in_turns(s, lambda: relieve(s), check, MOST)
-    return bool((s.loads <= s.most).all())
+def relieve_all(s: ReplicaSets, check: Callable[[], None]) -> int:
+    """Bring every broker to its ``most``. DONE; STUCK if the rules forbid it; MORE if it took too long to tell.
+
+    Considers exchanges of cost 1 only if it has to.
+    """
+    result = DONE if (s.loads <= s.most).all() else in_turns(s, lambda: relieve(s), check, MOST)
+    if result == DONE or s.paid[0]:
+        return result
+    s.paid[0] = True
+    list_exchanges(s, check)
+    return in_turns(s, lambda: relieve(s), check, MOST)
 
 
 def _ideal(s: ReplicaSets) -> Int64s:

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.errors import Clash, Infeasible
+from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.byte_balance import EXCEEDED
-from service.core.reassignments.feasible import feasible_sets, fits
+from service.core.reassignments.feasible import feasible_sets, fits, packed
 from service.core.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
+from service.core.reassignments.packing import IMPOSSIBLE, PACKED, UNKNOWN, Effort
 
 MORE: Final = 64
 """Most further brokers that are tried."""
@@ -29,14 +30,29 @@ class _Question:
     placements: Placements
     goal: Goal
     check: Callable[[], None]
+    effort: Effort
 
     def feasible(self) -> bool:
+        """Is there a placement? False also if none was found."""
+        return self.verdict() == PACKED
+
+    def verdict(self) -> int:
+        """PACKED if there is a placement, IMPOSSIBLE if there is none, UNKNOWN if none was found."""
         self.check()
         chosen = np.flatnonzero(~self.placements.excluded).astype(np.int32)
         sets = feasible_sets(self.brokers, self.placements, self.goal, chosen, self.check)
         if sets.state is None or not sets.feasible:
-            return False
-        return fits(self.brokers, self.placements, chosen, sets.state, self.check) != EXCEEDED
+            return IMPOSSIBLE if sets.proven else UNKNOWN
+        cluster = self.brokers, self.placements, chosen, sets.state
+        return PACKED if fits(*cluster, self.check) != EXCEEDED else packed(*cluster, self.effort, self.check)
+
+    def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> _Question:
+        """The question with those of the rules that are kept."""
+        relaxation = self
+        for rule in rules:
+            if rule not in kept:
+                relaxation = relaxation.without(rule)
+        return relaxation
 
     def with_factor(self, most: int) -> _Question:
         factors = np.minimum(self.placements.replication_factors, most).astype(np.int32)
@@ -69,10 +85,13 @@ class _Question:
         return replace(self, brokers=replace(brokers, **changes[rule]))
 
 
-def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, check: Callable[[], None]) -> Infeasible:
-    """The reason why there is no plan, which ``feasible_sets`` or ``fits`` has found. chosen : the partitions that may move"""
-    question = _Question(brokers, placements, goal, check)
-    rules = _smallest_clash(question, tuple(_rules(question)))
+def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, check: Callable[[], None]) -> NoPlan:
+    """The reason why there is no plan, or none was found. chosen : the partitions that may move"""
+    question = _Question(brokers, placements, goal, check, Effort())
+    every = tuple(_rules(question))
+    proven = question.verdict() == IMPOSSIBLE
+    rules = _smallest_clash(question, every)
+    proven &= question.only(rules, every).verdict() == IMPOSSIBLE
     factor = int(placements.replication_factors[chosen].max(initial=0))
     total = int(placements.replication_factors[chosen].sum(dtype=np.int64))
     usable = int(brokers.usable.sum())
@@ -80,9 +99,9 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s
     clash: tuple[Clash, ...] = (Clash("replication_factor", needs),) if total else ()
     clash += tuple(Clash(rule, _demand(question, rule)) for rule in rules)
     remedies = tuple(_remedies(question, rules, factor))
-    kept = "No placement was found that keeps" if "capacity_bytes" in rules else "No placement keeps"
-    detail = f"{kept} these rules together: {'; '.join(each.detail.rstrip('.') for each in clash)}."
-    return Infeasible(detail, clash, remedies)
+    kept, doubt = ("No placement keeps", "") if proven else ("No placement was found that keeps", ", though there may be one")
+    detail = f"{kept} these rules together{doubt}: {'; '.join(each.detail.rstrip('.') for each in clash)}."
+    return (Infeasible if proven else NotFound)(detail, clash, remedies)
 
 
 def _rules(question: _Question) -> Iterator[str]:
@@ -106,11 +125,7 @@ def _rules(question: _Question) -> Iterator[str]:
 
 def _smallest_clash(question: _Question, rules: tuple[str, ...]) -> tuple[str, ...]:
     def clash(kept: tuple[str, ...]) -> bool:
-        relaxation = question
-        for rule in rules:
-            if rule not in kept:
-                relaxation = relaxation.without(rule)
-        return not relaxation.feasible()
+        return not question.only(kept, rules).feasible()
 
     least = rules
     for rule in rules:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.errors import Infeasible, InvalidQuestion
+from service.core.errors import Infeasible, InvalidQuestion, NoPlan
 from service.core.model import NONE
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import BatchLimits, Pace, Traffic
@@ -102,7 +102,7 @@ def test_the_rules_hold_in_every_batch_and_rollback_restores_the_start(question)
     try:
         answer = plan(brokers, placements, goal)
         batches = in_batches(brokers, placements, answer.replicas, limits, goal.racks)
-    except (Infeasible, InvalidQuestion):
+    except (NoPlan, InvalidQuestion):
         return
     assert answer.lower_bound <= answer.cost <= batches.cost(goal.balance)
     check_every_boundary(brokers, placements, answer.replicas, goal, limits, batches)
@@ -215,7 +215,7 @@ def test_detours_keep_the_rules(question):
         goal = replace(goal, racks="none")
     try:
         batches = in_batches(brokers, placements, replicas, limits, goal.racks)
-    except Infeasible:
+    except NoPlan:
         return
     check_every_boundary(brokers, placements, replicas, goal, limits, batches)
     moves = moves_of(brokers, placements, goal, replicas, batches)

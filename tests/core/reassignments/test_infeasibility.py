@@ -66,6 +66,6 @@ def test_a_factor_above_the_brokers_is_mended_by_more_of_them_or_a_lower_one() -
     assert any("replication factor" in remedy.lower() for remedy in error.remedies)
 
 
-def test_capacities_are_not_proven_to_clash() -> None:
+def test_capacities_clash_if_nothing_fits() -> None:
     error = refusal(a_cluster([None] * 2, capacity_bytes=[5, 5]), some_placements([[0], [1]], sizes=[6, 3]))
-    assert str(error).startswith("No placement was found that keeps these rules together: ")
+    assert str(error).startswith("No placement keeps these rules together: ")

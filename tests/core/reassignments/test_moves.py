@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.errors import Infeasible
+from service.core.errors import NoPlan
 from service.core.model import NONE, Ragged
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import BatchLimits
@@ -90,7 +90,7 @@ def test_moves_lead_from_the_current_replicas_to_those_of_the_plan(question) -> 
     try:
         after = plan(brokers, placements, goal).replicas
         batches = in_batches(brokers, placements, after, BatchLimits(), goal.racks)
-    except Infeasible:
+    except NoPlan:
         return
     moves = moves_of(brokers, placements, goal, after, batches)
     sets = [set(row) for row in lists_of(placements.replicas)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.errors import Clash, Infeasible
+from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
 from service.core.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
@@ -35,7 +35,7 @@ TRIED_IN_ALL: Final = 1_000_000
 def fill_with_detours(
     start: Callable[[Brokers], BatchProgress], brokers: Brokers, limits: BatchLimits, racks: str, check: Callable[[], None]
 ) -> BatchProgress:
-    """All batches. Raises Infeasible if there is no order, with the brokers that are full and the room that would do.
+    """All batches. Raises NoPlan if there is no order, with the brokers that are full and the room that would do.
 
     start : the progress before the first batch, of these brokers; racks : as in Goal
     """
@@ -203,7 +203,7 @@ def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
 
 def _no_order(
     start: Callable[[Brokers], BatchProgress], progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]
-) -> Infeasible:
+) -> NoPlan:
     """What is full, and what would mend it. progress : where it goes no further"""
     brokers, (rows, coming) = progress.brokers, pairs(progress)[1]
     ids, sizes = brokers.cluster.broker_ids, progress.sizes[progress.pending[rows]]
@@ -226,13 +226,14 @@ def _no_order(
         f"{subject} full and cannot exchange replicas: while a replica moves it is on both brokers, so {order} keeps "
         f"{' and '.join(room)}. "
     )
+    detail += "" if proven else "There may be one. "
     detail += f"{TRIED_IN_ALL:,} attempts were made." if given_up else "No other broker can take a replica for the time being."
 
     def mends(changed: Brokers, rule: str) -> bool:
         return _fill(start(changed), limits, rule, check)
 
     remedies = _remedies(brokers, circles(progress), full, room, racks, mends)
-    return Infeasible(detail, tuple(clash), tuple(remedies))
+    return (Infeasible if proven else NotFound)(detail, tuple(clash), tuple(remedies))
 
 
 def _proven(first: BatchProgress, last: BatchProgress, full: Bools) -> bool:
