@@ -234,12 +234,13 @@ def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output 
 
 
 def assign_streams(
-    subtopologies: Rows, members: Rows, assignor: str = "sticky", *, output: Output = "dict", **fields: Any
+    subtopologies: Rows, members: Rows | None = None, assignor: str | None = None, *, output: Output = "dict", **fields: Any
 ) -> Any:
     """Which member of a Kafka Streams group runs which tasks: the answer of ``POST /v1/streams-assignments``.
 
     subtopologies : rows with ``subtopology_id``, ``tasks_count``, ``stateful``
-    members : rows with ``member_id``, ``process_id``, ``active_tasks``, ``standby_tasks``
+    members : rows with ``member_id``, ``process_id``, ``active_tasks``, ``standby_tasks``; a classic group has ``clients``
+    assignor : default: that of the protocol
     output : "dict" is the answer; "arrow" and "pandas" its table of tasks
     fields : the other fields of the endpoint, such as ``num_standby_replicas``
     Raises Rejected, TypeError.
@@ -248,7 +249,8 @@ def assign_streams(
     >>> assign_streams([{"subtopology_id": "0", "tasks_count": 4}], members)["member_load"]["active_tasks"]["counts"]
     [2, 2]
     """
-    rows = {"subtopologies": inputs.rows(subtopologies, "subtopologies"), "members": inputs.rows(members, "members")}
+    given = None if members is None else inputs.rows(members, "members")
+    rows = {"subtopologies": inputs.rows(subtopologies, "subtopologies"), "members": given}
     return ask("/v1/streams-assignments", {"assignor": assignor, **rows, **fields}, output)
 
 

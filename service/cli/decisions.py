@@ -272,7 +272,7 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
     if answer["group_protocol"] == "connect":
         return fill(table("round", "at_ms", "worker", "starts", "stops"), _connect_rows(answer["rounds"]))
     if answer["group_protocol"] == "streams":
-        return fill(table("member", "active tasks", "standby tasks"), _streams_rows(answer["assignments"]))
+        return fill(table("member or client", "active tasks", "standby tasks"), _streams_rows(answer["assignments"]))
     rows = [
         (assignment["member_id"], part["topic_name"], id_ranges(part["partition_ids"]))
         for assignment in answer["assignments"]
@@ -304,7 +304,10 @@ def _streams_rows(assignments: list[dict[str, Any]]) -> list[Cells]:
     def told(tasks: list[dict[str, Any]]) -> str:
         return ", ".join(f"{part['subtopology_id']}: {id_ranges(part['task_ids'])}" for part in tasks) or "—"
 
-    return [(each["member_id"], told(each["active_tasks"]), told(each["standby_tasks"])) for each in assignments]
+    return [
+        (each.get("member_id", each.get("process_id", "")), told(each["active_tasks"]), told(each["standby_tasks"]))
+        for each in assignments
+    ]
 
 
 def _comparison_rows(answer: dict[str, Any]) -> Table:

@@ -9,6 +9,8 @@ from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.connect import PROTOCOLS as CONNECT
 from service.core.assignors.connect.model import ConnectAssignor
 from service.core.assignors.streams import BROKERS
+from service.core.assignors.streams.classic import LEADERS
+from service.core.assignors.streams.classic.clients import LeadersAssignor
 from service.core.assignors.streams.model import StreamsAssignor
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
@@ -56,12 +58,12 @@ def assignors() -> list[dict[str, Any]]:
     ]
 
 
-def _assignors() -> Iterator[tuple[str, Assignor | ConnectAssignor | StreamsAssignor]]:
+def _assignors() -> Iterator[tuple[str, Assignor | ConnectAssignor | StreamsAssignor | LeadersAssignor]]:
     """(group protocol, assignor) of each."""
     for group_protocol, assignors in GROUP_PROTOCOLS.items():
         yield from ((group_protocol, assignor) for assignor in assignors)
     yield from (("connect", assignor) for assignor in CONNECT)
-    yield from (("streams", assignor) for assignor in BROKERS)
+    yield from (("streams", assignor) for assignor in (*BROKERS, *LEADERS))
 
 
 def placers() -> list[dict[str, Any]]:

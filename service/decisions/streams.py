@@ -1,18 +1,22 @@
-"""A group of Kafka Streams → which member runs which tasks."""
+"""A group of Kafka Streams → which member, or client, runs which tasks."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
+from uuid import UUID
 
 import numpy as np
 
 from service.core.assignors.streams import BROKERS
+from service.core.assignors.streams.classic import LEADERS
+from service.core.assignors.streams.classic.clients import Client, ClientsGroup, LeadersAssignor, Settings
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup, StreamsMember, Topology
 from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.jvm.sorting import java_order
-from service.core.kafka_versions import LATEST
 from service.core.measures import spread
 from service.decisions.figures import Figures
 
@@ -22,33 +26,51 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
+NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
+PROCESS_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 TASK_BYTES: Final = 900
 """Most memory for each active and standby task, for each that a member had, and for each member. Measured: 650."""
 
 
 @dataclass(frozen=True)
 class StreamsQuestion:
-    """A group of the streams protocol.
+    """A group of Streams.
 
-    subtopologies, members : rows (see ``api.streams.schema``), each well-formed, at least one
-    assignor, kafka_version : default: sticky, and the newest release
+    subtopologies : rows (see ``api.streams.schema``), each well-formed, at least one
+    members : of the streams protocol, likewise; clients : of the classic protocol. One of them
+    member_protocol : streams (the broker assigns) or classic (the group leader does); default: streams
+    assignor, kafka_version : default: that of the protocol, and its newest release
     num_standby_replicas : of the group
+    max_warmup_replicas, acceptable_recovery_lag, rack_aware_assignment_tags : settings of the leader of a classic group
     group_id : what the group is called in metrics
     """
 
     subtopologies: Sequence[Row]
-    members: Sequence[Row]
+    members: Sequence[Row] | None = None
+    clients: Sequence[Row] | None = None
+    member_protocol: str | None = None
     assignor: str | None = None
     kafka_version: str | None = None
     num_standby_replicas: int = 0
+    max_warmup_replicas: int = Settings.max_warmup_replicas
+    acceptable_recovery_lag: int = Settings.acceptable_recovery_lag
+    rack_aware_assignment_tags: Sequence[str] = ()
     group_id: str | None = None
 
     protocol: ClassVar[str] = "streams"
 
     @property
-    def version(self) -> str:
-        """The release of Kafka."""
-        return self.kafka_version or LATEST
+    def is_classic(self) -> bool:
+        """Does the group leader assign?"""
+        return self.member_protocol == "classic"
+
+    @property
+    def holders(self) -> tuple[str, str, Sequence[Row]]:
+        """Of the rows that get tasks: their field, the field of their names, and the rows."""
+        if self.is_classic:
+            return "clients", "process_id", self.clients or ()
+        return "members", "member_id", self.members or ()
 
 
 @dataclass(frozen=True)
@@ -68,13 +90,19 @@ class Movement:
 
 @dataclass(frozen=True)
 class StreamsAnswer:
-    """The group, assigned."""
+    """The group, assigned.
+
+    group : clients of a classic group are its members
+    probing_rebalance : of a classic group: does another rebalance follow, since tasks wait for their state?
+    """
 
     question: StreamsQuestion
-    assignor: StreamsAssignor
+    assignor: StreamsAssignor | LeadersAssignor
+    kafka_version: str
     group: StreamsGroup
     assignment: StreamsAssignment
     movement: Movement
+    probing_rebalance: bool | None = None
 
     @property
     def figures(self) -> Figures:
@@ -96,23 +124,25 @@ class StreamsAnswer:
 def answer(question: StreamsQuestion, budget: Budget) -> StreamsAnswer:
     """Assign the group. Raises InvalidQuestion (all faults at once), and what the budget raises."""
     raise_all(_faults(question))
-    assignor = _strategy(question)
+    assignor, version = _strategy(question)
     _reserve(question, budget)
     group = read_group(question)
+    if isinstance(assignor, LeadersAssignor):
+        clients = read_clients(question)
+        probing = assignor.run(clients, budget.check_time)
+        assignment = _assigned_to(clients)
+        return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment), probing)
     assignment = assignor.run(group, budget.check_time)
-    return StreamsAnswer(question, assignor, group, assignment, _movement(group, assignment))
+    return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment))
 
 
 def read_group(question: StreamsQuestion) -> StreamsGroup:
     """The group of a question; tasks that members had and that do not exist are left out."""
-    rows = question.subtopologies
-    rows = [rows[i] for i in java_order([row["subtopology_id"] for row in rows]).tolist()]
-    ids = tuple(row["subtopology_id"] for row in rows)
-    topology = Topology(ids, tuple(row["tasks_count"] for row in rows), tuple(row["stateful"] for row in rows))
-    counts = {name: (i, count) for i, (name, count) in enumerate(zip(ids, topology.tasks_counts, strict=True))}
+    topology, counts = _topology(question)
+    _, name, rows = question.holders
     members = tuple(
         StreamsMember(
-            member["member_id"],
+            member[name],
             member["process_id"],
             tuple(_tasks(member.get("active_tasks"), counts)),
             tuple(_tasks(member.get("standby_tasks"), counts)),
@@ -122,9 +152,75 @@ def read_group(question: StreamsQuestion) -> StreamsGroup:
                 if each["task_id"] < counts.get(each["subtopology_id"], (0, 0))[1]
             },
         )
-        for member in question.members
+        for member in rows
     )
     return StreamsGroup(topology, members, question.num_standby_replicas)
+
+
+def read_clients(question: StreamsQuestion) -> ClientsGroup:
+    """The group of a question whose leader assigns."""
+    topology, counts = _topology(question)
+    rows = question.clients or ()
+    ids = [UUID(row["process_id"]).int for row in rows]
+    numbers = {process: number for number, process in enumerate(sorted(ids, key=_halves))}
+    clients = tuple(
+        Client(
+            numbers[process],
+            _hash_code(process),
+            row["threads_count"],
+            row.get("client_tags") or {},
+            sorted(set(_tasks(row.get("active_tasks"), counts))),
+            sorted(set(_tasks(row.get("standby_tasks"), counts))),
+            {
+                counts[each["subtopology_id"]][0] << TASK_BITS | each["task_id"]: each["lag"]
+                for each in row.get("lags") or ()
+                if each["subtopology_id"] in counts
+            },
+        )
+        for process, row in zip(ids, rows, strict=True)
+    )
+    settings = Settings(
+        question.num_standby_replicas,
+        question.max_warmup_replicas,
+        question.acceptable_recovery_lag,
+        question.rack_aware_assignment_tags,
+    )
+    return ClientsGroup(topology, tuple(map(int, topology.subtopology_ids)), clients, settings)
+
+
+def _halves(process: int) -> tuple[int, int]:
+    """UUID.compareTo compares two signed longs."""
+    high, low = process >> 64, process & (1 << 64) - 1
+    return high - (high >> 63 << 64), low - (low >> 63 << 64)
+
+
+def _hash_code(process: int) -> int:
+    """UUID.hashCode."""
+    both = (process >> 64) ^ (process & (1 << 64) - 1)
+    code = ((both >> 32) ^ both) & (1 << 32) - 1
+    return code - (code >> 31 << 32)
+
+
+def _topology(question: StreamsQuestion) -> tuple[Topology, dict[str, tuple[int, int]]]:
+    """The topology, and of each subtopology its place there and its tasks."""
+    rows = question.subtopologies
+    names = [row["subtopology_id"] for row in rows]
+    order = sorted(range(len(rows)), key=lambda i: int(names[i])) if question.is_classic else java_order(names).tolist()
+    rows = [rows[i] for i in order]
+    ids = tuple(row["subtopology_id"] for row in rows)
+    topology = Topology(ids, tuple(row["tasks_count"] for row in rows), tuple(row["stateful"] for row in rows))
+    return topology, {name: (i, count) for i, (name, count) in enumerate(zip(ids, topology.tasks_counts, strict=True))}
+
+
+def _assigned_to(group: ClientsGroup) -> StreamsAssignment:
+    """What the clients of a group were assigned."""
+    copies = Counter(task for client in group.clients for task in client.standby)
+    missing = {task: group.settings.standby_replicas - copies[task] for task in group.topology.tasks(stateful_only=True)}
+    return StreamsAssignment(
+        [sorted(client.active) for client in group.clients],
+        [sorted(client.standby) for client in group.clients],
+        {task: count for task, count in missing.items() if count > 0},
+    )
 
 
 def _tasks(rows: Sequence[Row] | None, counts: Mapping[str, tuple[int, int]]) -> Iterator[int]:
@@ -141,27 +237,27 @@ def rows_of(topology: Topology, tasks: Sequence[int]) -> list[dict[str, Any]]:
     return [{"subtopology_id": topology.subtopology_ids[i], "task_ids": ids} for i, ids in by_subtopology.items()]
 
 
-def _strategy(question: StreamsQuestion) -> StreamsAssignor:
-    """The assignor, as the release has it. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
-    by_name = {each.name: each for each in BROKERS}
-    name = question.assignor or BROKERS[0].name
+def _strategy(question: StreamsQuestion) -> tuple[StreamsAssignor | LeadersAssignor, str]:
+    """The assignor and the release. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
+    offered: tuple[StreamsAssignor | LeadersAssignor, ...] = LEADERS if question.is_classic else BROKERS
+    by_name = {each.name: each for each in offered}
+    name = question.assignor or offered[0].name
     if name not in by_name:
         raise UnknownStrategy("assignor", name, tuple(by_name))
-    return by_name[name].at(question.version)
+    version = question.kafka_version or by_name[name].kafka_versions[-1]
+    return by_name[name].at(version), version
 
 
 def _reserve(question: StreamsQuestion, budget: Budget) -> None:
     replicas = question.num_standby_replicas
+    *_, holders = question.holders
     tasks = sum(row["tasks_count"] * (1 + (replicas if row["stateful"] else 0)) for row in question.subtopologies)
     had = sum(
-        len(row["task_ids"])
-        for member in question.members
-        for kind in ("active_tasks", "standby_tasks")
-        for row in member.get(kind) or ()
+        len(row["task_ids"]) for member in holders for kind in ("active_tasks", "standby_tasks") for row in member.get(kind) or ()
     )
-    had += sum(len(member.get("task_offsets") or ()) for member in question.members)
+    had += sum(len(member.get(kind) or ()) for member in holders for kind in ("task_offsets", "lags"))
     budget.check("max_partitions", tasks, "active and standby tasks", "subtopologies")
-    budget.reserve(TASK_BYTES * (tasks + had + len(question.members)))
+    budget.reserve(TASK_BYTES * (tasks + had + len(holders)))
 
 
 def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> Movement:
@@ -181,9 +277,37 @@ def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> Movement:
 
 def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
     yield from faults_of(lambda: _strategy(question))
-    for rows, name in (("subtopologies", "subtopology_id"), ("members", "member_id")):
-        seen: set[str] = set()
-        for i, row in enumerate(getattr(question, rows)):
-            if row[name] in seen:
-                yield InvalidQuestion(f"Duplicate: {row[name]!r}.", rows, i, name)
-            seen.add(row[name])
+    field, name, holders = question.holders
+    other = "members" if question.is_classic else "clients"
+    if getattr(question, other) is not None:
+        yield InvalidQuestion(f"A group of the {question.member_protocol or 'streams'} protocol has {field} instead.", other)
+    if not holders:
+        yield InvalidQuestion("Missing: at least one gets tasks.", field)
+    yield from _repeated("subtopologies", "subtopology_id", question.subtopologies)
+    yield from _repeated(field, name, holders)
+    if question.is_classic:
+        yield from _classic_faults(question)
+
+
+def _repeated(field: str, name: str, rows: Sequence[Row]) -> Iterator[InvalidQuestion]:
+    seen: set[str] = set()
+    for i, row in enumerate(rows):
+        if row[name] in seen:
+            yield InvalidQuestion(f"Duplicate: {row[name]!r}.", field, i, name)
+        seen.add(row[name])
+
+
+def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
+    """Subtopologies are numbers there, and clients' ids UUIDs; with high-availability the lags decide."""
+    for i, row in enumerate(question.subtopologies):
+        if not NUMBER.fullmatch(row["subtopology_id"]):
+            yield InvalidQuestion("Must be a number, as in the ids of tasks (0 in 0_1).", "subtopologies", i, "subtopology_id")
+    for i, row in enumerate(question.clients or ()):
+        if not PROCESS_ID.fullmatch(row["process_id"]):
+            yield InvalidQuestion("Must be a UUID in lower case.", "clients", i, "process_id")
+        if question.assignor in (None, LEADERS[0].name):
+            known = Counter(each["subtopology_id"] for each in row.get("lags") or ())
+            for each in question.subtopologies:
+                if each["stateful"] and known[each["subtopology_id"]] < each["tasks_count"]:
+                    detail = f"There must be the lag of every task of subtopology {each['subtopology_id']}, which has state."
+                    yield InvalidQuestion(detail, "clients", i, "lags")

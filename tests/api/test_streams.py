@@ -28,6 +28,26 @@ def tasks(*ids):
     return [{"subtopology_id": "0", "task_ids": list(ids)}]
 
 
+def new_client(i, **more):
+    lags = [{"subtopology_id": "0", "task_id": task, "lag": 100_000} for task in range(4)]
+    return {"process_id": f"00000000-0000-0000-0000-{i:012}", "lags": lags, **more}
+
+
+def classic_of(*clients, **more):
+    return {k: v for k, v in body_of(**more).items() if k != "members"} | {"member_protocol": "classic", "clients": list(clients)}
+
+
+def test_a_task_of_a_classic_group_waits_where_its_state_is(client):
+    lags = [{"subtopology_id": "0", "task_id": task, "lag": -2} for task in range(4)]
+    clients = (new_client(1, active_tasks=tasks(0, 1, 2, 3), lags=lags), new_client(2))
+    answer = client.post(PATH, json=classic_of(*clients, max_warmup_replicas=1)).json
+    assert answer["probing_rebalance"] is True
+    assert [len(each["active_tasks"]) for each in answer["assignments"]] == [1, 0]
+    assert answer["assignments"][0]["active_tasks"] == tasks(0, 1, 2, 3)
+    assert answer["assignments"][1]["standby_tasks"] == tasks(1)  # a warm-up
+    assert client.post(PATH, json=classic_of(*clients, acceptable_recovery_lag=2**63 - 1)).json["probing_rebalance"] is False
+
+
 def test_tasks_are_counted_by_what_becomes_of_them(client):
     members = (member(1, active_tasks=tasks(0, 1, 2)), member(2, standby_tasks=tasks(2)))
     answer = client.post(PATH, json=body_of(*members, num_standby_replicas=1)).json
@@ -58,6 +78,16 @@ def test_offsets_play_a_part_since_4_4(client):
     ("body", "pointers"),
     [
         (body_of(), ["/members"]),
+        (classic_of(), ["/clients"]),
+        (classic_of(new_client(1)) | {"members": []}, ["/members"]),
+        (classic_of(new_client(1), new_client(1)), ["/clients/1/process_id"]),
+        (classic_of(new_client(1, process_id="P1")), ["/clients/0/process_id"]),
+        (classic_of(new_client(1, lags=[])), ["/clients/0/lags"]),
+        (classic_of(new_client(1), kafka_version="4.4.0"), ["/kafka_version"]),
+        (
+            classic_of(new_client(1, lags=[]), subtopologies=[{"subtopology_id": "a", "tasks_count": 1}]),
+            ["/subtopologies/0/subtopology_id"],
+        ),
         (body_of(member(1), member(1)), ["/members/1/member_id"]),
         (body_of(member(1), assignor="uniform", group_protocol="streams"), ["/assignor"]),
         (body_of(member(1), kafka_version="4.2.0"), ["/kafka_version"]),

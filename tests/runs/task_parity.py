@@ -14,7 +14,14 @@ import click
 import orjson
 from rich.console import Console
 
-from tests.support.task_groups import connect_differs, connect_group, streams_differs, streams_group
+from tests.support.task_groups import (
+    clients_differ,
+    connect_differs,
+    connect_group,
+    streams_clients,
+    streams_differs,
+    streams_group,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 SUBJECTS: dict[str, tuple[Callable[[Random], dict[str, Any]], Callable[[dict[str, Any]], str | None]]] = {
     "connect": (connect_group, connect_differs),
     "streams": (streams_group, streams_differs),
+    "classic streams": (streams_clients, clients_differ),
 }
 """What is compared: how a random group is made, and where our answer to it differs; None: nowhere."""
 

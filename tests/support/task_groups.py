@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import subprocess
+import uuid
 from functools import cache
 from random import Random
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 from service.api.connect.form import FORM as CONNECT
 from service.api.streams.form import FORM as STREAMS
 from service.core.assignors.connect import RELEASE
+from service.core.assignors.streams.classic import LEADERS
 from service.decisions.budget import Budget
-from tests.support.jvm import COMPARED
+from tests.support.jvm import COMPARED, JARS
 from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
 
 Body = dict[str, Any]
@@ -166,4 +168,63 @@ def streams_differs(body: Body) -> str | None:
     """Where our answer to a Streams group is not that of the real assignor; None: nowhere."""
     ours = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()), Budget())["assignments"]
     theirs = streams_coordinator(body["kafka_version"]).ask(body)["assignments"]
+    return None if ours == theirs else f"{json.dumps(ours)} instead of {json.dumps(theirs)}"
+
+
+@cache
+def streams_leader() -> Program:
+    """The task assignors of classic Streams groups. All tests share them."""
+    return Program("StreamsLeader.java", *JARS)
+
+
+def streams_clients(random: Random) -> Body:
+    """A classic Streams group, whose clients had most tasks, or (now and then) had them as no assignor leaves them."""
+    wide = random.random() < 0.1
+    untidy = random.random() < 0.2
+    tagged = random.random() < 0.3
+    clients: list[Body] = [
+        {
+            "process_id": str(uuid.UUID(int=random.getrandbits(128) >> random.choice((0, 0, 60)))),
+            "threads_count": random.choice((1, 1, 2, 4)),
+            "client_tags": {"zone": random.choice("abc"), "cluster": random.choice("xy")} if tagged else {},
+            "active_tasks": [],
+            "standby_tasks": [],
+            "lags": [],
+        }
+        for _ in range(random.randint(1, 40 if wide else 8))
+    ]
+    subtopologies = [
+        {"subtopology_id": str(i), "tasks_count": random.randint(1, random.choice((2, 6, 24))), "stateful": random.random() < 0.7}
+        for i in random.sample(range(14), random.randint(1, 4))
+    ]
+    most = random.choice((100, 10_000, 2 * 10**6))
+    for subtopology in subtopologies:
+        name = subtopology["subtopology_id"]
+        for task in range(subtopology["tasks_count"]):
+            owners = random.sample(clients, min(len(clients), random.randint(0, 3)))
+            for i, client in enumerate(owners):
+                kind = "active_tasks" if i == 0 or (untidy and random.random() < 0.2) else "standby_tasks"
+                client[kind].append({"subtopology_id": name, "task_ids": [task]})
+            for client in clients if subtopology["stateful"] else ():
+                runs = owners and client is owners[0] and random.random() < 0.9
+                lag = -2 if runs else random.choice((0, 5, 100, random.randrange(most), -3 if untidy else most))
+                client["lags"].append({"subtopology_id": name, "task_id": task, "lag": lag})
+    return {
+        "group_protocol": "streams",
+        "member_protocol": "classic",
+        "assignor": random.choice(LEADERS).name,
+        "num_standby_replicas": random.choice((0, 0, 1, 1, 2, 3)),
+        "max_warmup_replicas": random.choice((1, 2, 2, 10)),
+        "acceptable_recovery_lag": random.choice((0, 100, 10_000, 2**63 - 1)),
+        "rack_aware_assignment_tags": random.choice(([], ["zone"], ["zone", "cluster"], ["cluster", "other"])),
+        "subtopologies": subtopologies,
+        "clients": clients,
+    }
+
+
+def clients_differ(body: Body) -> str | None:
+    """Where our answer to a classic Streams group is not that of the real assignor; None: nowhere."""
+    answer = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()), Budget())
+    ours = {name: answer[name] for name in ("assignments", "probing_rebalance")}
+    theirs = streams_leader().ask(body)
     return None if ours == theirs else f"{json.dumps(ours)} instead of {json.dumps(theirs)}"

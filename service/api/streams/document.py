@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class MemberTasksSchema(Schema):
     """What one member is assigned."""
 
-    member_id = fields.String()
+    member_id = fields.String(metadata=about("of a group of the streams protocol"))
+    process_id = fields.String(metadata=about("of a classic group: the client"))
     active_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
     standby_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
 
@@ -69,20 +70,24 @@ class StreamsAssignmentAnswerSchema(Schema):
     )
     member_load = fields.Nested(TasksLoadSchema)
     movement = fields.Nested(TasksMovementSchema)
+    probing_rebalance = fields.Boolean(
+        metadata=about("of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere")
+    )
     warnings = fields.List(fields.String(), metadata=about("what its readers must know; absent if there are none"))
 
 
 def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as StreamsAssignmentAnswerSchema has it."""
+    name = answer.question.holders[1]
     group, assignment, topology = answer.group, answer.assignment, answer.group.topology
     told: dict[str, Any] = {
-        "kafka_version": answer.question.version,
+        "kafka_version": answer.kafka_version,
         "group_protocol": "streams",
         "assignor": answer.assignor.name,
         "implementation": answer.assignor.implementation_fields,
         "assignments": [
             {
-                "member_id": member.member_id,
+                name: member.member_id,
                 "active_tasks": rows_of(topology, active),
                 "standby_tasks": rows_of(topology, standby),
             }
@@ -95,6 +100,8 @@ def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:
         "member_load": {"active_tasks": _load(assignment.active), "standby_tasks": _load(assignment.standby)},
         "movement": asdict(answer.movement),
     }
+    if answer.probing_rebalance is not None:
+        told["probing_rebalance"] = answer.probing_rebalance
     return told | ({"warnings": answer.warnings} if answer.warnings else {})
 
 
@@ -113,5 +120,6 @@ def table(answer: StreamsAnswer, _: Budget) -> pa.Table:
         for task in sorted(tasks)
     ]
     columns = zip(*rows, strict=True) if rows else ((),) * 4
-    kinds = {"subtopology_id": pa.string(), "task_id": pa.int32(), "member_id": pa.string(), "role": pa.string()}
+    name = answer.question.holders[1]
+    kinds = {"subtopology_id": pa.string(), "task_id": pa.int32(), name: pa.string(), "role": pa.string()}
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)], names=list(kinds))

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, fields, post_load, validate
 
+from service.core.assignors.streams.classic import RELEASE
 from service.core.kafka_versions import LATEST
 from service.decisions.streams import StreamsQuestion
 from service.web.fields import INT64, Boolean, Integer, List, Name, Subject, about
@@ -61,6 +62,34 @@ class StreamsMemberSchema(Schema):
     )
 
 
+class TaskLagSchema(Schema):
+    """How far the state of a client is behind."""
+
+    subtopology_id = Name(required=True)
+    task_id = Integer(minimum=0, required=True)
+    lag = Integer(
+        minimum=-3,
+        maximum=INT64,
+        required=True,
+        metadata=about("offsets that it would have to restore. -2: the client runs the task; -3: not known"),
+    )
+
+
+class StreamsClientSchema(Schema):
+    """A client of a classic group: a process with its threads."""
+
+    process_id = Name(required=True, metadata=about("a UUID in lower case"))
+    threads_count = Integer(minimum=1, load_default=1, metadata=about("`num.stream.threads` that are members"))
+    client_tags = fields.Dict(fields.String(), fields.String(), allow_none=True, metadata=about("`client.tag.…`"))
+    active_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks before"))
+    standby_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks before"))
+    lags = List(
+        fields.Nested(TaskLagSchema),
+        allow_none=True,
+        metadata=about("of every task with state, also of those that it never had; `high-availability` needs them"),
+    )
+
+
 class StreamsAssignmentSchema(Schema):
     """A group of Kafka Streams. `POST /v1/group-assignments` takes this body, too, with its `group_protocol`."""
 
@@ -68,10 +97,24 @@ class StreamsAssignmentSchema(Schema):
     kafka_version = fields.String(
         load_default=None,
         allow_none=True,
-        metadata=about(f"the release of Kafka to reproduce: 4.3.1 or 4.4.0. Absent: {LATEST}", example=LATEST),
+        metadata=about(f"the release to reproduce. Absent: {LATEST}; of a classic group {RELEASE}", example=LATEST),
+    )
+    member_protocol = fields.String(
+        load_default=None,
+        allow_none=True,
+        validate=validate.OneOf(["streams", "classic"]),
+        metadata=about(
+            "`streams` (KIP-1071): the broker assigns to `members`; `classic`: the leader assigns to `clients`. Absent: streams",
+            example="streams",
+        ),
     )
     assignor = fields.String(
-        load_default=None, allow_none=True, metadata=about("the broker's task assignor. Absent: sticky", example="sticky")
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "the task assignor. Of brokers: sticky. Of leaders: high-availability (the default), sticky, fallback-prior",
+            example="sticky",
+        ),
     )
     group_id = Subject("group")
     num_standby_replicas = Integer(
@@ -82,7 +125,23 @@ class StreamsAssignmentSchema(Schema):
     )
     subtopologies = List(fields.Nested(SubtopologySchema), required=True, validate=validate.Length(min=1))
     members = List(
-        fields.Nested(StreamsMemberSchema), required=True, validate=validate.Length(min=1), metadata=about("in any order")
+        fields.Nested(StreamsMemberSchema),
+        allow_none=True,
+        load_default=None,
+        metadata=about("of a group of the streams protocol, at least one"),
+    )
+    clients = List(
+        fields.Nested(StreamsClientSchema),
+        allow_none=True,
+        load_default=None,
+        metadata=about("of a classic group, at least one"),
+    )
+    max_warmup_replicas = Integer(minimum=1, load_default=2, metadata=about("classic: `max.warmup.replicas`"))
+    acceptable_recovery_lag = Integer(
+        minimum=0, maximum=INT64, load_default=10_000, metadata=about("classic: `acceptable.recovery.lag`")
+    )
+    rack_aware_assignment_tags = List(
+        Name(), load_default=list, metadata=about("classic: `rack.aware.assignment.tags`, by which standby tasks are spread")
     )
 
     @post_load

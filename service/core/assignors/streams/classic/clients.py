@@ -1,0 +1,157 @@
+"""The clients of a classic Streams group, as its leader sees them, and the orders of Java's hash tables of clients and tasks.
+
+Clients are numbered in the order of their process ids, so numbers compare as those do. Tasks are those of ``model.py``, with
+subtopologies in the order of their numbers.
+
+Source: org.apache.kafka.streams.processor.internals.assignment.ClientState, ConstrainedPrioritySet (4.3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.assignors.streams.model import TASK_BITS, TASK_ID
+from service.core.clock import TimeLimit
+from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
+from service.core.jvm.priority_queue import PriorityQueue
+from service.core.registry import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from service.core.assignors.streams.model import Topology
+    from service.core.model import Int32s
+
+_MASK: Final = 2**32 - 1
+
+
+@dataclass(eq=False)
+class Client:
+    """A client: a process with its threads.
+
+    number : its place in the order of process ids; hash_code : UUID.hashCode() of its own
+    capacity : its threads; tags : ``client.tag.…``
+    had_active, had_standby : its tasks before, ascending
+    lags : stateful task → how far its state is behind; -2: it runs the task
+    active, standby : what it is assigned
+    """
+
+    number: int
+    hash_code: int
+    capacity: int
+    tags: Mapping[str, str] = field(default_factory=dict)
+    had_active: Sequence[int] = ()
+    had_standby: Sequence[int] = ()
+    lags: Mapping[int, int] = field(default_factory=dict)
+    active: set[int] = field(default_factory=set)
+    standby: set[int] = field(default_factory=set)
+
+    def __contains__(self, task: int) -> bool:
+        """Is the task assigned to it, as active or standby task?"""
+        return task in self.active or task in self.standby
+
+    @property
+    def count(self) -> int:
+        """How many tasks it is assigned."""
+        return len(self.active) + len(self.standby)
+
+    @property
+    def load(self) -> float:
+        """Tasks ÷ threads."""
+        return self.count / self.capacity
+
+    @property
+    def active_load(self) -> float:
+        """Active tasks ÷ threads."""
+        return len(self.active) / self.capacity
+
+
+@dataclass(frozen=True)
+class Settings:
+    """AssignmentConfigs. tags : ``rack.aware.assignment.tags``"""
+
+    standby_replicas: int = 0
+    max_warmup_replicas: int = 2
+    acceptable_recovery_lag: int = 10_000
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class ClientsGroup:
+    """A group of the classic protocol.
+
+    subtopologies : the number of each subtopology of the topology; clients : in the order of the request
+    """
+
+    topology: Topology
+    subtopologies: tuple[int, ...]
+    clients: tuple[Client, ...]
+    settings: Settings
+
+    def hashes(self, tasks: Sequence[int]) -> Int32s:
+        """int32[tasks], TaskId.hashCode() of each: Objects.hash(subtopology, partition, null)."""
+        codes = [((31 + self.subtopologies[task >> TASK_BITS]) * 31 + (task & TASK_ID)) * 31 & _MASK for task in tasks]
+        return np.array(codes, np.uint32).view(np.int32)
+
+    def in_order(self, tasks: Iterable[int], capacity: int = DEFAULT_CAPACITY) -> list[int]:
+        """Tasks in the order of a HashMap or HashSet into which they came in this order, perhaps again."""
+        each = list(dict.fromkeys(tasks))
+        if len(each) < 2:
+            return each
+        ranks = np.argsort(np.argsort(np.array(each, np.int64))).astype(np.int32)
+        return [each[i] for i in iteration_order(self.hashes(each), capacity=capacity, ranks=ranks).tolist()]
+
+
+def clients_in_order(clients: Sequence[Client], capacity: int = DEFAULT_CAPACITY) -> list[Client]:
+    """Clients in the order of a HashMap or HashSet of their process ids, into which they came in this order."""
+    if len(clients) < 2:
+        return list(clients)
+    hashes = np.array([client.hash_code for client in clients], np.int32)
+    ranks = np.array([client.number for client in clients], np.int32)
+    return [clients[i] for i in iteration_order(hashes, capacity=capacity, ranks=ranks).tolist()]
+
+
+@dataclass(frozen=True)
+class LeadersAssignor(Strategy):
+    """A task assignor of group leaders.
+
+    run : ``(group, check_time)`` assigns to the group's clients, in place; returns whether a probing rebalance follows
+    setting : what selects it in the configuration of Streams
+    is_default : is it what Streams uses if nothing is configured?
+    """
+
+    run: Callable[[ClientsGroup, TimeLimit], bool]
+    setting: str = ""
+    is_default: bool = False
+
+
+class ClientQueue:
+    """Clients by a load, the least first, of which a constraint leaves out some for a task: ConstrainedPrioritySet."""
+
+    def __init__(self, constraint: Callable[[Client, int], bool], load: Callable[[Client], float]) -> None:
+        self._constraint = constraint
+        self._queue: PriorityQueue[Client] = PriorityQueue(lambda client: (load(client), client.number))
+
+    def offer(self, *clients: Client) -> None:
+        """Enter clients, with the loads that they have now."""
+        for client in clients:
+            if client in self._queue:
+                self._queue.remove(client)
+            self._queue.add(client)
+
+    def poll(self, task: int, also: Callable[[Client], bool] = lambda _: True) -> Client | None:
+        """The first client that may have the task, which leaves the queue; None: none may."""
+        passed: list[Client] = []
+        found = None
+        while self._queue and found is None:
+            client = self._queue.poll()
+            if self._constraint(client, task) and also(client):
+                found = client
+            else:
+                passed.append(client)
+        self.offer(*clients_in_order(passed))
+        return found
