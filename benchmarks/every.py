@@ -3,6 +3,7 @@
 from benchmarks import (  # noqa: F401 - importing declares the benchmarks
     groups,
     groups_ask,
+    groups_balanced,
     groups_clients,
     groups_curve,
     groups_http,

@@ -1,4 +1,7 @@
-"""The most loaded member exchanges partitions with others, as long as the worse of two loads becomes better."""
+"""The most loaded member exchanges partitions with others, as long as the worse of two loads becomes better.
+
+A step of one in ten thousand counts: a member whose one heavy partition sets the bound gives up many light ones.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 LOOK_UP: Final = 8
 """Steps that it takes to find out whether a member reads an item."""
 
-WORTHWHILE: Final = 0.999
+WORTHWHILE: Final = 0.9999
 """Partitions are only exchanged if the worse of two loads becomes less than this share of what it was."""
 
 

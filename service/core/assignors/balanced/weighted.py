@@ -7,7 +7,7 @@ assignments.
 *Search*: a member keeps what it owns, as far as its share by the bound goes, and gives up few heavy partitions rather than
 many light ones. The others go, heaviest first, to the member that is then least loaded (Graham's longest processing time).
 Then the most loaded member gives a partition to another, or exchanges one, as long as the worse of the two becomes better by
-a thousandth. Last, partitions of one weight and with the same subscribers return to their owners where members exchange them
+a ten-thousandth. Last, partitions of one weight and with the same subscribers return to their owners where members exchange them
 for one another.
 
 Limits are numbers of steps, never a time, so that the same group always has the same answer.
