@@ -46,6 +46,7 @@ from service.decisions.groups.rows import (
     subscriptions_total,
 )
 from service.decisions.groups.tables import assignments_array, topic_partitions_array
+from service.decisions.member_counts.fewest import Need, fewest_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -68,6 +69,7 @@ RESULT: Final = pa.schema(
         "members": pa.int32(),
         "topics": pa.int32(),
         "partitions": pa.int32(),
+        "recommended_members": pa.int32(),
         "min": pa.int64(),
         "max": pa.int64(),
         "mean": pa.float64(),
@@ -90,8 +92,9 @@ RESULT: Final = pa.schema(
     }
 )
 """A row for each group and assignor. ``own``: it is the group's own assignor. ``settled_skew``: that after the second
-rebalance of a cooperative assignor, if one follows; else ``skew``. ``error``: the class of the assignor's error, or
-WRONG_ROW if the row is not a group, with the row as JSON in ``record``; the columns of the result are then null."""
+rebalance of a cooperative assignor, if one follows; else ``skew``. ``recommended_members``: see ``Sizing``, of the own
+assignor. ``error``: the class of the assignor's error, or WRONG_ROW if the row is not a group, with the row as JSON in
+``record``; the columns of the result are then null."""
 
 ARRAYS: Final[dict[str, Callable[[list[Any]], pa.Array]]] = {
     "assignments": lambda pairs: assignments_array(*zip(*pairs, strict=True)),
@@ -131,6 +134,20 @@ class Choice:
         return replace(question, group_protocol=self.group_protocol, assignor=self.assignor, client=None, client_version=None)
 
 
+@dataclass(frozen=True)
+class Sizing:
+    """How many members each group needs. need : see ``fewest_members``"""
+
+    need: Need | None = None
+
+    def members_of(self, question: GroupQuestion) -> int | None:
+        """The fewest members that the group needs; None where no number is enough, and where that is not known."""
+        try:
+            return fewest_members(question, self.need, Budget())
+        except AllocatorError:
+            return None
+
+
 def check_columns(schema: pa.Schema) -> None:
     """Raise InvalidQuestion unless the table's columns can be groups."""
     for name in REQUIRED:
@@ -142,23 +159,27 @@ def check_columns(schema: pa.Schema) -> None:
 
 
 def assign_groups(
-    batches: Iterable[pa.RecordBatch], choices: tuple[Choice, ...] | None, body_column: str | None = None
+    batches: Iterable[pa.RecordBatch],
+    choices: tuple[Choice, ...] | None,
+    body_column: str | None = None,
+    sizing: Sizing | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """RESULT rows of every group in the batches.
 
     choices : the assignors to try on each group besides its own; None: every assignor of the group's own protocol
     body_column : the column with the whole group as JSON; None: the row is nested columns
+    sizing : None: do not look for the number of members that a group needs
     """
     for batch in batches:
         if body_column is not None:
-            results = (_assign_text(text, choices) for text in batch.column(body_column).to_pylist())
+            results = (_assign_text(text, choices, sizing) for text in batch.column(body_column).to_pylist())
         else:
             rows = zip(rows_of(conformed(batch, COLUMNS), COLUMNS), rows_of(batch, COLUMNS), strict=True)
-            results = (_assign_row(row, original, choices) for row, original in rows)
+            results = (_assign_row(row, original, choices, sizing) for row, original in rows)
         yield from gathered(chain.from_iterable(results), RESULT, ARRAYS)
 
 
-def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -> Iterator[dict[str, Any]]:
+def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None, sizing: Sizing | None) -> Iterator[dict[str, Any]]:
     """The results of a group, for ``gathered``."""
     try:
         row = _read_text(text)
@@ -166,7 +187,7 @@ def _assign_text(text: str | bytes | None, choices: tuple[Choice, ...] | None) -
         record = text.decode(errors="replace") if isinstance(text, bytes) else text
         yield {"error": WRONG_ROW, "detail": located(error), "record": record}
         return
-    yield from _assign_row(row, row, choices)
+    yield from _assign_row(row, row, choices, sizing)
 
 
 def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
@@ -192,7 +213,7 @@ def _read_text(text: str | bytes | None) -> dict[str, pa.Array]:
 
 
 def _assign_row(
-    row: dict[str, pa.Array], original: dict[str, pa.Array], choices: tuple[Choice, ...] | None
+    row: dict[str, pa.Array], original: dict[str, pa.Array], choices: tuple[Choice, ...] | None, sizing: Sizing | None
 ) -> Iterator[dict[str, Any]]:
     """The results of a group, for ``gathered``. original : the row before its columns were converted, for a rejection"""
     texts: dict[str, Any] = {name: row[name][0].as_py() if name in row else None for name in TEXTS}
@@ -214,7 +235,8 @@ def _assign_row(
         try:
             assignor = strategy(asked)
             answer = told(asked, assignor, assigned(group, rebalance(group, assignor)), None, Budget())
-            yield {**known, **named, **_columns(answer)}
+            needed = {} if sizing is None or choice != own else {"recommended_members": sizing.members_of(question)}
+            yield {**known, **named, **needed, **_columns(answer)}
         except AllocatorError as error:
             exception = error.exception if isinstance(error, KafkaError) else None
             yield {**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)}

@@ -81,6 +81,8 @@ def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: 
             "group has fewer partitions than members, or subscriptions that leave no choice."
         )
         sections.append(Section("Most uneven groups", (_most_uneven(summary["most_skewed"]),), text))
+    if "sizing" in summary:
+        sections.append(_sizing(summary["sizing"]))
     if summary["failures"]:
         sections.append(_failures(summary["failures"], "group_id", "assignor", "Groups that Kafka's own assignor cannot assign"))
     return sections
@@ -99,6 +101,32 @@ def _group_figures(summary: dict[str, Any]) -> Figures:
             Figure("rejected rows", number(summary["wrong_rows"]), f"in {REJECTED_ROWS}", "bad" if summary["wrong_rows"] else ""),
         )
     )
+
+
+def _sizing(sizing: dict[str, Any]) -> Section:
+    """How many members groups have, and how many they need."""
+    figures = Figures(
+        (
+            Figure("members now", number(sizing["members"]), f"of {counted(sizing['groups'], 'group')}"),
+            Figure("needed", number(sizing["recommended_members"])),
+            Figure("groups with more than they need", number(sizing["too_large"])),
+            Figure("with fewer", number(sizing["too_small"]), tone="bad" if sizing["too_small"] else "good"),
+        )
+    )
+    rows = [
+        (
+            row["group_id"] or "—",
+            row["assignor"],
+            *(number(row[name]) for name in ("partitions", "members", "recommended_members")),
+        )
+        for row in (*sizing["most_short"], *sizing["most_spare"])
+    ]
+    heads = ("group", "assignor", "partitions", "members", "needed")
+    text = (
+        "The fewest members that work off the lag in time; without a rate of members, those of whom none has more partitions "
+        "than now."
+    )
+    return Section("Members that groups need", (figures, *((Table(heads, rows),) if rows else ())), text)
 
 
 def _comparison_sections(

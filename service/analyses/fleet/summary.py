@@ -42,12 +42,33 @@ def of_groups(results: pa.Table) -> tuple[dict[str, Any], dict[str, Sequence[flo
             _with_best(own.filter(~failed), done), [("skew", "descending"), ("group_id", "ascending")],
             "group_id", "assignor", "partitions", "members", "skew", "best_skew",
         ),
+        **_sizes(own),
         "failures": _named(
             done.filter(failed), [("group_id", "ascending"), ("assignor", "ascending")],
             "group_id", "group_protocol", "assignor", "error", "detail",
         ),
     }  # fmt: skip
     return summary, {":".join(names): curve for names, curve in curves.items() if curve}
+
+
+def _sizes(own: pa.Table) -> dict[str, Any]:
+    """How many members groups have and need, of those of which that is known; nothing if of none."""
+    known = own.filter(pc.field("recommended_members").is_valid())
+    if not len(known):
+        return {}
+    spare = pc.subtract(known["members"], known["recommended_members"])
+    known = known.append_column("spare", spare)
+    columns = ("group_id", "assignor", "partitions", "members", "recommended_members", "spare")
+    return {
+        "sizing": {
+            "groups": len(known),
+            **{name: _sum(known[name]) for name in ("members", "recommended_members")},
+            "too_large": len(known.filter(pc.field("spare") > 0)),
+            "too_small": len(known.filter(pc.field("spare") < 0)),
+            "most_spare": _named(known.filter(pc.field("spare") > 0), [("spare", "descending")], *columns),
+            "most_short": _named(known.filter(pc.field("spare") < 0), [("spare", "ascending")], *columns),
+        }
+    }
 
 
 def of_topics(results: pa.Table) -> dict[str, Any]:

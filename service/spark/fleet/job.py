@@ -11,11 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.analyses.fleet import assignments, placements
 from service.analyses.fleet import summary as fleet_summary
-from service.analyses.fleet.assignments import WRONG_ROW, Choice
+from service.analyses.fleet.assignments import WRONG_ROW, Choice, Sizing
 from service.analyses.fleet.outcome import ASSIGNMENTS, BROKERS, PLACEMENTS, TableOutcome, cluster_of, fleet, of_groups, of_topics
 from service.analyses.outcome import Outcome
 from service.analyses.results import ArrowFunction
 from service.core.errors import InvalidQuestion
+from service.decisions.member_counts.fewest import Need
 from service.report.folders import REJECTED_ROWS
 from service.spark.errors import WrongSource
 from service.spark.fleet import requests
@@ -34,6 +35,9 @@ def run(
     groups: Source | None,
     assignors: tuple[Choice, ...],
     body_column: str | None,
+    fewest_members: bool,
+    member_rate: float | None,
+    max_lag_seconds: float | None,
     topics: Source | None,
     brokers: Source | None,
     placer: str | None,
@@ -43,7 +47,9 @@ def run(
     parts: dict[str, TableOutcome] = {}
     tables: dict[str, Any] = {}
     if groups is not None:
-        parts["groups"], tables[ASSIGNMENTS] = _groups(pipeline, groups, assignors, body_column)
+        need = None if member_rate is None or max_lag_seconds is None else Need(member_rate, max_lag_seconds)
+        sizing = Sizing(need) if need is not None or fewest_members else None
+        parts["groups"], tables[ASSIGNMENTS] = _groups(pipeline, groups, assignors, body_column, sizing)
     if topics is not None:
         parts["topics"], tables[PLACEMENTS] = _topics(pipeline, topics, brokers, placer)
     with_rejected = [tables[name] for name, part in zip(tables, parts.values(), strict=True) if part.summary["wrong_rows"]]
@@ -58,7 +64,7 @@ def run(
 
 
 def _groups(
-    pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None
+    pipeline: Pipeline, source: Source, assignors: tuple[Choice, ...], body_column: str | None, sizing: Sizing | None
 ) -> tuple[TableOutcome, str]:
     body_column = body_column or ("value" if source.format == "kafka" else None)
     if body_column is None:
@@ -66,7 +72,7 @@ def _groups(
         _check(source, partial(assignments.check_columns, scan.schema))
     else:
         scan = ScanSource.of(pipeline.spark, source, (body_column,))
-    assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column)
+    assign = partial(assignments.assign_groups, choices=assignors or None, body_column=body_column, sizing=sizing)
     place = _write(pipeline, "assigning groups", scan, assign, assignments.RESULT, ASSIGNMENTS)
     results = pipeline.sink.columns(ASSIGNMENTS, fleet_summary.GROUP_COLUMNS)
     part = of_groups(results)

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from service.spark.io.sources import Source
 
 
-def check(*, groups: Source | None, topics: Source | None, placer: str | None, **_: Any) -> None:
-    """Raise an error if there is no table, or no such placer."""
+def check(
+    *, groups: Source | None, topics: Source | None, placer: str | None, member_rate: float | None, max_lag_seconds: float | None,
+    **_: Any,
+) -> None:  # fmt: skip
+    """Raise an error if there is no table, no such placer, or a rate without a time."""
+    if (member_rate is None) != (max_lag_seconds is None):
+        raise click.UsageError("--member-rate and --max-lag-seconds need each other.")
     if groups is None and topics is None:
         raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:
@@ -37,6 +42,12 @@ JOB: Final = Job(
         click.Option(
             ["--body-column"],
             help="Column with the group as a JSON request, in place of nested columns. Default of a topic: value.",
+        ),
+        click.Option(["--fewest-members"], is_flag=True, help="Look for the fewest members that each group needs."),
+        click.Option(["--member-rate"], type=click.FloatRange(0, min_open=True), help="Records a member works off per second."),
+        click.Option(
+            ["--max-lag-seconds"], type=click.FloatRange(0, min_open=True),
+            help="How long every member may take to work off its lag. With --member-rate.",
         ),
         click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
         click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),

@@ -12,10 +12,13 @@ from click.testing import CliRunner
 
 from service.analyses import nested_columns
 from service.analyses.fleet import assignments, placements
-from service.analyses.fleet.assignments import Choice, assign_groups
+from service.analyses.fleet.assignments import Choice, Sizing, assign_groups
+from service.analyses.fleet.outcome import of_groups
 from service.analyses.fleet.placements import place_topics
+from service.analyses.fleet.summary import GROUP_COLUMNS
 from service.cli import main
 from service.core.errors import InvalidQuestion
+from service.decisions.member_counts.fewest import Need
 from tests.support import golden
 
 if TYPE_CHECKING:
@@ -87,6 +90,28 @@ def test_the_skew_of_a_cooperative_assignor_is_that_after_its_second_rebalance()
     first, *others = assigned([group(members=members, assignor="cooperative-sticky")])
     assert (first["follow_up_rebalance"], first["skew"], first["settled_skew"]) == (True, 2.0, 1.0)
     assert all(row["settled_skew"] == row["skew"] for row in others)
+
+
+def test_how_many_members_each_group_needs() -> None:
+    """By the lag where there is a rate, else by what members own now; of the group's own assignor alone."""
+
+    def owning(name: str, *partition_ids: int) -> dict[str, Any]:
+        return {"member_id": name, "owned_partitions": [{"topic_name": "t", "partition_ids": [*partition_ids]}]}
+
+    lag = {"committed_offsets": [0, 0, 0, 0], "log_end_offsets": [10, 10, 10, 10]}
+    topics = [{"topic_name": "t", "partitions_count": 4, "lag": lag}]
+    uneven = {**group(topics=topics, members=[owning("a", 0, 1), owning("b", 2), owning("c", 3)]), "group_id": "g"}
+    table = table_of([uneven, {**group(), "group_id": "h"}], assignments.COLUMNS)
+    for need, expected in ((None, [2, None, None, None]), (Need(1.0, 10.0), [4, None, None, None]), (Need(1.0, 9.0), [None] * 4)):
+        batches = assign_groups(table.to_batches(), (Choice.parse("sticky"),), sizing=Sizing(need))
+        rows = pa.Table.from_batches(batches)
+        assert [row["recommended_members"] for row in rows.to_pylist()] == expected
+    needed = pa.Table.from_batches(assign_groups(table.to_batches(), (Choice.parse("sticky"),), sizing=Sizing()))
+    summary = of_groups(needed.select(GROUP_COLUMNS))
+    sizing = summary.summary["sizing"]
+    assert (sizing["groups"], sizing["members"], sizing["recommended_members"], sizing["too_large"]) == (1, 3, 2, 1)
+    assert sizing["most_spare"][0]["group_id"] == "g"
+    assert any(section.heading == "Members that groups need" for section in summary.sections)
 
 
 def test_an_assignor_is_written_as_the_command_takes_it() -> None:
