@@ -7,6 +7,7 @@ from functools import cache
 from itertools import count
 
 import pytest
+import trustme
 
 from tests.support.advisers import advising, faults
 from tests.support.jvm import KAFKA, compiled
@@ -179,6 +180,22 @@ def test_what_moves_too_many_partitions_is_not_taken(adviser):
     assert (leader.outcome, first) == ("remote-total", {"a": set(), "b": set()})
     second = leader.assign(group(first, {"orders": 4}))
     assert second == {"a": {("orders", 2), ("orders", 3)}, "b": {("orders", 0), ("orders", 1)}}
+
+
+def test_tls_trusts_the_authorities_that_are_given_and_a_token_file_is_read_anew(tmp_path):
+    authority, trusted, own, token = trustme.CA(), tmp_path / "ca.pem", tmp_path / "own.pem", tmp_path / "token"
+    authority.cert_pem.write_to_path(str(trusted))
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(own))
+    with advising((str(own), str(own))) as adviser:
+        leader = Leader(adviser.url)
+        assert leader.assign(EVEN) == alone(EVEN)
+        assert leader.outcome == "local-unreachable-total"
+        leader = Leader(adviser.url, ssl_truststore_location=trusted, ssl_truststore_type="PEM", token_file=token)
+        for text in ("t0", "t1"):
+            token.write_text(f"{text}\n")
+            leader.assign(EVEN)
+            assert leader.outcome == "remote-total"
+    assert adviser.tokens == ["Bearer t0", "Bearer t1"]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -99,13 +99,13 @@ def _wait_for(server: Server, path: str, verify: str | None, seconds: float = 12
 
 
 @contextmanager
-def answering(app: WSGIApplication) -> Iterator[str]:
-    """Something that our server asks, on a thread of this process: its URL."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+def answering(app: WSGIApplication, certificate: tuple[str, str] | None = None) -> Iterator[str]:
+    """Something that others ask, on a thread of this process: its URL. certificate : its file and the key's, for TLS"""
+    server = make_server("127.0.0.1", 0, app, threaded=True, ssl_context=certificate)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()
