@@ -1,5 +1,6 @@
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,9 +27,9 @@ import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * {@code ManyGroups CLASS CONFIGS GROUPS PARTITIONS MEMBERS}: the leaders of so many groups of the same size assign at once, each for the
- * first time. CONFIGS is JSON, that of the assignor. Out, as JSON: "outcomes" (attributes of partition.allocator in JMX), "slowest" in
- * ms, and "wrong", the number of groups in which not every partition has one owner.
+ * {@code ManyGroups CLASS CONFIGS GROUPS PARTITIONS MEMBERS ROUNDS}: the leaders of so many groups of the same size assign at once, in so
+ * many rounds. CONFIGS is JSON, that of the assignor. Out, as JSON: "outcomes" (attributes of partition.allocator in JMX), "wrong", the
+ * number of assignments in which not every partition has one owner, and "cpu_ms" of the last round.
  */
 public final class ManyGroups {
     public static void main(String[] arguments) throws Exception {
@@ -42,30 +43,27 @@ public final class ManyGroups {
             leaders.add((ConsumerPartitionAssignor) Class.forName(arguments[0]).getDeclaredConstructor().newInstance());
             ((Configurable) leaders.get(i)).configure(configs);
         }
-        CountDownLatch start = new CountDownLatch(1);
         ExecutorService threads = Executors.newCachedThreadPool();
-        List<Future<long[]>> done = new ArrayList<>();
-        for (ConsumerPartitionAssignor leader : leaders)
-            done.add(threads.submit(() -> {
-                GroupSubscription group = group(members);
-                Cluster cluster = cluster(partitions);
-                start.await();
-                long begin = System.nanoTime();
-                var assigned = leader.assign(cluster, group).groupAssignment();
-                long taken = System.nanoTime() - begin;
-                long distinct = assigned.values().stream().flatMap(each -> each.partitions().stream()).distinct().count();
-                long all = assigned.values().stream().mapToLong(each -> each.partitions().size()).sum();
-                return new long[] {taken, distinct == partitions && all == partitions ? 0 : 1};
-            }));
-        start.countDown();
-        Map<String, Object> answer = new HashMap<>();
-        double slowest = 0;
+        OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        Cluster cluster = cluster(partitions);
         long wrong = 0;
-        for (Future<long[]> each : done) {
-            slowest = Math.max(slowest, each.get()[0] / 1e6);
-            wrong += each.get()[1];
+        long began = 0;
+        for (int round = 0; round < Integer.parseInt(arguments[5]); round++) {
+            began = system.getProcessCpuTime();
+            List<Future<Boolean>> done = new ArrayList<>();
+            CountDownLatch start = new CountDownLatch(1);
+            for (ConsumerPartitionAssignor leader : leaders)
+                done.add(threads.submit(() -> {
+                    start.await();
+                    var assigned = leader.assign(cluster, group(members)).groupAssignment().values();
+                    long distinct = assigned.stream().flatMap(each -> each.partitions().stream()).distinct().count();
+                    return distinct == partitions && assigned.stream().mapToLong(each -> each.partitions().size()).sum() == partitions;
+                }));
+            start.countDown();
+            for (Future<Boolean> each : done) wrong += each.get() ? 0 : 1;
         }
-        answer.put("slowest", slowest);
+        Map<String, Object> answer = new HashMap<>();
+        answer.put("cpu_ms", (system.getProcessCpuTime() - began) / 1_000_000);
         answer.put("wrong", wrong);
         answer.put("outcomes", outcomes((String) configs.get("group.id")));
         System.out.println(json.writeValueAsString(answer));

@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.security.ssl.DefaultSslEngineFactory;
 
@@ -21,8 +22,9 @@ import org.apache.kafka.common.security.ssl.DefaultSslEngineFactory;
 final class Allocator {
     private static final String HEADER = "\"topic_name\",\"partition_id\",\"member_id\"\n";
 
+    private static final Map<Map<String, Object>, HttpClient> CLIENTS = new ConcurrentHashMap<>(); // by their TLS: each has threads
+
     private final RemoteAssignorConfig config;
-    private volatile HttpClient client;
 
     Allocator(RemoteAssignorConfig config) {
         this.config = config;
@@ -58,18 +60,16 @@ final class Allocator {
     }
 
     private HttpClient client() {
-        if (client == null) {
-            HttpClient.Builder builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
-                    .followRedirects(HttpClient.Redirect.NEVER).connectTimeout(config.deadline());
-            Map<String, Object> ssl = config.ssl();
+        return CLIENTS.computeIfAbsent(config.ssl(), ssl -> {
+            HttpClient.Builder builder =
+                    HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).followRedirects(HttpClient.Redirect.NEVER);
             if (!ssl.isEmpty()) {
                 DefaultSslEngineFactory factory = new DefaultSslEngineFactory();
                 factory.configure(ssl);
                 builder.sslContext(factory.sslContext());
             }
-            client = builder.build();
-        }
-        return client;
+            return builder.build();
+        });
     }
 
     private static int longestAnswer(Group group) {
