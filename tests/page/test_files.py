@@ -54,7 +54,9 @@ def test_scripts_and_libraries_are_small():
 
 def test_every_import_leads_to_a_file():
     for path in [*OWN, *LIBRARIES]:
-        for target in re.findall(r'(?:from|import)\s*\(?"([^"]+)"', re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)):
+        for target in re.findall(
+            r'(?:from|import)\s*\(?"([./@\w][^"]*)"', re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        ):
             assert target.startswith("."), (path, target)
             assert (path.parent / target).resolve().relative_to(FOLDER).as_posix() in files(), (path, target)
 

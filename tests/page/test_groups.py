@@ -20,7 +20,7 @@ def test_the_answer_is_what_the_service_says(page, client):
         member["owned_partitions"] = assigned["partitions"]
     after = client.post("/v1/group-assignments", json={"assignor": "range", "topics": topics, "members": members}).json
     moved, least = (after["movement"][name] for name in ("moved", "fewest_possible_moves"))
-    expected = f"When billing-5 joins, range moves {moved} of 34 partitions; {least} would do."
+    expected = f"When billing-5 joins, range moves {moved} of 34 partitions; loads as even need only {least}."
     assert page.locator(".verdict").inner_text() == expected
     assert page.locator("rect.taken").count() - 1 - sum(count > 0 for count in [5]) == moved  # less those of legend and loads
     assert page.locator(".figures dd").all_inner_texts()[1].split() == [str(after["member_load"]["max"]), "before:", "9"]

@@ -9,10 +9,11 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
+from service.page.views import FOLDER
 from tests.page.conftest import link, opened
 from tests.support.serving import serving
 
-WORKBENCHES = ("groups",)
+WORKBENCHES = ("groups", "timeline", "members", "keys", "placement")
 SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
 
 
@@ -130,7 +131,21 @@ def test_a_state_too_large_for_a_link_stays_in_the_browser(context_of):
         "topics": [{"topic_name": "orders", "partitions_count": 5000}],
     }  # fmt: skip
     page = opened(context.new_page(), link("groups", state))
-    page.get_by_label("Change of", exact=False).first.select_option("leaves")
     page.wait_for_url("**/#/groups/input:*")
+    first = page.url
+    page.get_by_label("Change of", exact=False).first.select_option("leaves")
+    page.wait_for_url(lambda url: url != first)
+    assert "#/groups/input:" in page.url
     again = opened(context.new_page(), page.url)
     again.get_by_text(f"When {names[0]} leaves").wait_for()
+
+
+def test_the_gallery_shows_every_picture(page):
+    page.goto("/#/gallery")
+    page.get_by_role("heading", name="Every picture").wait_for()
+    drawn = page.locator("figure.example")
+    assert drawn.count() > 10
+    assert all(figure.locator("svg").count() == 1 for figure in drawn.all())
+    named = {path.stem for path in (FOLDER / "pictures").glob("*.js")}
+    assert {text.partition(":")[0] for text in drawn.locator("h3").all_inner_texts()} == named
+    assert not re.search(r"NaN|Infinity|undefined", page.locator("main").inner_html())

@@ -1,12 +1,16 @@
 /** The page: which workbench is shown, and the state of each in its link. */
-import { hasToken, setToken } from "./ask.js";
+import { setToken } from "./ask.js";
 import { html, render, useEffect, useRef, useState } from "./lib.js";
 import { followed, linkTo } from "./link.js";
 import { Bench, Copy } from "./workbench.js";
 import { groups } from "./workbenches/groups.js";
+import { keys } from "./workbenches/keys.js";
+import { members } from "./workbenches/members.js";
+import { placement } from "./workbenches/placement.js";
+import { timeline } from "./workbenches/timeline.js";
 
 /** @type {Record<string, import("./workbench.js").Workbench<any, any>>} */
-const WORKBENCHES = { groups };
+const WORKBENCHES = { groups, timeline, members, keys, placement };
 const FIRST = "groups";
 
 /** The states of the tab, by workbench. @type {Map<string, any>} */
@@ -17,13 +21,17 @@ const stateOf = (name) => states.get(name) ?? WORKBENCHES[name].example();
 
 function Page() {
   const [place, setPlace] = useState(/** @type {{name: string, state: any, fault?: string} | null} */ (null));
+  const [gallery, setGallery] = useState(/** @type {any} */ (null));
   const [asksToken, setAsksToken] = useState(false);
+  const [session, setSession] = useState(0); // another with each token
   const written = useRef(/** @type {string | null} */ (null));
 
   const follow = async () => {
     if (location.hash === written.current) return;
     const { name, state, fault } = await followed(location.hash);
+    setGallery(name === "gallery" ? (await import("./gallery.js")).Gallery() : null);
     const known = name in WORKBENCHES ? name : FIRST;
+    if (state !== undefined) states.set(known, state);
     setPlace({ name: known, state: state ?? stateOf(known), fault });
   };
   useEffect(() => {
@@ -32,7 +40,7 @@ function Page() {
     return () => removeEventListener("hashchange", follow);
   }, []);
   useEffect(() => {
-    if (place === null || !states.has(place.name)) return undefined;
+    if (place === null || gallery !== null || !states.has(place.name)) return undefined;
     const timer = setTimeout(async () => {
       written.current = await linkTo(place.name, place.state);
       history.replaceState(null, "", written.current);
@@ -53,6 +61,10 @@ function Page() {
     history.replaceState(null, "", `#/${name}`);
     setPlace({ name, state: WORKBENCHES[name].example() });
   };
+  const answered = () => {
+    setAsksToken(false);
+    setSession(session + 1);
+  };
   return html`<header class="top">
       <a class="mark" href="#/">partition-allocator</a>
       <nav aria-label="Workbenches">
@@ -67,24 +79,18 @@ function Page() {
       </span>
     </header>
     <main>
+      ${asksToken && html`<${Token} done=${answered} />`}
+      ${fault && html`<div class="problem" role="alert"><p>${fault}</p></div>`}
       ${
-        (asksToken || hasToken()) &&
-        html`<${Token}
-          asks=${asksToken}
-          done=${() => {
-            setAsksToken(false);
-            setPlace({ ...place, state: { ...state } });
-          }}
+        gallery ??
+        html`<${Bench}
+          key="${name} ${session}"
+          workbench=${WORKBENCHES[name]}
+          state=${state}
+          set=${set}
+          askForToken=${() => setAsksToken(true)}
         />`
       }
-      ${fault && html`<div class="problem" role="alert"><p>${fault}</p></div>`}
-      <${Bench}
-        key=${name}
-        workbench=${WORKBENCHES[name]}
-        state=${state}
-        set=${set}
-        askForToken=${() => setAsksToken(true)}
-      />
     </main>
     <footer>
       Nothing is kept on the server; every state is in its link. Apache Kafka is a trademark of The Apache Software
@@ -93,10 +99,9 @@ function Page() {
     </footer>`;
 }
 
-/** The token, which stays in this tab's memory. @param {{asks: boolean, done: () => void}} props */
-function Token({ asks, done }) {
+/** The token, which stays in this tab's memory. @param {{done: () => void}} props */
+function Token({ done }) {
   const [text, setText] = useState("");
-  if (!asks) return null;
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     setToken(text);

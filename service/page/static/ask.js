@@ -12,11 +12,6 @@ export function setToken(text) {
   token = text.trim();
 }
 
-/** @returns {boolean} */
-export function hasToken() {
-  return token !== "";
-}
-
 /** What the service answered instead of an answer. */
 export class Rejected extends Error {
   /** @param {Problem} problem @param {Exchange | null} exchange @param {(pointer: string) => string} at pointer of the body → place in the state */
@@ -50,11 +45,7 @@ export async function get(path, signal) {
  */
 export async function exchange(path, body, { signal, label = "", at = (pointer) => pointer } = {}) {
   const started = performance.now();
-  /** @type {RequestInit} */
-  const request =
-    body === undefined
-      ? { headers: headers({ Accept: "application/json" }) }
-      : { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
+  const request = body === undefined ? { headers: headers({ Accept: "application/json" }) } : posted(body, {});
   let response, text;
   try {
     response = await fetch(address(path), { ...request, signal });
@@ -91,17 +82,31 @@ function parsed(text) {
   }
 }
 
+const ARROW = "application/vnd.apache.arrow.stream";
+
+/** What a body is sent as: an Arrow stream as it is, all else as JSON. @param {any} body @param {Record<string, string>} more @returns {RequestInit} */
+function posted(body, more) {
+  return body instanceof Uint8Array
+    ? {
+        method: "POST",
+        headers: headers({ ...more, "Content-Type": ARROW }),
+        body: /** @type {Uint8Array<ArrayBuffer>} */ (body),
+      }
+    : { method: "POST", headers: headers({ ...more, "Content-Type": "application/json" }), body: JSON.stringify(body) };
+}
+
 /** The answer's main table as CSV. @param {Exchange} made @returns {Promise<string>} */
 export async function table({ path, body }) {
-  const sent = headers({ "Content-Type": "application/json", Accept: "text/csv" });
-  const response = await fetch(address(path), { method: "POST", headers: sent, body: JSON.stringify(body) });
+  const response = await fetch(address(path), posted(body, { Accept: "text/csv" }));
   if (!response.ok) throw new Error(`The table could not be had: ${response.status}`);
   return response.text();
 }
 
 /** The request as a command. @param {Exchange} made */
 export function asCurl({ path, body }) {
-  const quoted = `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
   const credentials = token ? ` -H "Authorization: Bearer $TOKEN"` : "";
+  if (body instanceof Uint8Array)
+    return `curl '${address(path)}'${credentials} -H 'Content-Type: ${ARROW}' --data-binary @request.arrow`;
+  const quoted = `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
   return `curl '${address(path)}'${credentials} --json ${quoted}`;
 }

@@ -1,5 +1,5 @@
 /** Fields of a form. What the service finds wrong with one is shown beside it. */
-import { createContext, html, useContext } from "./lib.js";
+import { createContext, html, useContext, useState } from "./lib.js";
 
 /** Faults of the latest answer: place in the state, such as `/members/0/member_id` → what is wrong. */
 export const Faults = createContext(/** @type {Map<string, string>} */ (new Map()));
@@ -116,5 +116,50 @@ export function Checkbox({ label, checked, set }) {
   return html`<label class="check">
     <input type="checkbox" checked=${checked} onChange=${(/** @type {any} */ event) => set(event.target.checked)} />
     ${label}
+  </label>`;
+}
+
+/**
+ * Lines of text.
+ * @param {object} props
+ * @param {string} props.place @param {string} props.label @param {string} props.value @param {(value: string) => void} props.set
+ * @param {string} [props.placeholder] @param {string} [props.hint]
+ */
+export function Lines({ place, label, hint, value, set, placeholder }) {
+  return html`<${Labelled} ...${{ place, label, hint }}>
+    <textarea
+      ...${useControl(place)}
+      spellcheck="false"
+      placeholder=${placeholder}
+      value=${value}
+      onChange=${(/** @type {any} */ event) => set(event.target.value)}
+    ></textarea>
+  <//>`;
+}
+
+/** A place for a file, to be dropped or chosen. @param {{label: string, accept: string, take: (file: File) => void}} props */
+export function Drop({ label, accept, take }) {
+  const [over, setOver] = useState(false);
+  const moved = (/** @type {boolean} */ here) => (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setOver(here);
+  };
+  const dropped = (/** @type {DragEvent} */ event) => {
+    moved(false)(event);
+    const file = event.dataTransfer?.files[0];
+    if (file) take(file);
+  };
+  const chosen = (/** @type {any} */ event) => {
+    if (event.target.files[0]) take(event.target.files[0]);
+    event.target.value = ""; // so that the same file can be chosen again
+  };
+  return html`<label
+    class="drop ${over ? "over" : ""}"
+    onDragOver=${moved(true)}
+    onDragLeave=${moved(false)}
+    onDrop=${dropped}
+  >
+    <span>${label}, or drop it here</span>
+    <input type="file" class="hidden" accept=${accept} onChange=${chosen} />
   </label>`;
 }

@@ -59,9 +59,14 @@ export function Figure({ title, summary, table, picture, legend }) {
   </figure>`;
 }
 
+/** A number, or one with its unit. @param {Cell} cell */
+function isFigure(cell) {
+  return cell === null || typeof cell === "number" || /^(–|[\d.,]+ (%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell);
+}
+
 /** @param {Table & {caption: string}} props */
 export function DataTable({ columns, rows, caption }) {
-  const numeric = columns.map((_, i) => rows.every((row) => row[i] === null || typeof row[i] === "number"));
+  const numeric = columns.map((_, i) => rows.every((row) => isFigure(row[i])));
   return html`<div class="wide" tabindex="0" role="region" aria-label=${caption}>
     <table>
       ${

@@ -38,21 +38,22 @@ export function size(bytes) {
   return `${power === 0 || value >= 100 ? WHOLE.format(value) : value.toFixed(1)} ${BYTES[power]}`;
 }
 
-/** 1 h 5 min, 12.0 s, 350 ms. @param {number | null | undefined} seconds */
+/** 1 h 5 min, 5 min 3 s, 12.0 s, 350 ms. @param {number | null | undefined} seconds */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return NONE;
   if (seconds === 0) return "0 s";
   if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 60) return `${minutes} min`;
   if (minutes < 2880) return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
   return `${WHOLE.format(minutes / 1440)} days`;
 }
 
-/** 1 partition, 2 partitions. @param {number} count @param {string} noun */
-export function count(count, noun) {
-  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+/** 1 partition, 2 partitions. @param {number} count @param {string} noun @param {string} [plural] */
+export function count(count, noun, plural = `${noun}s`) {
+  return `${number(count)} ${count === 1 ? noun : plural}`;
 }
 
 /** `a, b and c`. @param {string[]} words */

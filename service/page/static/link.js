@@ -47,14 +47,26 @@ async function stored(mode, act) {
   });
 }
 
+/** Keep a text in this browser. @param {string} text @returns {Promise<string>} its hash (SHA-256) */
+export async function keep(text) {
+  const bytes = new TextEncoder().encode(text);
+  // Browsers give no hash to a page by plain HTTP from another machine; then the text stays in the tab.
+  if (!crypto.subtle) return `tab-${Math.random().toString(36).slice(2)}`;
+  const hash = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+  await stored("readwrite", (store) => store.put(text, hash));
+  return hash;
+}
+
+/** @param {string} hash @returns {Promise<string | undefined>} */
+export function kept(hash) {
+  return stored("readonly", (store) => store.get(hash));
+}
+
 /** @param {string} name of the workbench @param {unknown} state @returns {Promise<string>} the fragment, with its # */
 export async function linkTo(name, state) {
   const text = await packed(state);
   if (text.length <= LONGEST) return `#/${name}/${text}`;
-  if (!crypto.subtle) return `#/${name}`; // plain HTTP from another machine: browsers give no hash there
-  const hash = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
-  await stored("readwrite", (store) => store.put(text, hash));
-  return `#/${name}/${KEPT}${hash}`;
+  return `#/${name}/${KEPT}${await keep(text)}`;
 }
 
 /**
@@ -67,7 +79,7 @@ export async function followed(fragment) {
   if (!text) return { name };
   try {
     if (!text.startsWith(KEPT)) return { name, state: await unpacked(text) };
-    const found = await stored("readonly", (store) => store.get(text.slice(KEPT.length)));
+    const found = await kept(text.slice(KEPT.length));
     if (found !== undefined) return { name, state: await unpacked(found) };
     const hash = text.slice(KEPT.length, KEPT.length + 12);
     return {

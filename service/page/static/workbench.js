@@ -48,7 +48,11 @@ function useAnswer(workbench, state, askForToken) {
       if (error instanceof Rejected) {
         if (error.problem.status === 401) askForToken();
         found = { made: error.exchange ? [...made, error.exchange] : made, rejected: error };
-      } else if (!(error instanceof DOMException && error.name === "AbortError")) throw error;
+      } else if (!(error instanceof DOMException && error.name === "AbortError")) {
+        running.current = null;
+        setSince(0);
+        throw error;
+      }
     }
     if (running.current !== job) return;
     running.current = null;
@@ -65,6 +69,7 @@ function useAnswer(workbench, state, askForToken) {
     }
   }, [state]);
   const cancel = () => running.current?.controller.abort();
+  useEffect(() => cancel, []);
   return { ...shown, since, cancel, again: () => run(state) };
 }
 
@@ -138,11 +143,23 @@ function Requests({ made }) {
             <code>POST ${one.path}</code> <span>${one.label}</span>
             <span class="soft">${one.status} · ${duration(one.milliseconds / 1000)}</span>
             <span class="downloads">
+              ${
+                one.body instanceof Uint8Array &&
+                html`<button
+                  type="button"
+                  onClick=${() => download("request.arrow", one.body, "application/vnd.apache.arrow.stream")}
+                >
+                  request.arrow
+                </button>`
+              }
               <${Copy} label="Copy as curl" text=${() => asCurl(one)} />
               <button type="button" onClick=${() => download("answer.json", one.text, "application/json")}>JSON</button>
-              <button type="button" onClick=${async () => download("answer.csv", await table(one), "text/csv")}>
-                CSV
-              </button>
+              ${
+                one.status === 200 &&
+                html`<button type="button" onClick=${async () => download("answer.csv", await table(one), "text/csv")}>
+                  CSV
+                </button>`
+              }
             </span>
           </li>`,
       )}

@@ -15,7 +15,7 @@ export const PATH = "/v1/group-assignments";
  * @property {string} assignor_then empty: the same
  * @property {Topic[]} topics @property {Member[]} members
  */
-/** @typedef {{assignor: string, moved: number, largest: number, skew: number, chosen: boolean}} Rival */
+/** @typedef {{assignor: string, moved: number, largest: number, skew: number, local?: number, chosen: boolean}} Rival */
 /** @typedef {{owned: import("./ownership.js").Ownership, before: any, after: any, rivals: Rival[]}} GroupsAnswerData */
 
 /** Assignors that are tried on the same change, by protocol. @type {Record<string, string[]>} */
@@ -56,6 +56,20 @@ function refused(error) {
 /** @param {any} answer @returns {import("./ownership.js").Assignments} the assignments once a second rebalance has come */
 const settled = (answer) => (answer.follow_up ?? answer).assignments;
 
+/** What an assignor does, once its second rebalance has come. @param {any} answer @param {boolean} chosen @returns {Rival} */
+function rival(answer, chosen) {
+  const { member_load, movement } = answer.follow_up ?? answer;
+  const moved = answer.follow_up ? answer.movement.revoked : movement.moved;
+  return {
+    assignor: answer.assignor,
+    moved,
+    largest: member_load.max,
+    skew: member_load.skew,
+    local: answer.zone_traffic?.local_share,
+    chosen,
+  };
+}
+
 /** @param {GroupsState} state @param {import("../workbench.js").Post} post @returns {Promise<GroupsAnswerData>} */
 async function ask(state, post) {
   const { group_protocol, assignor, assignor_then, topics, members } = state;
@@ -74,27 +88,18 @@ async function ask(state, post) {
     .map((member) => memberOf(member, owned.get(member.member_id) ?? []));
   const body = { group_protocol, assignor: assignor_then || assignor, topics: topicsOf(topics, true), members: later };
   const after = await post(PATH, body, { label: `${body.assignor}, after`, at: placesOf(members, "leaves") });
-  const compared = (/** @type {any} */ answer) => ownership(body.topics, members, settled(before), settled(answer));
   const partitions = body.topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
   const names = partitions > SMALL ? [] : (RIVALS[group_protocol] ?? []);
-  const rivals = await Promise.all(
-    names.map(async (name) => {
-      const answer =
-        name === body.assignor
-          ? after
-          : await post(PATH, { ...body, assignor: name }, { label: `${name}, after` }).catch(refused);
-      if (answer === null) return null;
-      const { member_load } = answer.follow_up ?? answer;
-      return {
-        assignor: name,
-        moved: compared(answer).moved,
-        largest: member_load.max,
-        skew: member_load.skew,
-        chosen: name === body.assignor,
-      };
-    }),
-  );
-  return { owned: compared(after), before, after, rivals: rivals.filter((rival) => rival !== null) };
+  const compare = names.filter((name) => name !== body.assignor).map((name) => ({ assignor: name }));
+  const rivals = compare.length
+    ? await post(PATH, { ...body, compare }, { label: "other assignors, after" }).catch(refused)
+    : null;
+  return {
+    owned: ownership(body.topics, members, settled(before), settled(after)),
+    before,
+    after,
+    rivals: rivals === null ? [] : [rivals, ...rivals.comparisons].map((each, i) => rival(each, i === 0)),
+  };
 }
 
 /** @returns {GroupsState} */

@@ -1,7 +1,8 @@
 /** The answer about a group: what moves, who has what, and what other assignors would do. */
 import { DataTable, Figure, Figures, Legend } from "../figure.js";
-import { count, listed, number, ratio } from "../format.js";
+import { count, listed, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
+import { linkTo } from "../link.js";
 import { loads } from "../pictures/loads.js";
 import { MOST_MEMBERS, MOST_PARTITIONS, counted, partitions } from "../pictures/ownership.js";
 import { counts, partitionAt } from "./ownership.js";
@@ -12,20 +13,27 @@ import { counts, partitionAt } from "./ownership.js";
 /** Members of a group too large for a picture of all that are shown. */
 const LARGEST = 24;
 const MOST_TOPICS = 12;
+/** What the timeline of a group shows beside its own protocol. */
+const OTHER_WAYS = [
+  { group_protocol: "classic", assignor: "cooperative-sticky" },
+  { group_protocol: "consumer", assignor: "uniform" },
+];
 
 /** @param {{state: import("./groups.js").GroupsState, answer: GroupsAnswerData}} props */
 export function GroupsAnswer({ state, answer: { owned, before, after, rivals } }) {
   const { member_load } = after.follow_up ?? after;
   const least = after.movement?.fewest_possible_moves;
   const old = before.member_load;
+  const share = after.zone_traffic?.local_share;
   const figures = [
     {
       label: "Partitions that move",
       value: number(owned.moved),
-      note: least !== undefined && `the fewest possible: ${number(least)}`,
+      note: least !== undefined && `loads as even need ${number(least)}`,
     },
     { label: "Largest load", value: number(member_load.max), note: old ? `before: ${number(old.max)}` : "" },
     { label: "Skew", value: ratio(member_load.skew), note: old ? `before: ${ratio(old.skew)}` : "1.00 is even" },
+    share !== undefined && { label: "Read in the own zone", value: percent(share), note: "of the partitions" },
     {
       label: "Unassigned",
       value: number(owned.idle),
@@ -33,10 +41,34 @@ export function GroupsAnswer({ state, answer: { owned, before, after, rivals } }
     },
   ];
   return html`<p class="verdict" role="status">${conclusion(state, owned, least)}</p>
-    <${Figures} figures=${figures} />
+    <${Figures} figures=${figures.filter(Boolean)} />
     <${Assigned} owned=${owned} />
     <${Loads} owned=${owned} />
+    <p><button type="button" class="button" onClick=${() => overTime(state)}>What happens over time →</button></p>
     ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`}`;
+}
+
+/** Go on with the same group and change in the workbench Timeline. @param {import("./groups.js").GroupsState} state */
+async function overTime({ group_protocol, assignor, topics, members }) {
+  const changes = { leaves: 20_000, joins: 80_000 };
+  const events = Object.entries(changes).flatMap(([kind, at_ms]) =>
+    members
+      .filter(({ change }) => change === kind)
+      .map(({ change: _, owned_partitions: __, ...member }) =>
+        kind === "joins"
+          ? { at_ms, type: "member_joins", member }
+          : { at_ms, type: "member_leaves", member_id: member.member_id },
+      ),
+  );
+  location.hash = await linkTo("timeline", {
+    ways: [{ group_protocol, assignor }, ...OTHER_WAYS.filter((way) => way.assignor !== assignor)],
+    topics: topics.map(({ partitions_then: _, ...topic }) => topic),
+    members: members.filter(({ change }) => change !== "joins"),
+    events,
+    session_timeout_ms: 45_000,
+    poll_interval_ms: 500,
+    generation: 1,
+  });
 }
 
 /** @param {import("./groups.js").GroupsState} state @param {Ownership} owned @param {number | undefined} least */
@@ -57,7 +89,7 @@ function conclusion(state, owned, least) {
     least === undefined
       ? ""
       : owned.moved > least
-        ? `; ${number(least)} would do`
+        ? `; loads as even need only ${number(least)}`
         : "; no assignment as even moves fewer";
   const text = `${when}${moves}${rest}.`;
   return text[0].toUpperCase() + text.slice(1);
@@ -132,17 +164,18 @@ function Loads({ owned: { members } }) {
 
 /** @param {{rivals: import("./groups.js").Rival[]}} props */
 function Rivals({ rivals }) {
-  const rows = rivals.map(({ assignor, moved, largest, skew, chosen }) => [
+  const rows = rivals.map(({ assignor, moved, largest, skew, local, chosen }) => [
     chosen ? `${assignor} (chosen)` : assignor,
     moved,
     largest,
     skew,
+    ...(local === undefined ? [] : [percent(local)]),
   ]);
   return html`<section>
     <h3>The same change with other assignors</h3>
     <${DataTable}
       caption="The same change with other assignors"
-      columns=${["assignor", "moved", "largest load", "skew"]}
+      columns=${["assignor", "moved", "largest load", "skew", ...(rivals.some(({ local }) => local !== undefined) ? ["read in the own zone"] : [])]}
       rows=${rows}
     />
   </section>`;

@@ -3,6 +3,7 @@ import { useCatalogue } from "../catalogue.js";
 import { Numeric, Select, Text } from "../fields.js";
 import { number } from "../format.js";
 import { html, useState } from "../lib.js";
+import { GroupSource } from "./group_source.js";
 
 /** @typedef {import("./groups.js").GroupsState} GroupsState */
 /** @typedef {import("./groups.js").Member} Member */
@@ -38,6 +39,10 @@ export function GroupsEditor({ state, set }) {
   /** @param {any} group_protocol */
   const setProtocol = (group_protocol) =>
     set({ group_protocol, assignor: DEFAULTS[/** @type {"classic"} */ (group_protocol)], assignor_then: "" });
+  const take = (/** @type {import("../descriptions.js").Group} */ { topics, members, group_protocol, assignor }) => {
+    const known = choices.some(({ value }) => value === assignor) && group_protocol === state.group_protocol;
+    set({ topics, members, ...(known ? { assignor, assignor_then: "" } : {}) });
+  };
   return html`<h2>Assignor</h2>
     <div class="pair">
       <${Select}
@@ -63,7 +68,8 @@ export function GroupsEditor({ state, set }) {
       set=${(/** @type {string} */ assignor_then) => set({ assignor_then })}
     />
     <${Topics} state=${state} set=${set} />
-    <${Members} state=${state} set=${set} />`;
+    <${Members} state=${state} set=${set} />
+    <${GroupSource} take=${take} />`;
 }
 
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */

@@ -1,0 +1,180 @@
+/** What people have at hand of a cluster → parts of requests: a snapshot, a reassignment, or what Kafka's tools print. */
+
+/** @typedef {{partition_id: number, replicas: number[]}} Placed */
+/** @typedef {{topic_name: string, placements: Placed[], partition_bytes?: number[]}} PlacedTopic */
+/** @typedef {{broker_id: number, rack_id?: string | null}} Broker */
+/** @typedef {{brokers: Broker[], topics: PlacedTopic[]}} Placement */
+
+/** @param {any} text @returns {any} the value of a JSON text; undefined for any other text */
+function json(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where replicas are. @param {string} text @returns {Placement} Throws an Error with a sentence for a text of another kind. */
+export function placement(text) {
+  const value = json(text);
+  const placed = value === undefined ? described(text) : value.topics ? snapshot(value) : reassigned(value);
+  if (placed.topics.length === 0) {
+    throw new Error("No partitions were found. Paste kafka-topics --describe, a reassignment JSON, or a snapshot.");
+  }
+  const named = new Map(placed.brokers.map((broker) => [broker.broker_id, broker]));
+  const ids = new Set(placed.topics.flatMap(({ placements }) => placements.flatMap(({ replicas }) => replicas)));
+  for (const broker_id of ids) if (!named.has(broker_id)) named.set(broker_id, { broker_id });
+  return { ...placed, brokers: [...named.values()].sort((a, b) => a.broker_id - b.broker_id) };
+}
+
+/** Whether the bytes of each partition are known, without which no duration is. @param {PlacedTopic[]} topics */
+export function hasSizes(topics) {
+  return topics.every(({ partition_bytes }) => partition_bytes);
+}
+
+/** @param {{topic: string, partition: number, replicas: number[]}[]} rows @returns {PlacedTopic[]} */
+function byTopic(rows) {
+  /** @type {Map<string, Placed[]>} */
+  const topics = new Map();
+  for (const { topic, partition, replicas } of rows) {
+    const placements = topics.get(topic) ?? [];
+    placements.push({ partition_id: partition, replicas });
+    topics.set(topic, placements);
+  }
+  return [...topics].map(([topic_name, placements]) => ({ topic_name, placements }));
+}
+
+/** `kafka-topics --describe`: a line for each partition. @param {string} text @returns {Placement} */
+function described(text) {
+  const lines = text.matchAll(/Topic:\s*(\S+)\s+Partition:\s*(\d+)\s.*?Replicas:\s*([\d,]+)/g);
+  const rows = Array.from(lines, ([, topic, partition, replicas]) => ({
+    topic,
+    partition: Number(partition),
+    replicas: replicas.split(",").map(Number),
+  }));
+  return { brokers: [], topics: byTopic(rows) };
+}
+
+/** Kafka's reassignment JSON. @param {any} value @returns {Placement} */
+function reassigned(value) {
+  return { brokers: [], topics: byTopic(value.partitions ?? []) };
+}
+
+/** What `partition-allocator snapshot` writes, or parts of it. @param {any} value @returns {Placement} */
+function snapshot({ brokers = [], topics }) {
+  return {
+    brokers: brokers.map((/** @type {any} */ { broker_id, rack_id }) => ({ broker_id, rack_id })),
+    topics: topics
+      .filter((/** @type {any} */ { placements }) => placements?.length)
+      .map((/** @type {any} */ { topic_name, placements, partition_bytes }) => ({
+        topic_name,
+        placements: placements.map((/** @type {Placed} */ { partition_id, replicas }) => ({ partition_id, replicas })),
+        ...(partition_bytes?.length ? { partition_bytes } : {}),
+      })),
+  };
+}
+
+/** @typedef {import("./workbenches/groups.js").Topic} Topic */
+/** @typedef {import("./workbenches/groups.js").Member} Member */
+/** @typedef {{group_id: string, topics: Topic[], members: Member[], group_protocol?: string, assignor?: string}} Group */
+
+/** Groups with their members. @param {string} text @returns {Group[]} Throws an Error with a sentence for a text of another kind. */
+export function groupsIn(text) {
+  const value = json(text);
+  const groups =
+    value === undefined
+      ? describedGroups(text)
+      : (value.groups ?? []).map((/** @type {any} */ group) => ofSnapshot(group, value.topics ?? []));
+  const found = groups.filter((/** @type {Group} */ { members }) => members.length > 0);
+  if (found.length === 0) {
+    throw new Error("No group with members was found. Paste kafka-consumer-groups --describe, or a snapshot.");
+  }
+  return found;
+}
+
+/** `kafka-consumer-groups --describe`: a line for each partition that is read. @param {string} text @returns {Group[]} */
+function describedGroups(text) {
+  /** @type {string[]} */
+  let header = [];
+  /** @type {Map<string, {group: string, topic: string, partition: number, lag: number | null, member: string}[]>} */
+  const groups = new Map();
+  for (const line of text.split(/\r?\n/)) {
+    const cells = line.trim().split(/\s+/);
+    if (cells.includes("PARTITION") && cells.includes("CONSUMER-ID")) header = cells;
+    else if (header.length > 0 && cells.length >= header.length - 2) {
+      const cell = (/** @type {string} */ name) => cells[header.indexOf(name)] ?? "-";
+      if (!/^\d+$/.test(cell("PARTITION"))) continue;
+      const lag = /^\d+$/.test(cell("LAG")) ? Number(cell("LAG")) : null;
+      const row = {
+        group: cell("GROUP"),
+        topic: cell("TOPIC"),
+        partition: Number(cell("PARTITION")),
+        lag,
+        member: cell("CONSUMER-ID"),
+      };
+      groups.set(row.group, [...(groups.get(row.group) ?? []), row]);
+    }
+  }
+  return [...groups].map(([group_id, rows]) => {
+    const topics = [...new Set(rows.map(({ topic }) => topic))].map((topic_name) => {
+      const own = rows.filter(({ topic }) => topic === topic_name);
+      const partitions_count = Math.max(...own.map(({ partition }) => partition)) + 1;
+      const lags = Array.from(
+        { length: partitions_count },
+        (_, id) => own.find(({ partition }) => partition === id)?.lag ?? 0,
+      );
+      return {
+        topic_name,
+        partitions_count,
+        ...(rows.some(({ lag }) => lag !== null) ? { partition_weights: lags } : {}),
+      };
+    });
+    const ids = [...new Set(rows.map(({ member }) => member))].filter((id) => id !== "-");
+    const members = ids.map((member_id) => ({
+      member_id,
+      owned_partitions: ownedBy(rows.filter(({ member }) => member === member_id)),
+    }));
+    return { group_id, topics, members };
+  });
+}
+
+/** @param {{topic: string, partition: number}[]} rows */
+function ownedBy(rows) {
+  const names = [...new Set(rows.map(({ topic }) => topic))];
+  return names.map((topic_name) => ({
+    topic_name,
+    partition_ids: rows.filter(({ topic }) => topic === topic_name).map(({ partition }) => partition),
+  }));
+}
+
+/** @param {any} group @param {any[]} topics of the snapshot @returns {Group} */
+function ofSnapshot({ group_id, group_protocol, assignor, members = [] }, topics) {
+  const read = new Set(
+    members.flatMap(
+      (/** @type {any} */ { topic_names, owned_partitions = [] }) =>
+        topic_names ?? owned_partitions.map((/** @type {any} */ owned) => owned.topic_name),
+    ),
+  );
+  return {
+    group_id,
+    ...(group_protocol ? { group_protocol } : {}),
+    ...(assignor ? { assignor } : {}),
+    topics: topics
+      .filter(({ topic_name }) => read.has(topic_name))
+      .map(({ topic_name, partitions_count, topic_id }) => ({
+        topic_name,
+        partitions_count,
+        ...(topic_id ? { topic_id } : {}),
+      })),
+    members: members.map(
+      (/** @type {any} */ { member_id, instance_id, rack_id, topic_names, generation_id, owned_partitions }) => ({
+        member_id,
+        instance_id,
+        rack_id,
+        topic_names,
+        generation_id,
+        owned_partitions,
+      }),
+    ),
+  };
+}

@@ -1,0 +1,173 @@
+/** `#/gallery`: every picture with examples, for developers. No request is sent. */
+import { html } from "./lib.js";
+import { curve } from "./pictures/curve.js";
+import { frontier } from "./pictures/frontier.js";
+import { histogram } from "./pictures/histogram.js";
+import { lanes } from "./pictures/lanes.js";
+import { loads } from "./pictures/loads.js";
+import { counted, partitions } from "./pictures/ownership.js";
+import { placement } from "./pictures/placement.js";
+import { ownership } from "./workbenches/ownership.js";
+
+const WIDTH = 620;
+const upTo = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => i);
+
+const topics = [
+  { topic_name: "orders", partitions_count: 9 },
+  { topic_name: "a-topic-with-a-long-name", partitions_count: 3 },
+];
+const members = [
+  { member_id: "c1" },
+  { member_id: "c2", change: /** @type {const} */ ("leaves") },
+  { member_id: "c3", change: /** @type {const} */ ("joins") },
+];
+const before = [
+  { member_id: "c1", partitions: [{ topic_name: "orders", partition_ids: [0, 1, 2, 3, 4] }] },
+  { member_id: "c2", partitions: [{ topic_name: "orders", partition_ids: [5, 6, 7, 8] }] },
+];
+const after = [
+  { member_id: "c1", partitions: [{ topic_name: "orders", partition_ids: [0, 1, 2, 3, 5] }] },
+  {
+    member_id: "c3",
+    partitions: [
+      { topic_name: "orders", partition_ids: [4, 6, 7, 8] },
+      { topic_name: topics[1].topic_name, partition_ids: [0, 1, 2] },
+    ],
+  },
+];
+const owned = ownership(topics, members, before, after);
+
+/** @type {[string, any][]} */
+const EXAMPLES = [
+  ["ownership: a cell a partition", partitions(owned, WIDTH)],
+  ["ownership: nobody and nothing", partitions(ownership(topics, [], [], []), WIDTH)],
+  [
+    "ownership: counts",
+    counted(
+      {
+        rows: [
+          { label: "c1", change: "" },
+          { label: "c2", change: "leaves" },
+        ],
+        columns: ["orders", "payments"],
+        before: [
+          [12, 3],
+          [4, 0],
+        ],
+        after: [
+          [16, 3],
+          [0, 0],
+        ],
+      },
+      WIDTH,
+    ),
+  ],
+  ["loads: bars", loads(owned.members, WIDTH)],
+  [
+    "loads: many",
+    loads(
+      upTo(300).map((i) => ({ id: `m${i}`, before: 100 - (i % 7), after: 100 + (i % 3) })),
+      WIDTH,
+    ),
+  ],
+  [
+    "histogram: few, one above the band",
+    histogram({ counts: [4, 9, 31, 6], mean: 12.5, band: { low: 15, high: 22 } }, WIDTH),
+  ],
+  [
+    "histogram: a thousand",
+    histogram({ counts: upTo(1000).map((i) => 50 + ((i * 37) % 23)), mean: 61, band: { low: 70, high: 74 } }, WIDTH),
+  ],
+  ["histogram: none", histogram({ counts: [0], mean: 0, band: null }, WIDTH)],
+  [
+    "placement",
+    placement(
+      {
+        brokers: [
+          { id: 1, rack: "a", change: "" },
+          { id: 2, rack: "b", change: "leaves" },
+          { id: 3, rack: "b", change: "joins" },
+        ],
+        rows: [
+          { label: "orders-0", before: [2, 1, 0], after: [2, 0, 1] },
+          { label: "orders-1", before: [1, 2, 0], after: [1, 0, 2] },
+        ],
+        single: true,
+      },
+      WIDTH,
+    ),
+  ],
+  [
+    "frontier",
+    frontier(
+      {
+        points: [
+          { price: 0, goal: 9 },
+          { price: 2, goal: 4 },
+          { price: 5, goal: 1 },
+        ],
+        chosen: 2,
+        price: "copies",
+        goal: "spread",
+      },
+      WIDTH,
+    ),
+  ],
+  [
+    "lanes",
+    lanes(
+      {
+        lanes: [
+          {
+            name: "range",
+            at: [0, 3000, 20_000, 24_000],
+            idle: [6, 0, 6, 0],
+            rebalances: [
+              { from: 0, to: 3000, number: 1 },
+              { from: 20_000, to: 24_000, number: 2 },
+            ],
+          },
+        ],
+        end: 30_000,
+        partitions: 6,
+        events: [{ at: 20_000, label: "c3 joins" }],
+        chosen: 1,
+      },
+      WIDTH,
+    ),
+  ],
+  [
+    "curve",
+    curve(
+      {
+        series: [
+          {
+            name: "range",
+            look: "line-before",
+            points: upTo(12).map((i) => ({ x: i + 1, y: Math.ceil(12 / (i + 1)), dot: 12 % (i + 1) === 0 })),
+          },
+        ],
+        marks: [
+          { x: 5, label: "now: 5" },
+          { x: 6, label: "recommended: 6" },
+        ],
+        limit: { y: 2, label: "limit: 2" },
+        x: "members",
+        y: "largest load",
+      },
+      WIDTH,
+    ),
+  ],
+];
+
+/** All pictures. */
+export function Gallery() {
+  return html`<h1>Every picture</h1>
+    ${EXAMPLES.map(
+      ([name, picture]) =>
+        html`<figure class="example">
+          <h3>${name}</h3>
+          <div class="picture" tabindex="0" role="region" aria-label=${name}>${picture}</div>
+        </figure>`,
+    )}`;
+}

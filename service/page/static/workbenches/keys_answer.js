@@ -1,0 +1,128 @@
+/** The answer about keys: skew, its cause, what moves, and the same with other partitioners. */
+import { DataTable, Figure, Figures } from "../figure.js";
+import { listed, number, percent, ratio } from "../format.js";
+import { html } from "../lib.js";
+import { histogram } from "../pictures/histogram.js";
+
+/** @typedef {import("./keys.js").KeysAnswerData} KeysAnswerData */
+
+const CAUSES = {
+  "hot-keys": "hot keys are the cause",
+  chance: "as by chance",
+  partitioner: "the partitioner is the cause",
+  even: "more even than by chance",
+};
+
+/** @param {{state: import("./keys.js").KeysState, answer: KeysAnswerData}} props */
+export function KeysAnswer({ state, answer: { plan, limits, hottest, rivals, writers } }) {
+  const { records, moved, meets } = plan;
+  const kept = Object.values(meets ?? {});
+  const figures = [
+    {
+      label: "Skew of records",
+      value: ratio(records.skew),
+      note: CAUSES[/** @type {"chance"} */ (records.verdict)] ?? records.verdict,
+    },
+    { label: "Fullest partition", value: number(records.max), note: `mean: ${number(records.mean)} records` },
+    {
+      label: "Keys that move",
+      value: percent(moved?.keys),
+      note: moved ? `with ${percent(moved.records)} of the records` : "a new topic",
+    },
+    kept.length > 0 && {
+      label: "Limits",
+      value: kept.every(Boolean) ? "kept" : "exceeded",
+      tone: kept.every(Boolean) ? /** @type {const} */ ("good") : /** @type {const} */ ("bad"),
+      note: limitsOf(state),
+    },
+  ];
+  return html`<p class="verdict" role="status">${limits.conclusion}</p>
+    <${Figures} figures=${figures.filter(Boolean)} />
+    <${Partitions} plan=${plan} />
+    ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`} ${writers && html`<${Writers} writers=${writers} />`}
+    ${hottest.length > 0 && html`<${Hottest} hottest=${hottest} mean=${records.mean} />`}`;
+}
+
+/** @param {import("./keys.js").KeysState} state */
+function limitsOf({ max_skew, max_partition_records_per_second: most }) {
+  const named = [max_skew !== null && `skew ${ratio(max_skew)}`, most !== null && `${number(most)} records/s`];
+  return `at most ${listed(/** @type {string[]} */ (named.filter(Boolean)))}`;
+}
+
+/** @param {any} plan @returns {{low: number, high: number}} records of the fullest partition, by chance alone */
+const bandOf = ({ records: { chance, mean } }) => ({ low: chance.low * mean, high: chance.high * mean });
+
+/** @param {{plan: any}} props */
+function Partitions({ plan }) {
+  const { records, keys } = plan;
+  const band = bandOf(plan);
+  const summary = `The shaded band is where the fullest of ${number(plan.partitions_count)} partitions lies by chance: ${number(Math.round(band.low))} to ${number(Math.round(band.high))} records. The dashed line is the mean.`;
+  const rows = records.counts.map((/** @type {number} */ value, /** @type {number} */ i) => [i, value, keys.counts[i]]);
+  return html`<${Figure}
+    title="Records per partition"
+    summary=${summary}
+    table=${{ columns: ["partition", "records", "keys"], rows }}
+    picture=${(/** @type {number} */ width) => histogram({ counts: records.counts, mean: records.mean, band }, width)}
+  />`;
+}
+
+/** @param {{rivals: any[]}} props */
+function Rivals({ rivals }) {
+  const most = Math.max(...rivals.map(({ records }) => records.max), ...rivals.map((plan) => bandOf(plan).high));
+  return html`<section>
+    <h3>The same keys with other partitioners</h3>
+    <div class="multiples">
+      ${rivals.map(
+        (plan) =>
+          html`<div>
+            <strong>${plan.partitioner}</strong>
+            <span class="soft">skew ${ratio(plan.records.skew)}</span>
+            ${histogram({ counts: plan.records.counts, mean: plan.records.mean, band: bandOf(plan) }, 190, 90, most)}
+          </div>`,
+      )}
+    </div>
+    <details>
+      <summary>Data</summary>
+      <${DataTable}
+        caption="Partitioners"
+        columns=${["partitioner", "skew", "fullest partition", "empty partitions", "keys moved"]}
+        rows=${rivals.map(({ partitioner, records, moved }) => [partitioner, records.skew, records.max, records.empty_partitions, percent(moved?.keys)])}
+      />
+    </details>
+  </section>`;
+}
+
+/** @param {{hottest: any[], mean: number}} props */
+function Hottest({ hottest, mean }) {
+  const rows = hottest.map(({ key, records, share }) => [
+    key ?? "(no key)",
+    records,
+    percent(share),
+    `${ratio(records / mean)} ×`,
+  ]);
+  return html`<section>
+    <h3>The hottest keys</h3>
+    <${DataTable}
+      caption="The hottest keys"
+      columns=${["key", "records", "of all", "of a mean partition"]}
+      rows=${rows}
+    />
+  </section>`;
+}
+
+/** @param {{writers: any}} props */
+function Writers({ writers }) {
+  const rows = writers.candidates
+    .slice(0, 8)
+    .map((/** @type {any} */ each) => [
+      each.partitioners.slice(0, 3).join(", "),
+      each.pairs_explained,
+      each.pairs,
+      each.ruled_out ? "ruled out" : "possible",
+    ]);
+  return html`<section>
+    <h3>Who wrote this topic?</h3>
+    <p>${writers.conclusion}</p>
+    <${DataTable} caption="Partitioners" columns=${["partitioner", "explained", "of pairs", ""]} rows=${rows} />
+  </section>`;
+}
