@@ -120,6 +120,7 @@ SMALL = {
     "reassignments/small": {"partitions": 100, "brokers": 20},
     "reassignments/large": {"partitions": 100, "brokers": 20},
     "reassignments/large-topics": {"partitions": 100, "brokers": 20, "topics": 5},
+    "member-counts/1000x1000": {"partitions": 20, "members": 3},
     "reassignments/huge": {"partitions": 100, "brokers": 20},
     "reassignments/moves-generate": {"partitions": 100, "brokers": 20},
     "reassignments/moves-cruise-control": {"partitions": 100, "brokers": 20},
