@@ -257,9 +257,9 @@ def assign_streams(
 def member_counts(
     topics: Mapping[str, int] | Rows,
     members: int | Rows | Iterable[str],
-    members_counts: Sequence[int] | None = None,
     assignor: str | None = None,
     *,
+    members_counts: Sequence[int] | None = None,
     owned: Rows | None = None,
     output: Output = "dict",
     **fields: Any,

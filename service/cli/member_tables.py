@@ -54,6 +54,8 @@ def _drain(plan: Json) -> str:
 
 
 def _limits(plan: Json) -> str:
+    if plan.get("unread_partitions"):
+        return f"✗ {plan['unread_partitions']} unread"
     if not plan["meets"]:
         return ""
     broken = [limit.removeprefix("max_").removesuffix("_seconds") for limit, kept in plan["meets"].items() if not kept]

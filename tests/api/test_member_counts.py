@@ -167,6 +167,16 @@ def test_what_a_library_leaves_to_chance_still_counts(client):
     assert {plan["idle_partition_ms"] for plan in answer["plans"]} == {None}
 
 
+def test_a_number_that_leaves_partitions_unread_is_not_recommended(client):
+    topics = [orders(4), {**orders(2), "topic_name": "t"}]
+    subscribed = [{"member_id": "a", "topic_names": ["orders"]}, {"member_id": "b", "topic_names": ["t"]}]
+    answer = ask(client, topics=topics, members=subscribed, limits={"max_load": 4}, members_counts=[1, 2, 3])
+    assert [plan["unread_partitions"] for plan in answer["plans"]] == [2, 0, 0]
+    assert answer["plans"][0]["meets"] == {"max_load": True}
+    assert answer["recommended"] == answer["balanced"]["recommended"] == 2
+    assert answer["worth_using"] == [2]
+
+
 def test_large_groups_are_planned_where_it_can_gain(client):
     answer = ask(client, topics=[orders(5_000)], members=members(3), standstill=False)
     counts = [plan["members_count"] for plan in answer["plans"]]

@@ -40,6 +40,9 @@ class MembersPlanSchema(MembersLoadSchema):
     members_count = fields.Integer()
     pods = fields.Integer(metadata=about("with `threads_per_pod` members in each"))
     moved = fields.Integer(metadata=about("partitions that go to a member other than their present owner"))
+    unread_partitions = fields.Integer(
+        metadata=about("partitions to which only further members subscribe; such a number neither gains nor is recommended")
+    )
     idle_partition_ms = fields.Integer(
         allow_none=True,
         metadata=about(
@@ -159,6 +162,7 @@ def _plan(answer: MemberCountsAnswer, each: Plan) -> dict[str, Any]:
         "pods": -(-plan.members_count // answer.question.threads_per_pod),
         **_load(answer, plan.load),
         "moved": plan.moved,
+        "unread_partitions": plan.unread,
         **dict.fromkeys(("rebalances", "idle_partition_ms", "longest_idle_ms")),
         **({} if standstill is None else asdict(standstill)),
         "gains": plan.gains,
@@ -186,6 +190,7 @@ COLUMNS: Final = {
     "idle_members": pa.int32(),
     "drain_seconds": pa.float64(),
     "moved": pa.int32(),
+    "unread_partitions": pa.int32(),
     "rebalances": pa.int32(),
     "idle_partition_ms": pa.int64(),
     "longest_idle_ms": pa.int64(),

@@ -47,14 +47,16 @@ class MembersPlan:
     """The group with a number of members.
 
     moved : partitions that go to a member other than their present owner
+    unread : partitions that no member subscribes to, though one of more members would
     bound : what the worst load is at least with so many members, if the assignor has proven anything
-    gains : is the worst load lower than with every smaller number that was planned?
+    gains : are all partitions read, and is the worst load lower than with every smaller number with which they are?
     left_open : what the assignor leaves to chance. It counts as if each such partition went to the subscriber with the fewest
     """
 
     members_count: int
     load: Load
     moved: int
+    unread: int
     bound: float | None
     gains: bool
     left_open: LeftOpen | None
@@ -143,26 +145,35 @@ def plans(
     counts : ascending, none twice
     check_time : is called before each; raises what ends it
     """
-    now = first_members(group, current)
+    now, subscribed = first_members(group, current), _subscribed(group)
     made: list[MembersPlan] = []
     least = np.inf
     for count in counts:
         check_time()
-        plan = _plan(first_members(group, count), now, assignor)
-        gains = plan.load.worst < ALIKE * least
-        least = min(least, plan.load.worst)
+        plan = _plan(first_members(group, count), now, subscribed, assignor)
+        gains = not plan.unread and plan.load.worst < ALIKE * least
+        if gains:
+            least = plan.load.worst
         made.append(replace(plan, gains=gains))
     return made
 
 
-def _plan(group: Group, now: Group, assignor: Assignor) -> MembersPlan:
+def _subscribed(group: Group) -> int:
+    """The number of partitions of topics that somebody subscribes to."""
+    known = len(group.topics)
+    subscribers = np.bincount(group.subscriptions.values, minlength=known)[:known]
+    return int(group.topics.partitions_counts()[subscribers > 0].sum())
+
+
+def _plan(group: Group, now: Group, subscribed: int, assignor: Assignor) -> MembersPlan:
     topics = group.topics
     assignment = assignor.run(group)
     rows = settled(group, assignment)
     moves = movement(now, transposed(rows, topics.partitions_count + len(group.unknown_partitions)))
     bound = assignment.certificate.load.bound if assignment.certificate else None
     load = load_of(group, rows)
-    return MembersPlan(len(group), load, moves.moved, bound, gains=False, left_open=assignment.left_open)
+    unread = subscribed - _subscribed(group)
+    return MembersPlan(len(group), load, moves.moved, unread, bound, gains=False, left_open=assignment.left_open)
 
 
 def useful_counts(partitions: int) -> list[int]:

@@ -55,7 +55,7 @@ def judged_plans(
         drain = drain_seconds(question, plan.load)
         judged.append(Plan(plan, drain, standstills.get(plan.members_count), meets(question, plan.load)))
     limits = judged[0].meets
-    recommended = smallest(made, [all(each.meets.values()) for each in judged]) if limits else None
+    recommended = smallest(made, [not each.plan.unread and all(each.meets.values()) for each in judged]) if limits else None
     unkept = {limit for limit in limits if not any(each.meets[limit] for each in judged)}
     reasons = {limit: _reason(question, group, limit, made) for limit in limits if limit in unkept}
     return Plans(assignor, tuple(judged), tuple(plan.members_count for plan in made if plan.gains), recommended, reasons)
