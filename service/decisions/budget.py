@@ -99,6 +99,18 @@ class Budget:
         if count > allowed:
             raise LimitExceeded(limit_name(setting), allowed, count, what, *place)
 
+    def reserve_largest(self) -> Callable[[int], None]:
+        """A ``reserve`` for works that are done one after the other: it takes what the largest of them needs."""
+        taken = 0
+
+        def reserve(size: int) -> None:
+            nonlocal taken
+            if size > taken:
+                self.reserve(size - taken)
+                taken = size
+
+        return reserve
+
     @property
     def check_time(self) -> RequestTime:
         """Raises OutOfTime or LimitExceeded, called, if the answer takes longer, or more of the CPU, than it may. For loops in

@@ -68,3 +68,11 @@ def test_a_kilobyte_is_counted_as_it_was_sent(client, monkeypatch, chunked):
     assert [each.kilobytes for each in seen] == [len(body) / 1_000]
     client.get("/v1/partitions?partitions_count=3&key=a")
     assert seen[-1].kilobytes == 1
+
+
+def test_works_that_are_done_one_after_the_other_take_what_the_largest_needs():
+    taken: list[int] = []
+    reserve = Budget(reserve=taken.append).reserve_largest()
+    for size in (5, 3, 9, 9):
+        reserve(size)
+    assert taken == [5, 4]

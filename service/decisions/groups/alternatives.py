@@ -105,15 +105,17 @@ def _largest_load(settled: Settled) -> float:
 def alternatives(question: GroupQuestion, group: Group, budget: Budget) -> tuple[Alternative, ...]:
     """The group under each assignor of ``compare``. Raises what the budget raises."""
     found = []
+    reserve = budget.reserve_largest()
     for variation in variations(question):
         budget.check_time()
         assignor = strategy(variation)
-        found.append(_alternative(variation, group, assignor, budget))
+        within = assignor.within(budget.check_time, reserve)
+        found.append(_alternative(variation, group, assignor, within))
     return tuple(found)
 
 
-def _alternative(variation: GroupQuestion, group: Group, assignor: Assignor, budget: Budget) -> Alternative:
-    within = assignor.within(budget.check_time, budget.reserve)
+def _alternative(variation: GroupQuestion, group: Group, assignor: Assignor, within: Assignor) -> Alternative:
+    """The group under an assignor. within : the same, within the limits"""
     try:
         first = rebalance(group, within)
         second = follow_up(group, first, within)[1] if first.assignment.follow_up_rebalance else None

@@ -127,7 +127,7 @@ def answer(question: GroupQuestion, budget: Budget) -> GroupAnswer:
     given = told(question, assignor, first, comparison, budget)
     if question.frontier and assignor.frontier is not None:
         budget.lengthen()
-        unlimited = strategy(replace(question, max_moves=None)).within(budget.check_time)
+        unlimited = strategy(replace(question, max_moves=None)).within(budget.check_time, budget.reserve_largest())
         given = replace(given, frontier=assignor.frontier(first.group, unlimited.run))
     return replace(given, alternatives=alternatives(question, first.group, budget)) if question.compare else given
 

@@ -29,7 +29,7 @@ import numpy as np
 from service.core.assignors.balanced.alike import assign_alike, rooms
 from service.core.assignors.balanced.kinds import Kinds
 from service.core.assignors.balanced.levels import levels
-from service.core.assignors.balanced.limited import ship_within
+from service.core.assignors.balanced.limited import MOST_STEPS, ship_within
 from service.core.assignors.balanced.moves import check_moves
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
@@ -67,6 +67,10 @@ RACK_BYTES: Final = 60
 a partition, beyond what any assignment takes. Measured: 156, 345, 23 and less."""
 
 
+STEP_BYTES: Final = 200
+"""Most memory of an edge for a step of a member's load."""
+
+
 def unlimited(*_: int) -> None:
     """Neither time nor memory is limited."""
 
@@ -102,7 +106,7 @@ def assign(
         claims, unique = claimed_once(group.owned.offsets, group.owned.values, counting)
         if unique:
             return _by_formula(group, order, counting, claims, max_moves)
-    _reserve(group, reserve)
+    _reserve(group, reserve, steps=max_moves is not None)
     kinds = Kinds.of(group, order, racks_matter=racks_matter)
     bounds = levels(kinds.sizes, kinds.counts, kinds.subscribers, check_time)
     routes = Routes.of(group, order, kinds, bounds, racks_matter=racks_matter)
@@ -159,12 +163,15 @@ def _by_formula(group: Group, order: Int32s, counting: Bools, claims: Int32s, ma
     return Assignment(rows, certificate=_certified(group, rows, int(counting.sum()), moved, proof, None))
 
 
-def _reserve(group: Group, reserve: Callable[[int], None]) -> None:
+def _reserve(group: Group, reserve: Callable[[int], None], *, steps: bool = False) -> None:
+    """Reserve the memory of kinds and networks. steps : with edges for the steps of members (``limited``)"""
     topics = group.topics
     subscriptions = len(group.subscriptions.values)
     count = SUBSCRIPTION_BYTES * subscriptions
     if topics.racks is not None:
         count = SUBSCRIPTION_WITH_RACKS_BYTES * subscriptions + RACK_BYTES * len(topics.racks.values)
+    if steps:
+        count += STEP_BYTES * (min(MOST_STEPS, topics.partitions_count * len(group)) + len(group))
     reserve(count + PARTITION_BYTES * topics.partitions_count)
 
 

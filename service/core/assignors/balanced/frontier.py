@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.assignors.balanced.balanced import BY_FORMULA
 from service.core.assignors.balanced.moves import forced_moves
 from service.core.measures import weighted_load
 
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 
     from service.core.model import Assignment, Group
 
-MOST_POINTS: Final = ((1_000, 41), (20_000, 21), (200_000, 11))
-"""Up to so many partitions and subscriptions, at most so many points."""
+MOST_POINTS: Final = 41
+"""At most so many points, if each takes little time."""
 
-FEWEST_POINTS: Final = 6
-"""At most so many points of larger groups."""
+FEWER_POINTS: Final = ((2_000, 41), (10_000, 21), (60_000, 6))
+"""Otherwise: up to so many partitions and subscriptions, at most so many points."""
+
+FEWEST_POINTS: Final = 3
+"""Of larger groups."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ def frontier(group: Group, run: Callable[..., Assignment]) -> tuple[TradeOff, ..
 
     run : ``balanced.assign`` with its limits; takes ``max_moves``
     """
-    fewest, best = forced_moves(group), _trade_off(group, run(group))
-    size = group.topics.partitions_count + len(group.subscriptions.values)
-    count = next((points for limit, points in MOST_POINTS if size <= limit), FEWEST_POINTS)
+    assignment = run(group)
+    fewest, best = forced_moves(group), _trade_off(group, assignment)
+    count = _points(group, assignment)
     # The first moves gain most, so the points are closer there.
     limits = np.unique(np.rint(fewest + (best.moves - fewest) * np.linspace(0, 1, count) ** 2).astype(np.int64))[:-1]
     tried = map(partial(_within, group, run), limits.tolist() if best.moves > fewest else [])
@@ -53,6 +57,14 @@ def frontier(group: Group, run: Callable[..., Assignment]) -> tuple[TradeOff, ..
         if not points or (each.worst_load, each.stddev) < (points[-1].worst_load, points[-1].stddev):
             points.append(each)
     return tuple(points)
+
+
+def _points(group: Group, assignment: Assignment) -> int:
+    """How many points to compute: a formula is quick, flows and searches are not."""
+    if assignment.certificate is not None and assignment.certificate.load.method == BY_FORMULA:
+        return MOST_POINTS
+    size = group.topics.partitions_count + len(group.subscriptions.values)
+    return next((points for limit, points in FEWER_POINTS if size <= limit), FEWEST_POINTS)
 
 
 def _within(group: Group, run: Callable[..., Assignment], max_moves: int) -> TradeOff:

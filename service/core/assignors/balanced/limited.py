@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.assignors.balanced.transport import Rooms, ship
+from service.core.model import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.assignors.balanced.transport import Routes, Shipped
 
-MOST_STEPS: Final = 400_000
+MOST_STEPS: Final = 150_000
 """Edges for the steps of all members, above which a step holds several partitions."""
 
 
@@ -51,7 +52,8 @@ def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable
     def capped(cap: int) -> Shipped:
         return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)), check_time)
 
-    low, high = least, int(routes.sizes().sum())
+    uncapped = capped(int(routes.sizes().sum()))
+    low, high = least, int(np.bincount(uncapped.holders[uncapped.holders != NONE]).max(initial=least))
     while low < high:
         middle = (low + high) // 2
         tried = capped(middle)
