@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from service.cli.members import picture as curve_of_members
 from service.cli.rebalance_pictures import picture
 from service.core.printable import printable
 from service.report.bars import bars
@@ -18,6 +19,10 @@ LONGEST_CELL: Final = 120
 NUMERIC: Final = "padding:2px 10px;text-align:right"
 PLAIN: Final = "padding:2px 10px;text-align:left"
 CANDIDATE: Final = ("partitioners", "partitions_count", "pairs_explained", "pairs", "chance_of_any", "ruled_out", "more_samples")
+MEMBERS_PLAN: Final = (
+    *("members_count", "worst_load", "most_partitions", "idle_members", "drain_seconds", "moved", "idle_partition_ms"),
+    "gains",
+)
 REBALANCE: Final = ("at_ms", "stable_at_ms", "members_count", "revoked", "reason")
 
 Rows = list[dict[str, Any]]
@@ -208,6 +213,7 @@ ROWS_OF: Final[dict[str, Callable[[dict[str, Any]], Rows]]] = {
     "/v1/partitioner-comparisons": lambda answer: _rows(answer["pairs"]),
     "/v1/partitioner-fingerprints": lambda answer: _columns(answer["candidates"], *CANDIDATE),
     "/v1/reassignments": lambda answer: _rows(answer["reasons"]),
+    "/v1/member-count-plans": lambda answer: _columns(answer["plans"], *MEMBERS_PLAN),
     "/v1/group-rebalances": lambda answer: _columns(answer.get("rebalances", ()), *REBALANCE) or _first_rows(answer),
 }
 """The rows of an answer; of other endpoints the first list of objects."""
@@ -220,5 +226,6 @@ PICTURES_OF: Final[dict[str, Callable[[dict[str, Any]], Iterator[str]]]] = {
     "/v1/partition-count-plans": _skew_bars,
     "/v1/partitioner-comparisons": _agreement_bars,
     "/v1/keyless-distributions": _share_bars,
+    "/v1/member-count-plans": lambda answer: iter([curve_of_members(answer)]),
     "/v1/group-rebalances": _timeline,
 }

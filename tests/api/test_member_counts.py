@@ -103,6 +103,12 @@ def test_the_smallest_number_within_the_limits(client):
     assert answer["recommended"] == next(plan["members_count"] for plan in answer["plans"] if all(plan["meets"].values()))
 
 
+def test_a_group_that_uses_balanced_is_planned_once(client):
+    answer = ask(client, topics=[orders(6, partition_weights=LAGS)], members=members(2), assignor="balanced")
+    assert answer["plans"] == answer["balanced"]["plans"]
+    assert answer["worth_using"] == [1, 2, 3]
+
+
 def test_a_limit_that_no_number_keeps_says_why(client):
     body = {"topics": [orders(6, partition_weights=LAGS)], "members": members(2), "consumption_rate": 2_000}
     answer = ask(client, **body, limits={"max_lag_seconds": 44})

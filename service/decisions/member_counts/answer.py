@@ -99,7 +99,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     group = read_group(question.group.topics, pa.concat_arrays([present, further]))
     assignors = _assignors(question, own, len(counts), budget)
     several = [(each, plans(group, current, counts, each, budget.check_time)) for each in assignors]
-    others = plans(group, current, beside, own, budget.check_time)
+    others = plans(group, current, beside, assignors[0], budget.check_time)
     found, notes = _standstills(question, present, further, several, budget)
     warnings += notes + _left_open(several[0][1])
     judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, found, strict=True)]
@@ -110,7 +110,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
         partitions,
         load_of(now, now.owned) if current else None,
         judged[0],
-        judged[1] if len(judged) > 1 else None,
+        judged[-1] if judged[-1].assignor.name == BALANCED else None,
         tuple(ChosenCount(each, loads.get(each.members_count)) for each in chosen),
         tuple(warnings),
     )
@@ -165,12 +165,13 @@ def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructAr
 
 
 def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int, budget: Budget) -> list[Assignor]:
-    """The group's own, and ``balanced`` where the protocol has it."""
-    if question.assignors_count == 1:
+    """The group's own, and ``balanced`` where the protocol has it; one, if the group's own is that."""
+    if own.name != BALANCED and question.assignors_count == 1:
         return [own]
     even = GROUP_PROTOCOLS[question.group.protocol][BALANCED].at(question.group.version)
     even = replace(even, run=partial(even.run, glance=Glance(MOST_STEPS // plans_count, MOST_NODES // plans_count)))
-    return [own, even.within(budget.check_time, budget.reserve)]
+    even = even.within(budget.check_time, budget.reserve)
+    return [even] if own.name == BALANCED else [own, even]
 
 
 def _standstills(

@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 class Plan:
     """A number of members.
 
-    drain_seconds : until the most loaded member has worked off its lag, if nothing more comes in; None: unknown
     standstill : None where it was not simulated
     meets : limit → is it kept?
     """
 
     plan: MembersPlan
-    drain_seconds: float | None
     standstill: Standstill | None
     meets: dict[str, bool]
 
@@ -50,14 +48,11 @@ def judged_plans(
     question: MemberCountsQuestion, group: Group, assignor: Assignor, made: list[MembersPlan], standstills: dict[int, Standstill]
 ) -> Plans:
     """The plans with what the limits say of them."""
-    judged = []
-    for plan in made:
-        drain = drain_seconds(question, plan.load)
-        judged.append(Plan(plan, drain, standstills.get(plan.members_count), meets(question, plan.load)))
+    judged = [Plan(plan, standstills.get(plan.members_count), meets(question, plan.load)) for plan in made]
     limits = judged[0].meets
     recommended = smallest(made, [not each.plan.unread and all(each.meets.values()) for each in judged]) if limits else None
-    unkept = {limit for limit in limits if not any(each.meets[limit] for each in judged)}
-    reasons = {limit: _reason(question, group, limit, made) for limit in limits if limit in unkept}
+    unkept = [limit for limit in limits if not any(each.meets[limit] for each in judged)]
+    reasons = {limit: _reason(question, group, limit, made) for limit in unkept}
     return Plans(assignor, tuple(judged), tuple(plan.members_count for plan in made if plan.gains), recommended, reasons)
 
 
