@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 
 EVERY_ONE: Final = "Every partition with a subscriber has an owner."
+ROUNDING: Final = 1e-9
+"""Up to this share of it, a load in units is the load."""
+
 BY_TRIAL: Final = "Every assignment that could be better was looked through."
 BY_SEARCH: Final = (
     "A search, within a number of steps. The bound follows from the heaviest partitions, from topics that only some read, "
@@ -85,7 +89,10 @@ def weigh(
         bound = shared.bound
         forced += int(fewest_given(items, largest))
     method = BY_TRIAL if shared.exact else BY_SEARCH
-    load = Objective(largest / scale, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
+    actual = float((np.bincount(shared.holders, weights[partitions], len(order)) / capacities).max(initial=0.0))
+    # Units are rounded: if capacities are very far apart, that can matter.
+    value = largest / scale if math.isclose(actual, largest / scale, rel_tol=ROUNDING) else actual
+    load = Objective(value, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
     rack_local = None
     if group.topics.racks is not None and (group.racks != NONE).any():
         racks = taken(group.topics.racks, partitions)

@@ -163,6 +163,11 @@ def test_a_stronger_member_gets_more_and_weights_far_apart_are_kept_apart():
     group = replace(group, capacities=np.array([1.0, 2.0]))
     from_all = replace(group, subscriptions=type(group.subscriptions)(np.array([0, 1, 2], np.int32), np.zeros(2, np.int32)))
     assert sorted(balanced.assign(from_all).rows.lengths().tolist()) == [2, 4]
+    apart = replace(from_all, capacities=np.array([1e-100, 1e100]))
+    apart = replace(apart, topics=replace(apart.topics, weights=np.array([2.0**62, 1, 1, 1, 1, 1])))
+    load = balanced.assign(apart).certificate.load
+    assert load.value == pytest.approx(ratios_of(apart, balanced.assign(apart))[0])
+    assert load.bound <= load.value
     huge = replace(from_all, topics=replace(from_all.topics, weights=np.array([1e100, 1e100, 1, 1, 1e-90, 0.0])))
     assignment = balanced.assign(huge)
     assert values(assignment)["load"][0] == pytest.approx(1e100)
