@@ -37,6 +37,9 @@ SLOWEST = ("tests/spark/", "tests/chart/")
 SHARED_SPARK = "tests/spark"
 """The files of this folder go to one worker, for a second Spark would take a minute to start and to warm up."""
 
+SHARED_BROWSER = "tests/page"
+"""So do these files, which share a browser."""
+
 WITHOUT_SHARED_SPARK = (
     "tests/spark/cluster/test_cluster.py", "tests/spark/cluster/test_connector.py", "tests/spark/cluster/test_jvm.py",
     "tests/spark/skew/test_follow.py",
@@ -76,6 +79,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(f"{SHARED_BROWSER}/"):
+                return SHARED_BROWSER
             shared = nodeid.startswith(f"{SHARED_SPARK}/") and not nodeid.startswith(WITHOUT_SHARED_SPARK)
             return SHARED_SPARK if shared else super()._split_scope(nodeid)
 

@@ -38,7 +38,7 @@ def test_axe_finds_nothing_serious_and_nothing_overflows(context_of, axe, name, 
 def test_screenshots(page, pictures, name):
     opened(page, f"/#/{name}").wait_for_load_state("networkidle")
     picture = Image.open(BytesIO(page.screenshot(full_page=True)))
-    picture.quantize(64, dither=Image.Dither.NONE).save(pictures / f"{name}.png", optimize=True)
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(pictures / f"{name}.png", optimize=True)
     assert picture.width == SIZES["desktop"]["width"]
 
 

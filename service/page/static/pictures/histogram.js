@@ -48,7 +48,7 @@ export function histogram({ counts, mean, band }, width, height = 240, most = Ma
     <line class="mean" x1=${left} x2=${width - right} y1=${y(mean)} y2=${y(mean)} />
     ${
       !small &&
-      marks(counts.length).map(
+      marks(counts.length, bar).map(
         (id) =>
           html`<text class="tick" x=${left + (id + 0.5) * bar - gap / 2} y=${height - 8} text-anchor="middle"
             >${number(id)}</text
@@ -58,7 +58,7 @@ export function histogram({ counts, mean, band }, width, height = 240, most = Ma
   </svg>`;
 }
 
-/** Ids of partitions that are written below their bars. @param {number} count */
-function marks(count) {
-  return count <= 24 ? Array.from({ length: count }, (_, i) => i) : ticks(0, count - 1, 8).filter(Number.isInteger);
+/** Ids of partitions that are written below their bars. @param {number} count @param {number} bar width in pixels */
+function marks(count, bar) {
+  return bar >= 18 ? Array.from({ length: count }, (_, i) => i) : ticks(0, count - 1, 8).filter(Number.isInteger);
 }

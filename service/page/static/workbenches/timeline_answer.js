@@ -108,17 +108,11 @@ function Lanes({ state, lanes }) {
 
 /** @param {{lanes: Lane[]}} props */
 function Totals({ lanes }) {
-  const rows = lanes.map(({ way, answer, refused }) =>
-    answer === null
-      ? [nameOf(way), refused, null, null, null]
-      : [
-          nameOf(way),
-          number(answer.totals.rebalances),
-          duration(answer.totals.idle_partition_ms / 1000),
-          duration(answer.totals.longest_idle_ms / 1000),
-          answer.totals.moved,
-        ],
-  );
+  const rows = lanes.map(({ way, answer, refused }) => {
+    if (answer === null) return [`${nameOf(way)}: ${refused}`, null, null, null, null];
+    const { rebalances, idle_partition_ms, longest_idle_ms, moved } = answer.totals;
+    return [nameOf(way), rebalances, duration(idle_partition_ms / 1000), duration(longest_idle_ms / 1000), moved];
+  });
   return html`<section>
     <h3>The protocols beside each other</h3>
     <${DataTable}
