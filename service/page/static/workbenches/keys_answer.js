@@ -77,7 +77,7 @@ function Rivals({ rivals }) {
           html`<div>
             <strong>${plan.partitioner}</strong>
             <span class="soft">skew ${ratio(plan.records.skew)}</span>
-            ${histogram({ counts: plan.records.counts, mean: plan.records.mean, band: bandOf(plan) }, 190, 90, most)}
+            ${histogram({ counts: plan.records.counts, mean: plan.records.mean, band: bandOf(plan) }, 280, 90, most)}
           </div>`,
       )}
     </div>
