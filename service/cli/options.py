@@ -112,7 +112,7 @@ GROUP: Final = _all(
     SNAPSHOT,
     click.option("--group", "group_id", help="Group in the description. Default: the only one."),
     click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
-    click.option("--group-protocol", help="classic, consumer or share. Default: the one in the description, or classic."),
+    click.option("--group-protocol", help="classic, consumer, share or splits. Default: the one in the description, or classic."),
     click.option(
         "--client", help="Library of the group's leader, such as librdkafka. Default: what the description tells, or java."
     ),

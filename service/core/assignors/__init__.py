@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from service.core.assignors import clients, plugins
+from service.core.assignors import clients, plugins, splits
 from service.core.assignors.balanced import balanced, by_topic_id
 from service.core.assignors.balanced.frontier import frontier
 from service.core.assignors.classic import range as classic_range
@@ -171,8 +171,12 @@ GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
         plugins.guard,
     ),
     "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),
+    "splits": Registry("assignor", "partition_allocator.assignors.splits", splits.SPLITS, plugins.guard),
 }
-"""The assignors of each group protocol: Kafka's own and ``balanced``, in the classic one those of other clients, and plug-ins."""
+"""The assignors of each group protocol: Kafka's own and ``balanced``, in the classic one those of other clients, and plug-ins.
+
+``splits`` is no protocol of Kafka's: its readers form no group.
+"""
 
 
 def of_client(protocol: str, client: str, name: str | None) -> str:
@@ -180,10 +184,10 @@ def of_client(protocol: str, client: str, name: str | None) -> str:
 
     protocol : one of GROUP_PROTOCOLS; client : ``java``, or the part of full names before the colon
     """
-    if client == "java":
+    if client == "java" and protocol in KAFKAS:
         return name or KAFKAS[protocol][0].name
     offered = [each for each in GROUP_PROTOCOLS[protocol].builtins if each.name.startswith(f"{client}:")]
     if not offered:
-        known = dict.fromkeys(each.name.partition(":")[0] for each in clients.CLASSIC) if protocol == "classic" else ()
-        raise UnknownStrategy("client", client, ("java", *known))
+        known = dict.fromkeys(each.name.partition(":")[0] for each in GROUP_PROTOCOLS[protocol].builtins if ":" in each.name)
+        raise UnknownStrategy("client", client, (*(("java",) if protocol in KAFKAS else ()), *known))
     return f"{client}:{name}" if name else next((each.name for each in offered if each.is_default), offered[0].name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import KAFKAS
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.member_counts.keda import Scaling, Trigger
 from service.decisions.groups.rows import has_lag
@@ -102,7 +102,7 @@ def _faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion(
             "Requires the lag of each partition: topics[].lag or topics[].partition_weights.", "consumption_rate"
         )
-    if question.group.protocol in GROUP_PROTOCOLS:
+    if question.group.protocol in KAFKAS:
         yield from timing_faults(as_it_is(question, question.group.members, question.group.assignor))
     if question.scaling.min_replica_count > question.scaling.max_replica_count:
         yield InvalidQuestion("Above max_replica_count.", "keda", "min_replica_count")

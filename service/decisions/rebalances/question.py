@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.assignors import GROUP_PROTOCOLS, of_client
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Timing
@@ -71,7 +71,7 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
     except InvalidQuestion as fault:
         is_known = False
         yield fault
-    if question.protocol in GROUP_PROTOCOLS:
+    if question.protocol in KAFKAS:
         yield from timing_faults(question)
         yield from _event_faults(question)
     yield from topic_faults(question.topics)
@@ -89,7 +89,7 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
 def strategy(question: RebalancesQuestion) -> Assignor:
     """The assignor at 0 ms. Raises UnknownStrategy, and InvalidQuestion for a release that it does not have."""
     protocol, name, client = question.protocol, question.assignor, question.client
-    if client is not None and protocol in GROUP_PROTOCOLS:
+    if client is not None and protocol in KAFKAS:
         name = of_client(protocol, client, name)
     chosen = _resolved(protocol, name, question.kafka_version)
     return chosen.of_release(question.kafka_version, question.client_version) if question.client_version else chosen
@@ -97,8 +97,8 @@ def strategy(question: RebalancesQuestion) -> Assignor:
 
 def _resolved(protocol: str, assignor: str | None, version: str) -> Assignor:
     """An assignor of a protocol by its name, or its default. Raises UnknownStrategy."""
-    if protocol not in GROUP_PROTOCOLS:
-        raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+    if protocol not in KAFKAS:
+        raise UnknownStrategy("group_protocol", protocol, tuple(KAFKAS))
     registry = GROUP_PROTOCOLS[protocol]
     return (registry.builtins[0] if assignor is None else registry[assignor]).at(version)
 

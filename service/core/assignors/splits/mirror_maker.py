@@ -1,0 +1,38 @@
+"""MirrorMaker 2: the tasks of its source connector.
+
+The connector describes the topics that it replicates, and goes through them as a HashMap gives them; the partitions of each
+follow one another, and all are dealt to the tasks in turn. Connect then assigns the tasks to its workers.
+
+Source: org.apache.kafka.connect.mirror.MirrorSourceConnector.findSourceTopicPartitions and taskConfigs;
+org.apache.kafka.clients.admin.DescribeTopicsResult.allTopicNames.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.core.assignors.splits.readers import dealt, partitions_of
+from service.core.jvm.hashing import java_hash_codes
+from service.core.jvm.ordering import iteration_order, table_length
+from service.core.model import Assignment, Group
+
+
+def assign(group: Group) -> Assignment:
+    """Ragged member → partitions, ascending."""
+    topics, ids, hashes = partitions_of(group)
+    places = np.empty(len(hashes), np.int64)
+    places[iteration_order(hashes, capacity=len(hashes))] = np.arange(len(hashes))
+    numbers = np.empty(len(topics), np.int64)
+    numbers[np.lexsort((ids, places[topics]))] = np.arange(len(topics))
+    return dealt(numbers, group)
+
+
+def warnings(group: Group) -> list[str]:
+    """Topics in one slot of the HashMap: their order there is that in which they came, which is taken for that of their names."""
+    hashes = java_hash_codes(group.topics.names)
+    length = table_length(max(len(hashes), 1))
+    length *= 2 if len(hashes) > length * 3 // 4 else 1
+    slots = (hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)) & np.int32(length - 1)
+    if len(np.unique(slots)) == len(slots):
+        return []
+    return ["Some topics share a slot of MirrorMaker's HashMap. Which of them comes first there is taken to be by name, a guess."]
