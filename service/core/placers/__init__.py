@@ -67,7 +67,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
         name="balanced",
         run=balanced.place,
-        summary="As many racks as possible, then the most even replicas and leaders, counting what brokers already have.",
+        summary="As many racks as possible, then even brokers, counting what they have, and each topic spread over many of them.",
         options=("weight", "cordoned", "current_assignments"),
         draws=nothing_drawn(balanced.place, "The most even placement"),
     ),

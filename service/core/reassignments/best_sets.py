@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor
 
 import numpy as np
 
-from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
 from service.core.reassignments.curve import Curve, Record
-from service.core.reassignments.evenness import squares
+from service.core.reassignments.evenness import band, squares
 from service.core.reassignments.exchanges import ReplicaSets
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits, packed
 from service.core.reassignments.improvement import improve
@@ -160,10 +159,10 @@ class Search:
 
     def _approach(self, state: ReplicaSets, tolerance: float) -> _Improved:
         """The fewest copies that bring the brokers into the band, or as near as the rules allow, and then the evenest."""
-        low, high = band(self.brokers, state.loads, tolerance)
-        state.low[:], state.high[:] = low, high
+        low, high = band(self.brokers.usable, self.brokers.weights, state.loads, tolerance)
+        state.low[:], state.high[:], state.parts[:] = low, high, (1, 0)
         optimal = improve(state, even_first=True, check=self.check)
-        state.low[:], state.high[:] = 0, 0
+        state.parts[:] = 0, 1
         outside = self.brokers.usable & ((state.loads < low) | (state.loads > high))
         most = state.most.copy()
         state.most[:] = np.where(outside, state.loads, np.minimum(most, high))
@@ -184,7 +183,7 @@ class Search:
         record = self._record(state, copies, amount)
         low, high = np.full(len(self.brokers), -1, np.int64), np.full(len(self.brokers), -1, np.int64)
         if self.goal.tolerance is not None:
-            low, high = band(self.brokers, record.loads, self.goal.tolerance)
+            low, high = band(self.brokers.usable, self.brokers.weights, record.loads, self.goal.tolerance)
         exhausted, exchanged = np.zeros(len(self.brokers), np.bool_), np.zeros(2, np.int64)
         most_cost = int(self.goal.objective == "even")
         in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, exhausted, exchanged), self.check)
@@ -198,19 +197,3 @@ class Search:
         """The replicas and bytes that the sets copy."""
         copies = copied(self.placements, in_order(self.brokers, self.placements, self.chosen, state))
         return int(copies.sum()), int(copies @ self.placements.bytes_of_each())
-
-
-def band(brokers: Brokers, loads: Int64s, tolerance: float) -> tuple[Int64s, Int64s]:
-    """int64[brokers] twice, the least and the most within this share of the mean, which a broker's weight multiplies.
-
-    Rounded outwards, so that the band of tolerance 0 has an integer, as Cruise Control's ``GoalUtils`` does.
-    """
-    usable = brokers.usable
-    share: Float64s = np.where(usable, brokers.weights, 0.0) * (loads[usable].sum() / max(brokers.weights[usable].sum(), 1e-300))
-    low = [floor(each * max(0.0, 1 - tolerance) + _NEAR) for each in share.tolist()]
-    high = [ceil(each * (1 + tolerance) - _NEAR) for each in share.tolist()]
-    return np.array(low, np.int64), np.array(high, np.int64)
-
-
-_NEAR = 1e-9
-"""A bound this near to an integer is this integer: 10 × 1.1 is a little more than 11."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Float64s, Int64s, Ragged
+from service.core.model import Bools, Float64s, Int64s, Ragged
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 
 _STEPS: Final = 200
@@ -70,6 +70,22 @@ def _filled(brokers: Brokers, fixed: Float64s, more: float, limits: Int64s) -> F
             high = level
     filled: Float64s = np.clip(low * weights, fixed, most)
     return filled
+
+
+def band(usable: Bools, weights: Float64s | Int64s, loads: Int64s, tolerance: float) -> tuple[Int64s, Int64s]:
+    """int64[brokers] twice, the least and the most within this share of the mean, which a broker's weight multiplies.
+
+    Rounded outwards, as Cruise Control's ``ReplicaDistributionAbstractGoal``, so that the band of tolerance 0 has an integer.
+    """
+    mean = loads[usable].sum() / max(float(weights[usable].sum()), 1e-300)
+    shares = np.where(usable, weights, 0.0) * mean
+    low = np.floor(shares * max(0.0, 1 - tolerance) + _NEAR)
+    high = np.minimum(np.ceil(shares * (1 + tolerance) - _NEAR), float(NO_LIMIT))
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+_NEAR: Final = 1e-9
+"""A bound this near to an integer is this integer: 10 × 1.1 is a little more than 11."""
 
 
 def _sizes(placements: Placements, goal: Goal) -> Float64s:

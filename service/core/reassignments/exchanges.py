@@ -42,8 +42,8 @@ class ReplicaSets(NamedTuple):
     racks : int32[brokers]; usable : bool[brokers]
     loads, most : int64[brokers]   replicas of each broker, and the most that it may have
     weights : int64[brokers]
-    low, high : int64[brokers]   the band: what is evened out is the sum of (distance of the replicas from the band)² ÷ weight;
-        0 and 0 for (replicas)² ÷ weight
+    low, high, base : int64[brokers], parts : int64[2]   what is evened out: the sum over brokers of parts[0] × (distance of the
+        replicas from the band between low and high)² ÷ weight + parts[1] × (replicas - base)² ÷ weight; parts is 0, 1 at first
     first : int32[brokers], after, before : int32[members]   for each broker the linked list of the places that hold it
     row_of : int32[members]   the partition of each place
     available : int32[3, brokers, brokers]   at the costs -1, 0, 1
@@ -69,6 +69,8 @@ class ReplicaSets(NamedTuple):
     weights: Int64s
     low: Int64s
     high: Int64s
+    base: Int64s
+    parts: Int64s
     first: Int32s
     after: Int32s
     before: Int32s

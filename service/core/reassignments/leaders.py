@@ -37,6 +37,11 @@ def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str,
     improve(state, even_first=True, check=check)
     leaders = fixed.astype(np.int32)
     leaders[chosen] = state.members
+    return to_front(replicas, leaders)
+
+
+def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:
+    """The replicas with these leaders first, the others in their order. leaders : int32[partitions]"""
     values = replicas.values.copy()
     _to_front(replicas.offsets, values, leaders)
     return Ragged(replicas.offsets, values)

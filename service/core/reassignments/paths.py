@@ -6,8 +6,8 @@ adds. Three improvements use such paths, and each stops when no path improves, w
 * ``relieve``: as long as a broker has more than ``most``, the cheapest path from such a broker to one with room. Along cheapest
   paths the copies stay the fewest for that many replicas in excess (successive shortest paths).
 * ``even_out``: from the broker whose last replica weighs most to a broker for which one more weighs less. The sum of squares of
-  replicas ÷ weight falls by (2a - 1) ÷ weight of a - (2b + 1) ÷ weight of b. With a band (``ReplicaSets.low``) that holds for the
-  distances from it, and within it replicas weigh nothing.
+  replicas ÷ weight falls by (2a - 1) ÷ weight of a - (2b + 1) ÷ weight of b. With a band (``ReplicaSets.low``)
+  within which replicas weigh nothing, that holds for the distances from it.
 * ``save_copies``: paths of negative cost that leave this sum as it is.
 
 Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex costs and negative cycles.
@@ -149,19 +149,24 @@ def cancel(s: ReplicaSets, broker: int, previous: Int32s) -> bool:
 @borrowing_kernel
 def last_weighs(s: ReplicaSets, a: int) -> int:
     """What the last replica on a adds to the sum, times a's weight."""
-    above, below = s.loads[a] - s.high[a], s.loads[a] - s.low[a]
-    if above > 0:
-        return int(2 * above - 1)
-    return int(2 * below - 1) if below <= 0 else 0
+    return _step(s, a, s.loads[a] - 1)
 
 
 @borrowing_kernel
 def next_weighs(s: ReplicaSets, b: int) -> int:
     """What one more replica on b would add to the sum, times b's weight."""
-    above, below = s.loads[b] - s.high[b], s.loads[b] - s.low[b]
-    if above >= 0:
-        return int(2 * above + 1)
-    return int(2 * below + 1) if below < 0 else 0
+    return _step(s, b, s.loads[b])
+
+
+@borrowing_kernel
+def _step(s: ReplicaSets, broker: int, load: int) -> int:
+    """By how much the broker's part of the sum grows from this load to the next."""
+    from_band = np.int64(0)
+    if load >= s.high[broker]:
+        from_band = 2 * (load - s.high[broker]) + 1
+    elif load < s.low[broker]:
+        from_band = 2 * (load - s.low[broker]) + 1
+    return int(s.parts[0] * from_band + s.parts[1] * (2 * (load - s.base[broker]) + 1))
 
 
 @inner_kernel

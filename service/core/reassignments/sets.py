@@ -146,6 +146,8 @@ def _state(
         integer_weights(brokers.weights),
         np.zeros(count, np.int64),
         np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.array([0, 1], np.int64),
         np.full(count, NONE, np.int32),
         np.full(places, NONE, np.int32),
         np.full(places, NONE, np.int32),

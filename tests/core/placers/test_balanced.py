@@ -1,4 +1,4 @@
-"""``balanced`` is the most even of all placements, and the same each time."""
+"""``balanced`` is the best of all placements by its sums, and the same each time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.core.jvm.random import JavaRandom
 from service.core.model import BrokerLoad, PlacementRequest
 from service.core.placers import PLACERS
 from tests.core.placers.test_audit import cluster_of
-from tests.reference.balanced import least_uneven_leaders, least_unevenness, unevenness
+from tests.reference.balanced import best_leaders, best_replicas, judged
 
 COUNTS = st.lists(st.integers(0, 4), min_size=6, max_size=6)
 
@@ -48,19 +48,35 @@ def test_no_placement_is_more_even(
     most_racks = min(factor, len({racks[broker] for broker in range(count) if broker not in fenced}))
     assert all(len({racks[broker] for broker in row}) == most_racks for row in rows)
     totals = load.replicas + np.bincount(placement.ravel(), minlength=count)
-    least = least_unevenness(cluster.racks.tolist(), fenced, weights, loads, partitions, factor)
-    assert unevenness(totals.tolist(), weights) == least
+    others = [broker for broker in range(count) if broker not in fenced]
+    best = best_replicas(cluster.racks.tolist(), fenced, weights, loads, partitions, factor)
+    assert judged(totals.tolist(), loads, weights, others) == best
     leaders = load.leaders + np.bincount(placement[:, 0], minlength=count)
-    assert unevenness(leaders.tolist(), weights) == least_uneven_leaders(rows, weights, led)
+    assert judged(leaders.tolist(), led, weights, others)[:2] == best_leaders(rows, fenced, weights, led)
     assert (run(replace(cluster, known_load=load), PlacementRequest(partitions, factor), JavaRandom(9)) == placement).all()
 
 
 def test_a_new_broker_gets_most() -> None:
-    """Three brokers have ten replicas each, the fourth none: all leaders and half of the replicas go to it."""
+    """Three brokers have ten replicas each, the fourth none: half of the replicas go to it, and it leads until near the mean."""
     cluster = cluster_of("aaaa")
     load = BrokerLoad(np.ones(4), np.array([10, 10, 10, 0]), np.array([5, 5, 5, 0]))
     placement = PLACERS["balanced"].run(replace(cluster, known_load=load), PlacementRequest(5, 2), JavaRandom(0))
-    assert (placement[:, 0] == 3).all()
+    assert (placement == 3).any(axis=1).all()
+    assert np.count_nonzero(placement[:, 0] == 3) == 4
+
+
+def test_a_topic_is_spread_as_by_kafka_where_loads_allow_it() -> None:
+    """100 brokers with 54 to 66 replicas: 72 more, each on a broker of its own, and so its 24 leaders."""
+    loads = 54 + np.arange(100) * 7 % 13
+    load = BrokerLoad(np.ones(100), loads, loads // 3)
+    cluster = replace(cluster_of("abcdefghij" * 10), known_load=load)
+    placement = PLACERS["balanced"].run(cluster, PlacementRequest(24, 3), JavaRandom(0))
+    assert len(np.unique(placement)) == 72
+    assert len(np.unique(placement[:, 0])) == 24
+    striped = PLACERS["striped"].run(cluster, PlacementRequest(24, 3), JavaRandom(0))
+    assert len(np.unique(striped)) == 72
+    after = loads + np.bincount(placement.ravel(), minlength=100)
+    assert (after.min(), after.max()) == (55, 66)
 
 
 def test_too_few_unfenced_brokers() -> None:

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
+from service.core.reassignments.curve import Record
 from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.model import NO_LIMIT, Goal
@@ -56,10 +57,10 @@ def test_bytes_are_evened_out_and_kept_below_capacities(question, data: st.DataO
     assert (loads <= brokers.capacity_bytes)[brokers.usable].all()
     before, copies = squares(loads, state.weights), [len(set_of(state, i) - homes(state, i)) for i in range(len(chosen))]
     exhausted, exchanged = np.zeros(len(brokers), np.bool_), np.zeros(2, np.int64)
-    limits = np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT)
-    assert (
-        in_turns(state, lambda: balance_bytes(state, sizes[chosen], loads, limits, 0, exhausted, exchanged), lambda: None) == DONE
-    )
+    capacities = np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT)
+    record, band = Record.start((None, None), (0, 0), sizes[chosen], loads, capacities), np.full(len(brokers), -1, np.int64)
+    evened = in_turns(state, lambda: balance_bytes(state, record, (band, band), 0, exhausted, exchanged), lambda: None)
+    assert evened == DONE
     assert loads.tolist() == bytes_of_brokers(brokers, placements, chosen, state).tolist()
     assert squares(loads, state.weights) <= before * (1 + 1e-9)
     assert (loads <= brokers.capacity_bytes)[brokers.usable].all()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from service.core.errors import Infeasible
 from service.core.reassignments.batches.model import BatchLimits
 from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.best_sets import band
+from service.core.reassignments.evenness import band
 from service.core.reassignments.model import Goal
 from service.core.reassignments.plan import frontier, plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
@@ -82,7 +82,7 @@ def test_the_fewest_copies_bring_brokers_into_the_band(question):
     every = every_placement(brokers, placements, goal)
     if not every:
         return
-    low, high = band(brokers, every[0][2], tolerance)
+    low, high = band(brokers.usable, brokers.weights, every[0][2], tolerance)
 
     def distance(counts):
         away = np.maximum(0, np.maximum(low - counts, counts - high))[brokers.usable]
