@@ -88,7 +88,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     partitions, current = partitions_total(question.group.topics), len(question.group.members)
     counts = _counts(question, partitions)
     chosen = policies(question) if question.is_weighted and question.group.protocol != "share" else ()
-    beside = sorted({each.members_count for each in chosen if 0 < each.members_count <= max(MOST_PLANS, partitions)} - {*counts})
+    beside = sorted({each.members_count for each in chosen if 0 < each.members_count <= max(MOST_PLANS, counts[-1])} - {*counts})
     _reserve(question, [*counts, *beside], budget)
     everyone = extended(question.group.members, max(*counts, *beside, current))
     check_group(replace(question.group, members=everyone), budget)
@@ -97,14 +97,14 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     present, warnings = _present(question, own)
     further = everyone.slice(current)
     group = read_group(question.group.topics, pa.concat_arrays([present, further]))
-    assignors = _assignors(question, own, len(counts), budget)
-    several = [(each, plans(group, current, counts, each, budget.check_time)) for each in assignors]
-    others = plans(group, current, beside, assignors[0], budget.check_time)
+    several = [
+        (each, plans(group, current, counts, each, budget.check_time)) for each in _assignors(question, own, len(counts), budget)
+    ]
     found, notes = _standstills(question, present, further, several, budget)
-    warnings += notes + _left_open(several[0][1])
     judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, found, strict=True)]
+    assignor, made = several[0]
+    loads = {each.members_count: each.load for each in (*made, *plans(group, current, beside, assignor, budget.check_time))}
     now = first_members(group, current)
-    loads = {each.members_count: each.load for each in (*several[0][1], *others)}
     return MemberCountsAnswer(
         question,
         partitions,
@@ -112,7 +112,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
         judged[0],
         judged[-1] if judged[-1].assignor.name == BALANCED else None,
         tuple(ChosenCount(each, loads.get(each.members_count)) for each in chosen),
-        tuple(warnings),
+        (*warnings, *notes, *_left_open(made)),
     )
 
 
