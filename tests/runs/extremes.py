@@ -275,6 +275,29 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
                 },
             ],
         },
+        {
+            "assignor": "balanced",
+            "max_moves": 1,
+            "price_per_gb": 0.02,
+            "compare": [{"assignor": "sticky"}, {"group_protocol": "consumer"}, {"client": "librdkafka", "assignor": "range"}],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "partitions_count": 3,
+                    "lag": {"committed_offsets": [0, None, -1], "log_end_offsets": [9, 5, 1]},
+                    "partition_racks": [["a"], ["b"], []],
+                }
+            ],
+            "members": [
+                {
+                    "member_id": "a",
+                    "rack_id": "a",
+                    "capacity": 2.5,
+                    "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 1]}],
+                },
+                {"member_id": "b", "rack_id": "b"},
+            ],
+        },
     ),
     "/v1/replica-placements": (
         {

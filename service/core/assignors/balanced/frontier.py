@@ -77,5 +77,6 @@ def _trade_off(group: Group, assignment: Assignment) -> TradeOff:
         raise TypeError("the assignor proves nothing")
     loads = assignment.rows.lengths() if weights is None else weighted_load(assignment.rows, weights)
     ratios = loads if group.capacities is None else loads / group.capacities
-    stddev = float(np.std(ratios)) if len(ratios) else 0.0
+    most = float(ratios.max(initial=0))
+    stddev = most * float(np.std(ratios / most)) if most else 0.0  # the square of a ratio may be beyond a float
     return TradeOff(int(certificate.moves.value), certificate.load.value, stddev, certificate.load.gap == 0)
