@@ -20,7 +20,8 @@ releases      the same answers
 ============= =================================================================================================================
 
 Of 4.4.0, the jars of clients, coordinators and controller were compared. Its tools, Streams and Connect are not published, so
-``kafka-reassign-partitions`` and co-partitioning are those of 4.3.1. The brokers of 3.x had the consumer protocol as a preview,
+``kafka-reassign-partitions``, co-partitioning and what leaders of Connect and Streams assign are those of 4.3.1. What brokers
+assign to Streams (``sticky``) is of 4.3.1 and 4.4.0, which differ. The brokers of 3.x had the consumer protocol as a preview,
 with other assignors, and those of 4.0 and 4.1 share groups likewise: their answers are not offered.
 """
 

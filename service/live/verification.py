@@ -127,7 +127,7 @@ def _check_topic(name: str, cluster: Cluster, placement: Ragged) -> Finding:
 def _why_not_checked(group: Json) -> str | None:
     protocol, members, epoch = group["group_protocol"], group.get("members"), group.get("assignment_epoch")
     if protocol not in GROUP_PROTOCOLS:
-        return f"The assignors of the {protocol} protocol are not among those of this service."
+        return f"Groups of the {protocol} protocol are not checked."
     if members is None:
         state = group.get("group_state")
         return f"Its members are not known; its state is {state}." if state else "Its members are not known."

@@ -12,10 +12,16 @@ CONTRIBUTING = (PROJECT / "CONTRIBUTING.md").read_text()
 
 GENERATED = {"openapi.yaml"}
 CHANGES = {
+    "service/api/streams/schema.py": "4.4.0",
+    "service/core/assignors/connect/__init__.py": "4.4.0",
+    "service/core/assignors/streams/__init__.py": "4.4.0",
+    "service/core/assignors/streams/classic/__init__.py": "4.4.0",
+    "service/core/assignors/streams/sticky.py": "4.4.0",
     "service/core/placers/controller.py": "4.4.0",
     "service/core/timelines/consumer/coordinator.py": "4.4.0",
     "service/decisions/keyless.py": "4.4.0",
     "docs/rebalances.md": "4.4.0",
+    "docs/task-groups.md": "4.4.0",
 }
 """Files that say what changed in a release, and which; the next release leaves them as they are."""
 OTHER_PROGRAMS = {"docs/pipeline.md": "Delta 4.4.0"}

@@ -26,7 +26,7 @@ from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.registry import Implementation, Registry
 
-__all__ = ["GROUP_PROTOCOLS", "KAFKAS", "Assignor", "of_client"]
+__all__ = ["GROUP_PROTOCOLS", "KAFKAS", "TASK_PROTOCOLS", "Assignor", "of_client"]
 
 SINCE_4_0: Final[dict[str, dict[str, Any]]] = {"4.0.0": {}}
 
@@ -177,6 +177,10 @@ GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
 
 ``splits`` is no protocol of Kafka's: its readers form no group.
 """
+
+
+TASK_PROTOCOLS: Final = ("connect", "streams")
+"""The protocols of groups that have tasks instead of partitions, which are questions of their own (``connect``, ``streams``)."""
 
 
 def of_client(protocol: str, client: str, name: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, of_client
+from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.groups.expected import expected_faults, largest_counts, with_counts
@@ -165,7 +165,7 @@ def strategy(question: GroupQuestion) -> Assignor:
     """The assignor, as the release has it. Raises UnknownStrategy, which says where else there is one of that name."""
     protocol, name = question.protocol, question.assignor
     if protocol not in GROUP_PROTOCOLS:
-        raise UnknownStrategy("group_protocol", protocol, tuple(GROUP_PROTOCOLS))
+        raise UnknownStrategy("group_protocol", protocol, (*GROUP_PROTOCOLS, *TASK_PROTOCOLS))
     if question.client is not None:
         name = of_client(protocol, question.client, name)
     if name is None:
