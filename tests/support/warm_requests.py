@@ -17,7 +17,7 @@ import pyarrow as pa
 from numba.core.dispatcher import Dispatcher
 
 from service.config import Settings
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.core.placers import PLACERS
@@ -132,7 +132,7 @@ def _rebalance_requests() -> Iterator[dict[str, Any]]:
         {"at_ms": 2_000, "type": "partitions_added", "topic_name": "t", "partitions_count": 4},
         {"at_ms": 400_000, "type": "member_leaves", "member_id": "m"},
     ]
-    for protocol in GROUP_PROTOCOLS:
+    for protocol in KAFKAS:
         yield {"group_protocol": protocol, "topics": topics, "members": [{"member_id": "m"}], "events": events}
 
 

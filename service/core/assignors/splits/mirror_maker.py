@@ -13,7 +13,7 @@ import numpy as np
 
 from service.core.assignors.splits.readers import dealt, partitions_of
 from service.core.jvm.hashing import java_hash_codes
-from service.core.jvm.ordering import iteration_order, table_length
+from service.core.jvm.ordering import iteration_order
 from service.core.model import Assignment, Group
 
 
@@ -30,7 +30,7 @@ def assign(group: Group) -> Assignment:
 def warnings(group: Group) -> list[str]:
     """Topics in one slot of the HashMap: their order there is that in which they came, which is taken for that of their names."""
     hashes = java_hash_codes(group.topics.names)
-    length = table_length(max(len(hashes), 1))
+    length = 1 << max(len(hashes) - 1, 0).bit_length()
     length *= 2 if len(hashes) > length * 3 // 4 else 1
     slots = (hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)) & np.int32(length - 1)
     if len(np.unique(slots)) == len(slots):
