@@ -18,8 +18,8 @@ from service.core.jvm.random import JavaRandom
 from service.core.model import Int32s, PlacementRequest, Ragged
 from service.core.placers import PLACERS
 from service.core.reassignments.model import Brokers, Goal, Placements
-from service.core.reassignments.plan import plan
-from tests.reference.cruise_control import Removal
+from service.core.reassignments.plan import frontier, plan
+from tests.reference.cruise_control import MARGIN, THRESHOLD, Removal
 from tests.reference.reassignments import filled_greedily
 
 if TYPE_CHECKING:
@@ -122,6 +122,12 @@ def moves(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:
         "replicas copied, one broker out ÷ Cruise Control's goals",
     ),
     Row(
+        "reassignments/moves-cruise-control-band",
+        "moves",
+        1.0,
+        "replicas copied, one broker out, within Cruise Control's band of 9 % ÷ Cruise Control's goals",
+    ),
+    Row(
         "reassignments/spread-cruise-control",
         "spread",
         1.0,
@@ -135,4 +141,23 @@ def removal(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:
     theirs = Removal(*asked)
     answer = plan(*asked, Goal())
     ours = np.bincount(answer.replicas.values, minlength=brokers)
-    yield lambda: [float(answer.cost), float(ours[1:].std())], lambda: [float(theirs.copies), float(theirs.counts[1:].std())]
+    within = proven(plan(*asked, Goal("even", tolerance=(THRESHOLD - 1) * MARGIN)), 0.0)
+    yield (
+        lambda: [float(answer.cost), float(within.cost), float(ours[1:].std())],
+        lambda: [float(theirs.copies), float(theirs.copies), float(theirs.counts[1:].std())],
+    )
+
+
+@benchmark(
+    Row("reassignments/frontier", "s", 1.0, "200,000 partitions × 300 brokers, one out, ten in, whole frontier, exact ÷ 60 s"),
+    rounds=1,
+)
+def whole_frontier(partitions: int = 200_000, brokers: int = 300) -> Iterator[Sides]:
+    """Every number of copies from the fewest to those of the evenest, each proven the evenest."""
+    asked = question(partitions, brokers, ADDED)
+
+    def optimal() -> None:
+        if not frontier(*asked, Goal("even")).optimal:
+            raise RuntimeError("the frontier is not proven")
+
+    yield lambda: [seconds(optimal, runs=1)], lambda: [60.0]

@@ -124,6 +124,7 @@ SMALL = {
     "reassignments/huge": {"partitions": 100, "brokers": 20},
     "reassignments/moves-generate": {"partitions": 100, "brokers": 20},
     "reassignments/moves-cruise-control": {"partitions": 100, "brokers": 20},
+    "reassignments/frontier": {"partitions": 100, "brokers": 20},
 }
 """One benchmark of each kind: its first row, and a size at which it takes no time."""
 

@@ -96,8 +96,13 @@ def best_leaders(brokers: Brokers, lists: list[list[int]], leaders: list[int], f
     return min(values)
 
 
-def best_by_program(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[int, int]:
-    """The least (copies, sum of squares) of a cluster with racks and equal weights, as an integer program. For "strict"."""
+def best_by_program(
+    brokers: Brokers, placements: Placements, goal: Goal, around: tuple[Any, Any] | None = None
+) -> tuple[int, int]:
+    """The least (copies, sum of squares) of a cluster with racks and equal weights, as an integer program. For "strict".
+
+    around : the least and the most replicas of each broker; the limit of copies is the goal's
+    """
     partitions, count = len(placements), len(brokers)
     factor = placements.replication_factors.tolist()
     racks = brokers.racks()
@@ -129,6 +134,10 @@ def best_by_program(brokers: Brokers, placements: Placements, goal: Goal) -> tup
         row[b:placed:count] = 1
         row[placed + b * partitions : placed + (b + 1) * partitions] = -1
         rule(0, min(float(brokers.max_replicas[b]), 1e9))[b:placed:count] = 1
+        if around is not None and brokers.usable[b]:
+            rule(float(around[0][b]), float(around[1][b]))[b:placed:count] = 1
+    if goal.max_moves is not None:
+        rule(0, goal.max_moves)[:placed] = copies.ravel()
     solved = milp(
         cost, constraints=LinearConstraint(np.array(rows), least, most), bounds=Bounds(0, upper), integrality=np.ones(len(cost))
     )

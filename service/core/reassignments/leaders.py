@@ -8,17 +8,27 @@ from collections.abc import Callable
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Int32s, Ragged
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.exchanges import ReplicaSets, link, list_exchanges
 from service.core.reassignments.improvement import improve
 from service.core.reassignments.model import Brokers, Placements
 from service.core.reassignments.sets import leader_state, rows_of
+from service.core.reassignments.topic_balance import even_out_topics
 
 
-def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str, check: Callable[[], None]) -> Ragged:
+def elect(
+    brokers: Brokers,
+    placements: Placements,
+    replicas: Ragged,
+    rule: str,
+    check: Callable[[], None],
+    *,
+    per_topic: bool = False,
+) -> Ragged:
     """These replicas with the preferred leader first, the others in their order.
 
     rule : as in Goal; with "keep", only partitions whose leader's broker leaves them get another leader
+    per_topic : also even out the leaders of each topic, by partitions of two topics that swap leaders, whatever that changes
     """
     now = placements.replicas.values[placements.replicas.offsets[:-1]]
     may_lead = brokers.usable
@@ -35,8 +45,11 @@ def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str,
     link(state)
     list_exchanges(state, check)
     improve(state, even_first=True, check=check)
-    leaders = fixed.astype(np.int32)
-    leaders[chosen] = state.members
+    leaders, led, loads = fixed.astype(np.int32), state.members, state.loads
+    if per_topic:
+        del state  # its matrices
+        led = _swapped(brokers, choices, led, loads, placements.topics[chosen], check)
+    leaders[chosen] = led
     return to_front(replicas, leaders)
 
 
@@ -45,6 +58,17 @@ def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:
     values = replicas.values.copy()
     _to_front(replicas.offsets, values, leaders)
     return Ragged(replicas.offsets, values)
+
+
+def _swapped(
+    brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s, topics: Int32s, check: Callable[[], None]
+) -> Int32s:
+    """The leaders after partitions of different topics have swapped brokers, as long as that evens out the topics."""
+    state = leader_state(brokers, choices, np.full(len(leaders), NONE, np.int32), loads)  # no change of a leader counts
+    state.members[:] = leaders
+    link(state)
+    even_out_topics(state, topics, check)
+    return state.members
 
 
 @kernel

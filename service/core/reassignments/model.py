@@ -144,7 +144,8 @@ class Goal:
     leaders : "balance": evenly over the brokers, then with the fewest changes; "keep": only where a leader's replica moves;
         "only": replicas stay where they are
     balance : what is counted, for copies and for evenness: "replicas" or "bytes"
-    per_topic : even out the replicas of each topic too, as far as it costs no copy and no evenness of the whole
+    per_topic : even out the replicas of each topic too, as far as it costs no copy and no evenness of the whole, and then its
+        leaders, as far as it costs no evenness of the whole
     tolerance : with "even", the fewest copies that bring each broker within this share of the mean, then the evenest; None: the
         evenest
     max_moves, max_bytes : with "even", the evenest of those that copy at most so many replicas, or bytes; None: no limit

@@ -45,7 +45,9 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     """
     if goal.leaders == "only":
         stays = unevenness(brokers, placements, goal, placements.replicas)
-        return Plan(elect(brokers, placements, placements.replicas, goal.leaders, check), 0, 0, stays, stays)
+        return Plan(
+            elect(brokers, placements, placements.replicas, goal.leaders, check, per_topic=goal.per_topic), 0, 0, stays, stays
+        )
     best = Search.of(brokers, placements, goal, check).best()
     if best is None:
         raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
@@ -59,7 +61,7 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     fewest = min(cost, bound if best.fewest is None or (best.crowded and not goal.limited) else best.fewest)
     evenness = unevenness(brokers, placements, goal, replicas)
     evenest = min(evenness, _evenest(brokers, placements, goal, best, fewest=cost == fewest))
-    replicas = elect(brokers, placements, replicas, goal.leaders, check)
+    replicas = elect(brokers, placements, replicas, goal.leaders, check, per_topic=goal.per_topic)
     return Plan(replicas, fewest, cost, evenness, evenest, np.flatnonzero(best.outside).astype(np.int32))
 
 

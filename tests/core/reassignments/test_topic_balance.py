@@ -68,3 +68,16 @@ def test_topics_are_evened_out_in_time(objective) -> None:
         squares.append(int((counts**2).sum()))
     assert answer.cost == without.cost
     assert squares[1] < squares[0]
+
+
+def test_leaders_of_each_topic_are_evened_out_while_brokers_lead_as_many() -> None:
+    """Broker 0 leads both partitions of t, broker 1 both of u; a second plan changes nothing."""
+    brokers, placements = a_cluster([None] * 2), some_placements([[0, 1], [0, 1], [1, 0], [1, 0]])
+    placements = replace(placements, topic_names=("t", "u"), topics=np.array([0, 0, 1, 1], np.int32))
+    assert plan(brokers, placements, Goal()).replicas.values.tolist() == placements.replicas.values.tolist()
+    for goal in (Goal(per_topic=True), Goal(leaders="only", per_topic=True)):
+        answer = plan(brokers, placements, goal)
+        leaders = answer.replicas.values[::2]
+        assert (sorted(leaders[:2]), sorted(leaders[2:])) == ([0, 1], [0, 1])
+        again = plan(brokers, replace(placements, replicas=answer.replicas), goal)
+        assert again.replicas.values.tolist() == answer.replicas.values.tolist()

@@ -16,7 +16,8 @@ from service.core.reassignments.evenness import band
 from service.core.reassignments.model import Goal
 from service.core.reassignments.plan import frontier, plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
-from tests.reference.reassignments import allowed_sets, judged
+from tests.reference.cruise_control import Removal
+from tests.reference.reassignments import allowed_sets, best_by_program, judged
 
 EVEN = Goal("even")
 
@@ -130,3 +131,42 @@ def test_a_detour_counts_as_a_copy():
     assert plan_in_batches(brokers, placements, EVEN, BatchLimits())[1].cost("replicas") == 3
     answer, batches = plan_in_batches(brokers, placements, replace(EVEN, max_moves=2), BatchLimits())
     assert batches.cost("replicas") == answer.cost == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_larger_plans_are_as_good_as_an_integer_program(seed):
+    """Limits of copies from the fewest to those of the evenest, and the fewest copies within a band."""
+    draw = np.random.default_rng(seed)
+    brokers = a_cluster(["abc"[i % 3] for i in range(9)], draining=[i == 0 for i in range(9)])
+    placements = some_placements([[int(3 * draw.integers(2) + rack) for rack in draw.permutation(3)[:2]] for _ in range(24)])
+    curve = frontier(brokers, placements, EVEN)
+    for most in (int(curve.copies[0]), int(curve.copies[len(curve) // 2]), int(curve.copies[-1])):
+        goal = Goal("even", max_moves=most)
+        answer = plan(brokers, placements, goal)
+        counts = np.bincount(answer.replicas.values, minlength=9)
+        assert (answer.cost, int((counts**2).sum())) == best_by_program(brokers, placements, goal)
+        assert (answer.gap, answer.evenness_gap) == (0, 0)
+    answer = plan(brokers, placements, Goal("even", tolerance=0.2))
+    counts = np.bincount(answer.replicas.values, minlength=9)
+    around = band(brokers.usable, brokers.weights, counts, 0.2)
+    if not len(answer.outside):
+        fewest = best_by_program(brokers, placements, Goal(), around)
+        assert (answer.cost, int((counts**2).sum())) == fewest
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_more_copies_than_cruise_control_within_its_band(seed):
+    """A broker is removed; its goals end within 9 % of the average (a threshold of 1.10 and its margin)."""
+    draw = np.random.default_rng(seed)
+    brokers = a_cluster(["abcd"[b % 4] for b in range(13)], draining=[b == 0 for b in range(13)])
+    rows = [[4 * int(draw.integers(3)) + int(rack) for rack in draw.permutation(4)[:3]] for _ in range(120)]
+    placements = some_placements(rows)
+    removal = Removal(brokers, placements)
+    answer = plan(brokers, placements, Goal("even", tolerance=0.09))
+    low, high = band(brokers.usable, brokers.weights, removal.counts, 0.09)
+    assert (low[1], high[1]) == (removal.lower, removal.upper)
+    ended_outside = (removal.counts < low) | (removal.counts > high)
+    assert answer.gap == 0
+    if not ended_outside[brokers.usable].any():
+        assert answer.cost <= removal.copies
+    assert not len(answer.outside)

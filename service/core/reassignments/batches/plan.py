@@ -91,7 +91,7 @@ def _planned(
         stays = _stays(brokers, placements, goal, best.replicas, batches.detours)
         if not stays:
             break
-        replicas = elect(brokers, placements, with_rows(best.replicas, stays), goal.leaders, check)
+        replicas = elect(brokers, placements, with_rows(best.replicas, stays), goal.leaders, check, per_topic=goal.per_topic)
         shorter = in_batches(brokers, placements, replicas, limits, goal.racks, check)
         if shorter.cost(goal.balance) >= batches.cost(goal.balance):
             break
