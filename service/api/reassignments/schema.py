@@ -208,7 +208,8 @@ class ReassignmentQuestionSchema(Schema):
     per_topic = Boolean(
         load_default=False,
         metadata=about(
-            "also even out each topic by itself, its replicas without more copies or less evenness, and its leaders; not with `balance`: `bytes`; default false"
+            "also even out each topic by itself, its replicas without more copies or less evenness, and its leaders; "
+            "not with `balance`: `bytes`; default false"
         ),
     )
     tolerance = Number(
