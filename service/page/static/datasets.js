@@ -16,6 +16,11 @@ export function counted(keys) {
   /** @type {Map<string, number>} */
   const found = new Map();
   for (const key of keys) found.set(key, (found.get(key) ?? 0) + 1);
+  return columns(found);
+}
+
+/** @param {Map<string, number>} found @returns {Counted} */
+function columns(found) {
   return { keys: [...found.keys()], records: [...found.values()] };
 }
 
@@ -51,5 +56,5 @@ export function pasted(text) {
     const [, key, times] = /^(.*?)(?:[\t,]\s*(\d{1,15}))?$/.exec(line) ?? [];
     found.set(key, (found.get(key) ?? 0) + (times === undefined ? 1 : Number(times)));
   }
-  return { keys: [...found.keys()], records: [...found.values()] };
+  return columns(found);
 }

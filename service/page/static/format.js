@@ -1,19 +1,19 @@
 /** Numbers and words, as a reader wants them. */
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const TENTHS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const HUNDREDTHS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const NONE = "–";
 
 /** 12,345 or 2.33; – for what is not known. @param {number | null | undefined} value */
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
-  return Number.isInteger(value) || Math.abs(value) >= 1000 ? WHOLE.format(value) : TENTHS.format(value);
+  return Number.isInteger(value) || Math.abs(value) >= 1000 ? WHOLE.format(value) : HUNDREDTHS.format(value);
 }
 
 /** 2.50: a ratio always has its decimals, so that columns are aligned. @param {number | null | undefined} value */
 export function ratio(value) {
-  return value === null || value === undefined ? NONE : TENTHS.format(value);
+  return value === null || value === undefined ? NONE : HUNDREDTHS.format(value);
 }
 
 /** 1.2M, for the ticks of an axis. @param {number} value */

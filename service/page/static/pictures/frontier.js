@@ -28,7 +28,11 @@ export function frontier({ points, chosen, price, goal }, width) {
     role="img"
     aria-label="${goal} against ${price}"
   >
-    ${ticks(floor, highest, 4).map(
+    ${marks(
+      floor,
+      highest,
+      points.every(({ goal }) => Number.isInteger(goal)),
+    ).map(
       (value) =>
         html`<g>
           <line class="grid" x1=${left} x2=${width - right} y1=${y(value)} y2=${y(value)} />
@@ -55,4 +59,9 @@ export function frontier({ points, chosen, price, goal }, width) {
         </circle>`,
     )}
   </svg>`;
+}
+
+/** @param {number} low @param {number} high @param {boolean} whole whether the goal is counted */
+function marks(low, high, whole) {
+  return ticks(low, high, 4).filter((value) => !whole || Number.isInteger(value));
 }

@@ -4,7 +4,7 @@ import { GroupsAnswer } from "./groups_answer.js";
 import { GroupsEditor } from "./groups_editor.js";
 import { ownership } from "./ownership.js";
 
-export const PATH = "/v1/group-assignments";
+const PATH = "/v1/group-assignments";
 
 /** @typedef {import("./ownership.js").TopicPartitions} TopicPartitions */
 /** @typedef {{topic_name: string, partitions_count: number, partitions_then?: number | null, partition_racks?: string[][], partition_weights?: number[], topic_id?: string}} Topic */
@@ -16,16 +16,18 @@ export const PATH = "/v1/group-assignments";
  * @property {Topic[]} topics @property {Member[]} members
  */
 /** @typedef {{assignor: string, moved: number, largest: number, skew: number, local?: number, chosen: boolean}} Rival */
-/** @typedef {{owned: import("./ownership.js").Ownership, before: any, after: any, rivals: Rival[]}} GroupsAnswerData */
+/** @typedef {{owned: import("./ownership.js").Ownership, before: any, after: any, rivals: Rival[], frontier: any[]}} GroupsAnswerData */
 
 /** Assignors that are tried on the same change, by protocol. @type {Record<string, string[]>} */
 const RIVALS = {
   classic: ["range", "roundrobin", "sticky", "cooperative-sticky", "balanced"],
   consumer: ["uniform", "range", "balanced"],
-  share: ["simple", "balanced"],
+  share: ["simple"],
 };
 /** Partitions of a group above which only the assignors in question are asked for. */
 const SMALL = 20_000;
+/** Partitions of a group up to which the whole frontier is asked for. */
+const SMALL_FRONTIER = 1000;
 
 /** @param {Topic[]} topics @param {boolean} then */
 function topicsOf(topics, then) {
@@ -94,7 +96,14 @@ async function ask(state, post) {
   const rivals = compare.length
     ? await post(PATH, { ...body, compare }, { label: "other assignors, after" }).catch(refused)
     : null;
+  const whole = partitions <= SMALL_FRONTIER && names.includes("balanced") && group_protocol !== "share";
+  const traded = whole
+    ? await post(`${PATH}?frontier=true`, { ...body, assignor: "balanced" }, { label: "balanced, frontier" }).catch(
+        refused,
+      )
+    : null;
   return {
+    frontier: traded?.frontier ?? [],
     owned: ownership(body.topics, members, settled(before), settled(after)),
     before,
     after,

@@ -3,6 +3,7 @@ import { DataTable, Figure, Figures, Legend } from "../figure.js";
 import { count, listed, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
 import { linkTo } from "../link.js";
+import { frontier as frontierPicture } from "../pictures/frontier.js";
 import { loads } from "../pictures/loads.js";
 import { MOST_MEMBERS, MOST_PARTITIONS, counted, partitions } from "../pictures/ownership.js";
 import { counts, partitionAt } from "./ownership.js";
@@ -20,7 +21,7 @@ const OTHER_WAYS = [
 ];
 
 /** @param {{state: import("./groups.js").GroupsState, answer: GroupsAnswerData}} props */
-export function GroupsAnswer({ state, answer: { owned, before, after, rivals } }) {
+export function GroupsAnswer({ state, answer: { owned, before, after, rivals, frontier } }) {
   const { member_load } = after.follow_up ?? after;
   const least = after.movement?.fewest_possible_moves;
   const old = before.member_load;
@@ -45,6 +46,7 @@ export function GroupsAnswer({ state, answer: { owned, before, after, rivals } }
     <${Assigned} owned=${owned} />
     <${Loads} owned=${owned} />
     <p><button type="button" class="button" onClick=${() => overTime(state)}>What happens over time →</button></p>
+    ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} moved=${owned.moved} largest=${member_load.max} />`}
     ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`}`;
 }
 
@@ -159,6 +161,24 @@ function Loads({ owned: { members } }) {
     summary=${summary}
     table=${{ columns: ["member", "change", "before", "after"], rows }}
     picture=${(/** @type {number} */ width) => loads(members, width)}
+  />`;
+}
+
+/** @param {{frontier: any[], moved: number, largest: number}} props */
+function Frontier({ frontier, moved, largest }) {
+  const points = frontier.map(({ moves, worst_load }) => ({ price: moves, goal: worst_load }));
+  const rows = frontier.map(({ moves, worst_load, stddev, proven }) => [
+    moves,
+    worst_load,
+    stddev,
+    proven ? "yes" : "no",
+  ]);
+  const summary = `The lowest largest load that each number of moves allows, by balanced. This change: ${count(moved, "move")}, largest load ${number(largest)}.`;
+  return html`<${Figure}
+    title="What further moves buy"
+    summary=${summary}
+    table=${{ columns: ["moves", "largest load", "standard deviation", "proven"], rows }}
+    picture=${(/** @type {number} */ width) => frontierPicture({ points, chosen: null, price: "partitions moved", goal: "largest load" }, width)}
   />`;
 }
 

@@ -3,6 +3,7 @@ import { useCatalogue } from "../catalogue.js";
 import { Numeric, Select, Text } from "../fields.js";
 import { number } from "../format.js";
 import { html, useState } from "../lib.js";
+import { replaced } from "../lists.js";
 import { GroupSource } from "./group_source.js";
 
 /** @typedef {import("./groups.js").GroupsState} GroupsState */
@@ -21,10 +22,6 @@ const CHANGES = [
 ];
 /** Rows of members that are shown at first, and added by each "more". */
 const PAGE = 20;
-
-/** @template T @param {T[]} list @param {number} at @param {Partial<T> | null} change null: without it @returns {T[]} */
-const changed = (list, at, change) =>
-  list.flatMap((item, i) => (i !== at ? [item] : change === null ? [] : [{ ...item, ...change }]));
 
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
 export function GroupsEditor({ state, set }) {
@@ -74,7 +71,8 @@ export function GroupsEditor({ state, set }) {
 
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
 function Topics({ state: { topics }, set }) {
-  const change = (/** @type {number} */ i, /** @type {any} */ part) => set({ topics: changed(topics, i, part) });
+  const change = (/** @type {number} */ i, /** @type {any} */ part) =>
+    set({ topics: replaced(topics, i, part && { ...topics[i], ...part }) });
   const add = () =>
     set({
       topics: [
@@ -153,7 +151,7 @@ function Topics({ state: { topics }, set }) {
 function Members({ state: { members }, set }) {
   const [shown, setShown] = useState(PAGE);
   const change = (/** @type {number} */ i, /** @type {Partial<Member> | null} */ part) =>
-    set({ members: changed(members, i, part) });
+    set({ members: replaced(members, i, part && { ...members[i], ...part }) });
   const add = () => {
     const last = members.at(-1);
     const id = fresh(

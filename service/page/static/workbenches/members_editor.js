@@ -49,9 +49,7 @@ export function MembersEditor({ state, set }) {
           set=${(/** @type {number | null} */ partitions_count) =>
             set({
               topics: state.topics.map((each, j) =>
-                i === j
-                  ? { topic_name: each.topic_name, partitions_count: partitions_count ?? 1 }
-                  : withoutLag(each, i),
+                i === j ? { topic_name: each.topic_name, partitions_count: partitions_count ?? 1 } : withoutLag(each),
               ),
             })}
         />`,
@@ -100,7 +98,7 @@ export function MembersEditor({ state, set }) {
     <p class="hint">${count(state.members.length, "member")} now; further ones subscribe like the last.</p>`;
 }
 
-/** A lag is of all topics or of none. @param {import("./groups.js").Topic} topic @param {number} _ */
-function withoutLag({ partition_weights: _lag, ...topic }, _) {
+/** A topic whose lag is not known, or no longer: it is of all topics or of none. @param {import("./groups.js").Topic} topic */
+function withoutLag({ partition_weights: _, ...topic }) {
   return topic;
 }

@@ -3,6 +3,7 @@ import { useCatalogue } from "../catalogue.js";
 import { Numeric, Select, Text } from "../fields.js";
 import { count, listed } from "../format.js";
 import { html } from "../lib.js";
+import { replaced } from "../lists.js";
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
 /** @typedef {import("./timeline.js").Event} Event */
@@ -34,9 +35,6 @@ function fieldsOf(type, { members, topics, events }) {
   };
   return fields[type];
 }
-
-/** @template T @param {T[]} list @param {number} at @param {T | null} item @returns {T[]} */
-const replaced = (list, at, item) => list.flatMap((each, i) => (i !== at ? [each] : item === null ? [] : [item]));
 
 /** @param {{state: TimelineState, set: (change: Partial<TimelineState>) => void}} props */
 export function TimelineEditor({ state, set }) {
