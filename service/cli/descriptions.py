@@ -115,7 +115,11 @@ def group_body(description: Description, group_id: str | None, **chosen: str | N
     """
     body = bodies.group_assignment(description, group_id, **chosen)
     leader = bodies.leader(description, group_id, **chosen)
-    if leader is not None and not chosen.get("client") and (leader.client != "java" or len(leader.candidates) > 1):
+    if (
+        leader is not None
+        and not chosen.get("client")
+        and (leader.client != "java" or leader.release or len(leader.candidates) > 1)
+    ):
         note(f"Note on group {body['group_id']!r}: {leader.sentence}. --client names another.")
     return body
 
