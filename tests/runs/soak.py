@@ -64,10 +64,21 @@ SIMULATIONS = tuple(
 )
 """Short ones and long ones: the longest takes about half a second."""
 
+RESTARTS = {
+    **SIMULATIONS[0],
+    "events": [{"at_ms": 0, "type": "scales", "members_count": 500}]
+    + [{"at_ms": 60_000, "type": "rolling_restart", "down_ms": 5_000, "pause_ms": 10_000}] * 9_999,
+}
+"""Refused before it is simulated: a kilobyte of gzip that would take minutes."""
+
 
 @dataclass(frozen=True)
 class Question:
-    """A request, and the status that it is answered with. cut : bytes of it that are sent before the connection is closed"""
+    """A request, and the status that it is answered with.
+
+    cut : bytes of it that are sent before the connection is closed; 0: all
+    taken : bytes of the answer that are received before it is closed; 0: all
+    """
 
     method: str
     path: str
@@ -75,6 +86,7 @@ class Question:
     status: tuple[int, ...] = (200,)
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"),)
     cut: int = 0
+    taken: int = 0
 
 
 @dataclass
@@ -114,6 +126,8 @@ def questions() -> list[Question]:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("key", pa.string())])) as stream:
         stream.write_table(pa.table({"key": keys}))
+    brokers = [{"broker_id": broker} for broker in range(30)]
+    streamed = json.dumps({"partitions_count": 250_000, "replication_factor": 1, "brokers": brokers}).encode()
     json_type = ("Content-Type", "application/json")
     packed = (json_type, ("Content-Encoding", "gzip"))
     arrow = (("Content-Type", "application/vnd.apache.arrow.stream"),)
@@ -137,6 +151,10 @@ def questions() -> list[Question]:
         Question("POST", "/v1/partitions", gzip.compress(('["é"' + ",[]" * 2**20).encode("utf-16")), (400,), packed),
         Question("POST", "/v1/partitions?partitions_count=12", sink.getvalue().to_pybytes()[:-5_000], (400,), arrow),
         Question("GET", "/v1/partitions?key=%FF&partitions_count=12", status=(400,)),
+        *(Question("GET", path, status=(404,)) for path in ("//metrics", "/%6detrics", "/metrics/", "/v1%2Fpartitions")),
+        Question("POST", "/v1/replica-placements", streamed),
+        *(Question("POST", "/v1/replica-placements", streamed, taken=size) for size in (1, 2**22)),
+        Question("POST", "/v1/group-rebalances", gzip.compress(json.dumps(RESTARTS).encode()), (422,), packed),
         Question("POST", "/v1/partitions", b"{}", (415,), headers=(json_type, ("Content-Encoding", "br"))),
         Question(
             "POST", "/v1/partitions", gzip.compress(b"[" + b"0," * 2**20), (400, 422), (json_type, ("Content-Encoding", "gzip"))
@@ -179,7 +197,8 @@ def soak(server: Server, count: int, seed: int = 0, token: str = "") -> Report:
                     report.resident.append(resident(server))
             question = draw.choice(bodies)
             begun = time.monotonic()
-            fault = _cut(server, question) if question.cut else _ask(client, question, firsts, token)
+            goes = question.cut or question.taken
+            fault = _cut(server, question, token) if goes else _ask(client, question, firsts, token)
             report.latencies.append(time.monotonic() - begun)
             if fault:
                 report.faults.append(f"{question.method} {question.path}: {fault}")
@@ -217,12 +236,15 @@ def _ask(client: http.client.HTTPConnection, question: Question, firsts: dict[Qu
     return "" if firsts.setdefault(question, answer) == answer else "another answer than before"
 
 
-def _cut(server: Server, question: Question) -> str:
-    """Send a part of the request, and go."""
+def _cut(server: Server, question: Question, token: str) -> str:
+    """Send a part of the request, or receive a part of the answer, and go."""
     head = f"{question.method} {question.path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(question.body)}\r\n"
+    head += f"Authorization: Bearer {token}\r\n" if question.taken else ""
     head += "".join(f"{name}: {value}\r\n" for name, value in question.headers)
     with socket.create_connection(_address(server), timeout=30) as sock:
-        sock.sendall(head.encode() + b"\r\n" + question.body[: question.cut])
+        sock.sendall(head.encode() + b"\r\n" + question.body[: question.cut or len(question.body)])
+        if question.taken:
+            sock.recv(question.taken, socket.MSG_WAITALL)
     return ""
 
 

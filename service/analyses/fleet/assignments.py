@@ -7,6 +7,8 @@ A row is a body of ``POST /v1/group-assignments``: ``group_id``, ``group_protoco
 from __future__ import annotations
 
 import json
+import math
+import time
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +33,7 @@ from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
 from service.core.rebalances.rebalance import rebalance
-from service.decisions.budget import Budget
+from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
 from service.decisions.groups.rows import (
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
 REQUIRED: Final = ("topics", "members")
+UNASKED_SECONDS: Final = 60
+"""How long an assignor may take for a group that is assigned by it only for comparison, because nobody said by which."""
+
 NO_TOPICS: Final = pa.array([], TOPIC)
 NO_MEMBERS: Final = pa.array([], MEMBER)
 
@@ -232,11 +237,16 @@ def _assign_row(
     for choice in dict.fromkeys((own, *(offered if choices is None else choices))):
         named = {"group_protocol": choice.group_protocol, "assignor": choice.assignor, "own": choice == own}
         asked = question if choice == own else choice.of(question)
+        unasked = choices is None and choice != own
+        limit = Budget(started=time.perf_counter(), seconds=UNASKED_SECONDS if unasked else math.inf).check_time
         try:
-            assignor = strategy(asked)
+            assignor = strategy(asked).within(limit)
             answer = told(asked, assignor, assigned(group, rebalance(group, assignor)), None, Budget())
             needed = {} if sizing is None or choice != own else {"recommended_members": sizing.members_of(question)}
             yield {**known, **named, **needed, **_columns(answer)}
+        except OutOfTime as error:
+            detail = f"The assignor took more than {UNASKED_SECONDS} s. Name it with --assignor, and it may take any time."
+            yield {**known, **named, "error": type(error).__name__, "exception": None, "detail": detail}
         except AllocatorError as error:
             exception = error.exception if isinstance(error, KafkaError) else None
             yield {**known, **named, "error": type(error).__name__, "exception": exception, "detail": str(error)}

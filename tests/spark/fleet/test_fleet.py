@@ -69,6 +69,18 @@ def test_every_group_gets_what_kafkas_own_class_gives_it() -> None:
             assert row["assignments"] is None
 
 
+def test_an_assignor_that_nobody_named_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that looks at the clock, and that the group is not assigned by; and only where no assignor is named."""
+    monkeypatch.setattr(assignments, "UNASKED_SECONDS", 0)
+    body = group(topics=[{"topic_name": "t", "partitions_count": 4, "partition_weights": [3.0, 2.0, 2.0, 1.0]}])
+    errors = {row["assignor"]: (row["error"], row["detail"]) for row in assigned([body])}
+    late = ("OutOfTime", "The assignor took more than 0 s. Name it with --assignor, and it may take any time.")
+    assert errors["balanced"] == late
+    assert errors["range"] == (None, None)
+    assert [row["error"] for row in assigned([{**body, "assignor": "balanced"}]) if row["own"]] == [None]
+    assert {row["error"] for row in assigned([body], "balanced")} == {None}
+
+
 def test_a_row_says_what_the_service_says(client: FlaskClient) -> None:
     """Skew, moves and the rest of a row are those of the answer to the same body."""
     owned = [{"topic_name": "t", "partition_ids": [0, 1, 2]}]
