@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.kernels import kernel
 from service.core.model import NONE
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def placed_traffic(cluster: Cluster, placement: Ragged, rates: Float64s | None) 
     racks = np.where(placement.values == NONE, NONE, cluster.racks[placement.values])
     partitions = placement.row_of_each_value()
     is_known = racks != NONE
-    there = np.unique(partitions[is_known].astype(np.int64) * count + racks[is_known]) // count
-    shares = np.bincount(there, minlength=len(placement)) / count
+    shares = _racks_of_each(placement.offsets, racks.astype(np.int32), count) / count
     known = shares > 0
     if rates is None or not rates[known].any():
         share = float(shares[known].mean()) if known.any() else None
@@ -86,6 +86,21 @@ def placed_traffic(cluster: Cluster, placement: Ragged, rates: Float64s | None) 
     fetched = is_known & (leader_racks != NONE) & (racks != leader_racks)
     crossing = float((rates[known] * (1 - shares[known])).sum() + rates[partitions[fetched]].sum())
     return ZoneTraffic(float(np.average(shares[known], weights=rates[known])), crossing)
+
+
+@kernel
+def _racks_of_each(offsets: Int32s, racks: Int32s, count: int) -> Int32s:
+    """How many racks each partition has a replica on: int32[partitions].
+
+    offsets, racks : partition → the racks of its replicas, 0 … ``count`` - 1 or NONE
+    """
+    seen, found = np.full(count, NONE, np.int32), np.zeros(len(offsets) - 1, np.int32)
+    for partition in range(len(found)):
+        for i in range(offsets[partition], offsets[partition + 1]):
+            if racks[i] != NONE and seen[racks[i]] != partition:
+                seen[racks[i]] = partition
+                found[partition] += 1
+    return found
 
 
 def _measured(near: Bools, weights: Float64s, shares: Float64s) -> ZoneTraffic:

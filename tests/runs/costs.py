@@ -291,12 +291,12 @@ def requests() -> dict[str, Callable[[], Request]]:
                 "detail": "totals",
             },
         ),
-        "rebalances: scales to 40,000": lambda: plain(
+        "rebalances: scales to 30,000": lambda: plain(
             "/v1/group-rebalances",
             {
                 "topics": [{"topic_name": "t", "partitions_count": 6}],
                 "members": [{"member_id": "m"}],
-                "events": [{"at_ms": 1_000, "type": "scales", "members_count": 40_000}],
+                "events": [{"at_ms": 1_000, "type": "scales", "members_count": 30_000}],
             },
         ),
     }
