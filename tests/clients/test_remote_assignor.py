@@ -182,6 +182,17 @@ def test_what_moves_too_many_partitions_is_not_taken(adviser):
     assert second == {"a": {("orders", 2), ("orders", 3)}, "b": {("orders", 0), ("orders", 1)}}
 
 
+def test_a_claim_of_an_older_generation_makes_no_owner(adviser):
+    """The first missed a rebalance and still claims what the second reads, who must revoke it first."""
+    body = group({"a": [("t", 0)], "b": [("t", 0)]}, {"t": 2})
+    for member, generation in zip(body["members"], (2, 3), strict=True):
+        member |= {"generation_id": generation, "topic_names": ["t"]}
+    adviser.fault = lambda *_: [("t", 0, "a"), ("t", 1, "b")]
+    leader = Leader(adviser.url)
+    assert leader.assign(body) == {"a": set(), "b": {("t", 1)}}
+    assert leader.outcome == "remote-total"
+
+
 def test_tls_trusts_the_authorities_that_are_given_and_a_token_file_is_read_anew(tmp_path):
     authority, trusted, own, token = trustme.CA(), tmp_path / "ca.pem", tmp_path / "own.pem", tmp_path / "token"
     authority.cert_pem.write_to_path(str(trusted))

@@ -87,6 +87,7 @@ class RemoteAssignor(AbstractPartitionAssignor):
         except Refused as refused:
             self._count(refused.outcome, str(refused))
         except Exception as error:
+            self._unfinished = None
             log.exception("The advice for group %s failed", self._group_id)
             self._count("error", repr(error))
         else:

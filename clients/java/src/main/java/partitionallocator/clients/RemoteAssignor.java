@@ -97,6 +97,7 @@ public final class RemoteAssignor implements ConsumerPartitionAssignor, Configur
         try {
             return advised(metadata, members, local).orElse(fallback);
         } catch (Throwable e) { // whatever it is, the group must go on
+            unfinished = null;
             counted(Outcome.ERROR, e.toString());
             return fallback;
         }
