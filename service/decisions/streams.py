@@ -299,6 +299,7 @@ def _repeated(field: str, name: str, rows: Sequence[Row]) -> Iterator[InvalidQue
 
 def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
     """Subtopologies are numbers there, and clients' ids UUIDs; with high-availability the lags decide."""
+    counts = {row["subtopology_id"]: row["tasks_count"] for row in question.subtopologies}
     for i, row in enumerate(question.subtopologies):
         if not NUMBER.fullmatch(row["subtopology_id"]):
             yield InvalidQuestion("Must be a number, as in the ids of tasks (0 in 0_1).", "subtopologies", i, "subtopology_id")
@@ -306,7 +307,8 @@ def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
         if not PROCESS_ID.fullmatch(row["process_id"]):
             yield InvalidQuestion("Must be a UUID in lower case.", "clients", i, "process_id")
         if question.assignor in (None, LEADERS[0].name):
-            known = Counter(each["subtopology_id"] for each in row.get("lags") or ())
+            tasks = {(each["subtopology_id"], each["task_id"]) for each in row.get("lags") or ()}
+            known = Counter(name for name, task in tasks if task < counts.get(name, 0))
             for each in question.subtopologies:
                 if each["stateful"] and known[each["subtopology_id"]] < each["tasks_count"]:
                     detail = f"There must be the lag of every task of subtopology {each['subtopology_id']}, which has state."

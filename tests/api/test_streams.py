@@ -33,6 +33,9 @@ def new_client(i, **more):
     return {"process_id": f"00000000-0000-0000-0000-{i:012}", "lags": lags, **more}
 
 
+TWICE = [{"subtopology_id": "0", "task_id": task, "lag": 0} for task in (0, 1, 2, 2)]
+
+
 def classic_of(*clients, **more):
     return {k: v for k, v in body_of(**more).items() if k != "members"} | {"member_protocol": "classic", "clients": list(clients)}
 
@@ -83,6 +86,10 @@ def test_offsets_play_a_part_since_4_4(client):
         (classic_of(new_client(1), new_client(1)), ["/clients/1/process_id"]),
         (classic_of(new_client(1, process_id="P1")), ["/clients/0/process_id"]),
         (classic_of(new_client(1, lags=[])), ["/clients/0/lags"]),
+        (
+            classic_of(new_client(1, lags=[{"subtopology_id": "0", "task_id": i, "lag": 0} for i in (0, 1, 2, 2)])),
+            ["/clients/0/lags"],
+        ),
         (classic_of(new_client(1), kafka_version="4.4.0"), ["/kafka_version"]),
         (
             classic_of(new_client(1, lags=[]), subtopologies=[{"subtopology_id": "a", "tasks_count": 1}]),

@@ -186,6 +186,22 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
                 },
             ],
         },
+        {
+            "member_protocol": "classic",
+            "num_standby_replicas": 1,
+            "rack_aware_assignment_tags": ["zone"],
+            "subtopologies": [{"subtopology_id": "0", "tasks_count": 3, "stateful": True}],
+            "clients": [
+                {
+                    "process_id": f"00000000-0000-0000-0000-{i:012}",
+                    "threads_count": 2,
+                    "client_tags": {"zone": "ab"[i % 2]},
+                    "active_tasks": [{"subtopology_id": "0", "task_ids": [i]}],
+                    "lags": [{"subtopology_id": "0", "task_id": task, "lag": 1_000 * task} for task in range(3)],
+                }
+                for i in range(3)
+            ],
+        },
     ),
     "/v1/coordinators": ({"group_id": "orders"}, {"transactional_id": "t", "partitions_count": 7}),
     "/v1/decodings": (
