@@ -32,10 +32,12 @@ def lookup3_signed(keys: Keys) -> Int32s:
 
 def lookup3_code_points(keys: Keys) -> Int32s:
     """As the Python library, of a key's code points. keys : UTF-8"""
-    continued = np.concatenate([np.zeros(1, np.int32), np.cumsum((keys.data & 0xC0) == 0x80, dtype=np.int32)])
-    text = keys.data.tobytes().decode("utf-8", "surrogatepass")
+    first, last = keys.offsets[0], keys.offsets[-1]  # some of many keys share the data of all
+    data, offsets = keys.data[first:last], keys.offsets - first
+    continued = np.concatenate([np.zeros(1, np.int32), np.cumsum((data & 0xC0) == 0x80, dtype=np.int32)])
+    text = data.tobytes().decode("utf-8", "surrogatepass")
     units = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    hashes: Int32s = _lookup3(keys.offsets - continued[keys.offsets], units, False)
+    hashes: Int32s = _lookup3(offsets - continued[offsets], units, False)
     return hashes
 
 
