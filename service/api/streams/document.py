@@ -73,7 +73,7 @@ class StreamsAssignmentAnswerSchema(Schema):
     probing_rebalance = fields.Boolean(
         metadata=about("of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere")
     )
-    warnings = fields.List(fields.String(), metadata=about("what its readers must know; absent if there are none"))
+    warnings = fields.List(fields.String(), metadata=about("what its readers must know; absent without warnings"))
 
 
 def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:
