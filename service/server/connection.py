@@ -150,9 +150,9 @@ class Connection:
         return True
 
     def authorization(self) -> str | None:
-        """The Authorization header of the current request."""
-        value: bytes | None = dict(self._parser.headers).get(b"authorization")
-        return None if value is None else value.decode("latin-1")
+        """The Authorization header of the current request; of several, their values as WSGI joins them."""
+        values = [value for name, value in self._parser.headers if name == b"authorization"]
+        return b",".join(values).decode("latin-1") if values else None
 
     def accept_body(self) -> None:
         """Receive the rest of the body, which the client may wait to send."""

@@ -24,12 +24,13 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
 
     name : of the decision in metrics ("assignment")
     offered : media types, as for ``preferred``
-    Raises what the form's ``answer`` raises, and NotAcceptable.
+    Raises what the form's ``answer`` and ``budget.check_time`` raise, and NotAcceptable.
     """
     budget = request_budget()
     media_type = preferred(*offered) if form.table is not None else preferred(JSON)
     started = time.perf_counter()
     answer = form.answer(question, budget)
+    budget.check_time()  # kernels that do not look at the clock may have taken too long
     figures = answer.figures
     report = decision(name, figures.strategy, started)
     report.computed(started)

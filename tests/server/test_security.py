@@ -154,6 +154,13 @@ def test_a_stranger_is_answered_before_the_body(guarded_server, coding, token, e
 
 
 @pytest.mark.slow
+def test_a_valid_token_beside_another_is_none_before_the_body_too(guarded_server):
+    server, token = guarded_server
+    both = b"Authorization: Bearer wrong\r\nAuthorization: Bearer %s\r\n" % token.encode()
+    assert sent(server, POST % b"/v1/partitions" + both + LENGTHS["a length"]).startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "status"), [(b"/healthz", b"405"), (b"/nothing", b"404"), (b"/v1/nothing", b"404")])
 def test_a_strangers_body_is_received_nowhere(guarded_server, path, status):
     assert sent(guarded_server[0], POST % path + LENGTHS["a length"], b"[" * 100_000).startswith(b"HTTP/1.1 %s " % status)

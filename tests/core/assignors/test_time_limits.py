@@ -13,6 +13,8 @@ from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, in_time
+from service.decisions.budget import Budget
+from service.web import deciding
 from tests.support.groups import group_of
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 LIMIT = 1
 CLASSIC = GROUP_PROTOCOLS["classic"]
-TIMED = [assignor.name for assignor in CLASSIC.builtins if assignor.is_timed and assignor.name != "balanced"]
+BY_PYTHON = ("balanced", "sarama:roundrobin")
+"""They look at the clock in Python too, and have tests of their own."""
+TIMED = [assignor.name for assignor in CLASSIC.builtins if assignor.is_timed and assignor.name not in BY_PYTHON]
 
 
 def members(count: int, **each: Any) -> list[dict[str, Any]]:
@@ -103,6 +107,23 @@ def test_the_kernels_of_each_look_at_the_clock_and_at_the_cpu(name: str, on_cloc
     CLASSIC[name].run(group)
     with pytest.raises(TimeoutError):
         CLASSIC[name].within(Over(on_clock=on_clock)).run(group)
+
+
+def test_partitions_are_not_sorted_by_name_when_the_time_is_over() -> None:
+    group = group_of({"topics": [topic("t", 2)], "members": members(2)})
+    over = Over(on_clock=True)
+    assert over.deadline
+    with pytest.raises(TimeoutError):
+        CLASSIC["sarama:roundrobin"].within(over).run(group)
+
+
+def test_an_answer_that_is_complete_too_late_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever took the time: here an assignor that does not look at the clock."""
+    monkeypatch.setattr(deciding, "request_budget", lambda: Budget(started=time.perf_counter(), seconds=0.0))
+    asked = {"assignor": "range", "topics": [topic("t", 2)], "members": members(2)}
+    response = create_app().test_client().post("/v1/group-assignments", json=asked)
+    assert response.status_code == 503
+    assert "ALLOCATOR_MAX_REQUEST_SECONDS" in response.get_json()["detail"]
 
 
 def test_a_kernel_that_ends_too_early_is_an_error() -> None:

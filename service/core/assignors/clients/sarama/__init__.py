@@ -29,6 +29,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         summary="Kafka's roundrobin, but partitions come in the order of their names as texts: t-10 before t-2.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRoundRobin()",
+        is_timed=True,
     ),
     Assignor(
         name="sarama:sticky",

@@ -10,13 +10,14 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import by_bytes
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
 
 
-def assign(group: Group) -> Assignment:
+def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without subscriptions."""
     if len(group.subscriptions.values) == 0:
         raise KafkaAssignorFails(
@@ -29,7 +30,11 @@ def assign(group: Group) -> Assignment:
     order = by_bytes(group.member_ids)
     subscribers = topic_subscribers(group, order)
     topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
-    owners = _owners(by_bytes(_texts(group)), topic_of, order, subscribers.offsets, subscribers.values)
+    texts = _texts(group)
+    check_time()
+    sequence = by_bytes(texts)
+    check_time()
+    owners = _owners(sequence, topic_of, order, subscribers.offsets, subscribers.values)
     return Assignment(grouped(owners, len(group)))
 
 
