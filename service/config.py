@@ -55,9 +55,9 @@ class Settings:
         "there are more",
     )
     max_simulated_cells: int = _setting(
-        15_000_000,
+        45_000_000,
         "maximum of rebalances × (10000 + 16 × members + partitions), of all ways to run the group, in one simulation, "
-        "for every 16 members and events of the request",
+        "for every 48 members and events of the request",
     )
     max_decision_bytes: int = _setting(
         0,

@@ -128,7 +128,8 @@ def test_a_large_answer_takes_what_is_reserved_for_it_and_is_in_memory_once(path
     question = json.dumps([path, small, large, {"Accept": media_type}])
     shown = subprocess.run([sys.executable, "-c", PROGRAM], input=question, capture_output=True, text=True, check=True).stdout
     peak, reserved, size = map(int, shown.split())
-    assert size < peak < reserved + 12 * M  # of this the allocator, and what every request takes
+    assert peak < reserved + 12 * M  # of this the allocator, and what every request takes
+    assert peak > size or media_type == "application/json"  # which is made while it is sent
     assert reserved < 3 * peak
 
 

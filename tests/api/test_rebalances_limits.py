@@ -100,7 +100,7 @@ def test_too_many_restarts_are_refused_before_they_are_simulated(client: FlaskCl
     status, answer, seconds = posted(client, group(scales(20_000), {**ROLL, "down_ms": 1, "pause_ms": 1}))
     assert status == 422
     assert over_limit(answer)
-    assert "= 15000000." in answer["detail"]
+    assert "= 45000000." in answer["detail"]
     assert "rebalances × (10000 + 16 × members + partitions)" in answer["detail"]
     assert seconds < 1
 
@@ -114,7 +114,8 @@ def test_ways_to_run_the_group_count_together(client: FlaskClient) -> None:
     assert (status, over_limit(answer)) == (422, True)
 
 
-def test_a_larger_body_may_ask_for_more(client: FlaskClient) -> None:
+def test_a_larger_body_may_ask_for_more() -> None:
+    client = create_app(replace(Settings(), max_simulated_cells=15_000_000)).test_client()
     members = [{"member_id": f"c{i}"} for i in range(500)]
     status, answer, _ = posted(client, group(scales(500), ROLL))
     assert (status, over_limit(answer)) == (422, True)
@@ -123,12 +124,12 @@ def test_a_larger_body_may_ask_for_more(client: FlaskClient) -> None:
 
 
 def test_the_largest_simulation_of_a_small_body_takes_some_seconds() -> None:
-    """60 s before; now 1 s on an idle core."""
+    """60 s before."""
     client = create_app().test_client()
-    status, _, seconds = posted(client, group(scales(430), ROLL))
+    status, _, seconds = posted(client, group(scales(880), ROLL))
     assert status == 200
-    assert seconds < 3
-    status, answer, _ = posted(client, group(scales(460), ROLL))
+    assert seconds < 5
+    status, answer, _ = posted(client, group(scales(950), ROLL))
     assert (status, over_limit(answer)) == (422, True)
 
 
@@ -163,11 +164,11 @@ def test_the_time_limit_holds_within_a_simulation() -> None:
 
 
 def test_the_cpu_is_limited_within_a_simulation_by_the_size_of_what_was_sent() -> None:
-    """Its cells do not know what another client's assignor takes: this one took 22 s for 192 bytes."""
+    """Its cells do not know what another client's assignor takes: some took 20 s for 200 bytes."""
     client = create_app(replace(Settings(), max_cpu_seconds_per_kb=1, max_simulated_cells=60_000_000)).test_client()
     topics = [{"topic_name": "o", "partitions_count": 10_000}]
-    body = group(scales(867), ROLL, topics=topics, assignor="sarama:sticky")
-    posted(client, group(scales(3), topics=topics, assignor="sarama:sticky"))
+    body = group(scales(867), ROLL, topics=topics, assignor="kafka-python:sticky")
+    posted(client, group(scales(3), topics=topics, assignor="kafka-python:sticky"))
     status, answer, seconds = posted(client, body)
     assert status == 422
     assert answer["detail"] == (

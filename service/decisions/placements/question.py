@@ -279,4 +279,4 @@ def _check_size(cluster: Cluster, topics: Iterable[tuple[str, int, int]], field:
     """
     sizes = [(max(0, count), max(1, factor)) for _, count, factor in topics]
     budget.check("max_placement_cells", sum(count * factor for count, factor in sizes), "partitions × replicas", field)
-    budget.reserve(2_000 + 600 * len(cluster) + sum(count * (40 + 64 * factor) for count, factor in sizes))
+    budget.reserve(2_000 + 600 * len(cluster) + sum(count * (40 + 32 * factor) for count, factor in sizes))

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from service.decisions.budget import Budget
     from service.decisions.rebalances.question import RebalancesQuestion
 
-ROWS_PER_SHARE: Final = 16
-"""Members and events, in 250 bytes of JSON or more, for which a simulation may spend ``max_simulated_cells``. That takes 0.6 to
-1.1 s; with the slowest assignors of other clients 5 s, where the limit on the CPU of a request ends it."""
+ROWS_PER_SHARE: Final = 48
+"""Members and events, in 250 bytes of JSON or more, for which a simulation may spend ``max_simulated_cells``. That takes 2 s;
+with the slowest assignors of other clients 5 s, where the limit on the CPU of a request ends it."""
 
 LONG_CELLS: Final = 2_000_000
 """A tenth of a second: more makes a request a long one (``AdmissionControl``)."""
