@@ -124,7 +124,8 @@ class Course:
         if rate is not None:
             spare = rate - weighted_load(rows, view.topics.weights)
             behind = missed > 0
-            times = np.where(spare[behind] > 0, missed[behind] / np.maximum(spare[behind], 1e-300) * 1000, np.inf)
+            with np.errstate(over="ignore"):  # next to nothing to spare takes for ever
+                times = np.where(spare[behind] > 0, missed[behind] / np.maximum(spare[behind], 1e-300) * 1000, np.inf)
             rebalance.catch_up_ms = max(rebalance.catch_up_ms or 0.0, float(times.max(initial=0.0)))
 
     def request(self, api: str, member: Member, error: str = "") -> None:
