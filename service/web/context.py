@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from flask import current_app, request
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def request_budget() -> Budget:
-    """What this request may take."""
+    """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's."""
     limits, progress = current_app.extensions["limits"], request.environ[PROGRESS]
+    is_warm = current_app.extensions["warm"].is_set()
     return Budget(
         limits,
         reserve,
@@ -25,7 +27,7 @@ def request_budget() -> Budget:
         progress.started,
         limits["max_request_seconds"],
         progress.cpu_started,
-        max(1.0, progress.sent_bytes / 1_000),
+        max(1.0, progress.sent_bytes / 1_000) if is_warm else math.inf,
     )
 
 

@@ -165,7 +165,9 @@ def test_the_time_limit_holds_within_a_simulation() -> None:
 
 def test_the_cpu_is_limited_within_a_simulation_by_the_size_of_what_was_sent() -> None:
     """Its cells do not know what another client's assignor takes: some took 20 s for 200 bytes."""
-    client = create_app(replace(Settings(), max_cpu_seconds_per_kb=1, max_simulated_cells=60_000_000)).test_client()
+    app = create_app(replace(Settings(), max_cpu_seconds_per_kb=1, max_simulated_cells=60_000_000))
+    app.extensions["warm"].set()
+    client = app.test_client()
     topics = [{"topic_name": "o", "partitions_count": 10_000}]
     body = group(scales(867), ROLL, topics=topics, assignor="kafka-python:sticky")
     posted(client, group(scales(3), topics=topics, assignor="kafka-python:sticky"))
@@ -175,6 +177,13 @@ def test_the_cpu_is_limited_within_a_simulation_by_the_size_of_what_was_sent() -
         "2 seconds of CPU for each KB of the request exceed the limit ALLOCATOR_MAX_CPU_SECONDS_PER_KB = 1."
     )
     assert seconds < 2
+
+
+def test_the_cpu_is_not_limited_while_kernels_are_being_compiled() -> None:
+    app = create_app(replace(Settings(), max_cpu_seconds_per_kb=0))
+    assert posted(app.test_client(), group(scales(3)))[0] == 200
+    app.extensions["warm"].set()
+    assert posted(app.test_client(), group(scales(3)))[0] == 422
 
 
 def test_a_simulation_of_a_moment_is_not_a_long_one() -> None:
