@@ -56,6 +56,7 @@ def test_a_kilobyte_is_counted_as_it_was_sent(client, monkeypatch, chunked):
         return seen[-1]
 
     monkeypatch.setattr("service.web.deciding.request_budget", budget)
+    monkeypatch.setattr(client.application.extensions["warm"], "is_set", lambda: True)
     body = gzip.compress(json.dumps({"partitions_count": 3, "keys": [str(i) for i in range(5_000)]}).encode())
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     if chunked:
