@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -101,6 +101,8 @@ class Search:
             state = feasible_sets(*cluster, hold=hold).state or state
             if not self._fits(state):
                 return None
+            if self.goal.balance == "bytes":  # as far as capacities allow
+                improved = replace(self._balance_bytes(state), moves=EXCEEDED)
         copies = np.zeros(len(self.placements), np.int64)
         copies[self.chosen] = sets.copies
         return BestSets(

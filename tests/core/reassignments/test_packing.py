@@ -57,3 +57,12 @@ def test_what_is_neither_found_nor_proven_says_so(monkeypatch):
         plan(brokers, placements, Goal(racks="none"))
     with pytest.raises(Infeasible, match="No placement keeps these rules together"):  # too many bytes, however they are divided
         plan(replace(brokers, capacity_bytes=np.full(8, 19)), placements, Goal(racks="none"))
+
+
+def test_what_had_to_be_packed_is_evened_out_by_bytes():
+    """Broker 0 must give up a byte for a replica to come. That broker 3 then takes one more is evener."""
+    brokers = a_cluster(["a"] * 6, capacity_bytes=[4, 1, 1, 6, 0, 0])
+    rows, sizes = [[0], [0], [0], [1, 2, 3]], [1, 1, 2, 1]
+    answer = plan(brokers, some_placements(rows, [1, 1, 1, 4], sizes), Goal("even", balance="bytes"))
+    loads = np.bincount(answer.replicas.values, np.array(sizes)[answer.replicas.row_of_each_value()], len(brokers))
+    assert loads.tolist() == [3, 1, 1, 3, 0, 0]
