@@ -154,14 +154,9 @@ def _comparing(body: bytes, compare: tuple[str, ...]) -> bytes:
 
 def _extended(body: bytes, more: dict[str, Any]) -> bytes:
     """The body with more fields; the elements of lists come after those that it has."""
-    from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
-
-    try:
-        document = loads(body)
-    except ValueError:
+    document = request_bodies.object_of(body)
+    if document is None:
         return body  # the service says what is wrong with it
-    if not isinstance(document, dict):
-        return body
     joined = {name: [*(document.get(name) or ()), *value] if isinstance(value, list) else value for name, value in more.items()}
     return _body({**document, **joined})
 

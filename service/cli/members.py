@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli import options
+from service.cli import options, request_bodies
 from service.cli.asking import CSV, ask
 from service.cli.rebalance_events import Duration
 from service.spark.counts import COUNTS
@@ -101,19 +101,16 @@ def _body(
 ) -> bytes:
     """The body that options, files and snapshots describe, with what further options give. Raises BadInput, UsageError."""
     from service.cli import descriptions  # noqa: PLC0415 - imports that --help does not need
-    from service.web.json.codec import dumps, loads  # noqa: PLC0415
+    from service.web.json.codec import dumps  # noqa: PLC0415
 
     if topics or members is not None:
         options.check_no_file(file.name if file else None, snapshots)
         described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
         return dumps(described | fields)
     body = descriptions.body(file, descriptions.assignment_body, snapshots, **group)
-    try:
-        document = loads(body)
-    except ValueError:
+    document = request_bodies.object_of(body)
+    if document is None:
         return body  # the service says what is wrong with it
-    if not isinstance(document, dict):
-        return body
     both = {name: {**document[name], **value} for name, value in fields.items() if isinstance(document.get(name), dict)}
     return dumps({**document, **fields, **both})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli import descriptions, options, rebalance_events
+from service.cli import descriptions, options, rebalance_events, request_bodies
 from service.cli.asking import CSV, ask
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
@@ -180,12 +180,9 @@ def _name_defaults(timing: Any) -> None:
 
 def _extended(body: bytes, values: Json, compare: tuple[str, ...], *, pictured: bool) -> bytes:
     """The body with the events, timings and comparisons of options; a picture needs assignments."""
-    try:
-        document = loads(body)
-    except ValueError:
+    document = request_bodies.object_of(body)
+    if document is None:
         return body  # the service says what is wrong with it
-    if not isinstance(document, dict):
-        return body
     members = [member for member in document.get("members") or () if isinstance(member, dict)]
     if events := rebalance_events.named(rebalance_events.events_of(values), members):
         both = [*(document.get("events") or ()), *events]

@@ -20,3 +20,14 @@ def brokers(count: int, racks: int | None = None) -> list[dict[str, Any]]:
     if racks is None:
         return [{"broker_id": i} for i in range(count)]
     return [{"broker_id": i, "rack_id": f"rack-{i % racks + 1}"} for i in range(count)]
+
+
+def object_of(body: bytes) -> dict[str, Any] | None:
+    """The JSON object of a body that a command adds to; None if it is anything else."""
+    from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
+
+    try:
+        document = loads(body)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
