@@ -25,8 +25,9 @@ assign to Streams (``sticky``) is of 4.3.1 and 4.4.0, which differ. The brokers 
 with other assignors, and those of 4.0 and 4.1 share groups likewise: their answers are not offered.
 """
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 RELEASES: Final = (
     "0.10.2.1",
@@ -58,6 +59,15 @@ def since(release: str) -> tuple[str, ...]:
     """The releases from this one on, oldest first; raises ValueError for one that is not in RELEASES."""
     return RELEASES[RELEASES.index(release) :]
 
+
+LATEST_RUNTIMES: Final = "4.3.1"
+"""The newest release of Connect and of the Streams library that is published."""
+
+RUNTIME_FORMS: Final[Mapping[str, Mapping[str, Any] | None]] = {
+    LATEST_RUNTIMES: {},
+    **dict.fromkeys(since(LATEST_RUNTIMES)[1:2]),
+}
+"""The ``forms`` of what their leaders assign: not of releases that are not published."""
 
 FORMATTERS: Final = (*reversed(since("4.3.1")), "0.10.2.1")
 """The releases whose formatters' lines are printed, newest first; the oldest one has no share groups."""

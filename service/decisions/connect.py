@@ -11,10 +11,11 @@ import numpy as np
 from service.core.assignors.connect import PROTOCOLS
 from service.core.assignors.connect.model import LeaderState, Reassignment, Round
 from service.core.assignors.connect.work import TASK_BITS, Work, serialized
-from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
+from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
 from service.core.measures import spread
+from service.core.registry import released
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ConnectQuestion:
 
 
 @dataclass(frozen=True)
-class Names:
+class ConnectorNames:
     """The connectors of a question in Java's order. hashes : int32[connectors], String.hashCode() of each"""
 
     connectors: tuple[str, ...]
@@ -69,7 +70,7 @@ class Names:
     hashes: np.ndarray[Any, Any]
 
     @classmethod
-    def of(cls, names: set[str]) -> Names:
+    def of(cls, names: set[str]) -> ConnectorNames:
         """These names."""
         unordered = tuple(names)
         connectors = tuple(unordered[i] for i in java_order(unordered))
@@ -121,7 +122,7 @@ class ConnectAnswer:
     question: ConnectQuestion
     assignor: ConnectAssignor
     kafka_version: str
-    names: Names
+    names: ConnectorNames
     rounds: list[Rebalanced]
     leader_states: dict[str, LeaderState]
 
@@ -150,12 +151,7 @@ def answer(question: ConnectQuestion, budget: Budget) -> ConnectAnswer:
 
 def _strategy(question: ConnectQuestion) -> tuple[ConnectAssignor, str]:
     """The protocol, and the release. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
-    by_name = {each.name: each for each in PROTOCOLS}
-    name = question.assignor or PROTOCOLS[0].name
-    if name not in by_name:
-        raise UnknownStrategy("assignor", name, tuple(by_name))
-    version = question.kafka_version or by_name[name].kafka_versions[-1]
-    return by_name[name].at(version), version
+    return released(PROTOCOLS, "assignor", question.assignor, question.kafka_version)
 
 
 class _Group:
@@ -166,7 +162,7 @@ class _Group:
 
     def __init__(self, question: ConnectQuestion, assignor: ConnectAssignor, budget: Budget) -> None:
         self.question, self.assignor, self.budget = question, assignor, budget
-        self.names = Names.of(set(_names(question)))
+        self.names = ConnectorNames.of(set(_names(question)))
         self.states = {row["leader_id"]: _read_state(row, self.names) for row in question.leader_states}
         self.held: dict[str, Work] = {}
         self.completed = {leader: state.previous_generation_id for leader, state in self.states.items()}
@@ -245,7 +241,7 @@ def _following(generation: int) -> int:
     return (generation + 1 + INT32) % (2 * INT32) - INT32
 
 
-def _read_state(row: Row, names: Names) -> LeaderState:
+def _read_state(row: Row, names: ConnectorNames) -> LeaderState:
     given = {name: value for name, value in row.items() if name != "leader_id" and value is not None}
     for name in ("previous_assignment", "previous_revocation"):
         if name in given:

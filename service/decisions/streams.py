@@ -13,11 +13,19 @@ import numpy as np
 
 from service.core.assignors.streams import BROKERS
 from service.core.assignors.streams.classic import LEADERS
-from service.core.assignors.streams.classic.clients import Client, ClientsGroup, LeadersAssignor, Settings
-from service.core.assignors.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup, StreamsMember, Topology
-from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
+from service.core.assignors.streams.classic.clients import Client, ClientsGroup, LeadersAssignor, StreamsSettings
+from service.core.assignors.streams.model import (
+    TASK_BITS,
+    TASK_ID,
+    StreamsAssignment,
+    StreamsGroup,
+    StreamsMember,
+    StreamsTopology,
+)
+from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.measures import spread
+from service.core.registry import released
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
@@ -53,8 +61,8 @@ class StreamsQuestion:
     assignor: str | None = None
     kafka_version: str | None = None
     num_standby_replicas: int = 0
-    max_warmup_replicas: int = Settings.max_warmup_replicas
-    acceptable_recovery_lag: int = Settings.acceptable_recovery_lag
+    max_warmup_replicas: int = StreamsSettings.max_warmup_replicas
+    acceptable_recovery_lag: int = StreamsSettings.acceptable_recovery_lag
     rack_aware_assignment_tags: Sequence[str] = ()
     group_id: str | None = None
 
@@ -74,7 +82,7 @@ class StreamsQuestion:
 
 
 @dataclass(frozen=True)
-class Movement:
+class TaskMovement:
     """What becomes of active tasks, and which standby tasks stay.
 
     retained : stay with their member; promoted : go to a member that had them as a standby task; moved : go to another member
@@ -101,7 +109,7 @@ class StreamsAnswer:
     kafka_version: str
     group: StreamsGroup
     assignment: StreamsAssignment
-    movement: Movement
+    movement: TaskMovement
     probing_rebalance: bool | None = None
 
     @property
@@ -179,7 +187,7 @@ def read_clients(question: StreamsQuestion) -> ClientsGroup:
         )
         for process, row in zip(ids, rows, strict=True)
     )
-    settings = Settings(
+    settings = StreamsSettings(
         question.num_standby_replicas,
         question.max_warmup_replicas,
         question.acceptable_recovery_lag,
@@ -201,14 +209,14 @@ def _hash_code(process: int) -> int:
     return code - (code >> 31 << 32)
 
 
-def _topology(question: StreamsQuestion) -> tuple[Topology, dict[str, tuple[int, int]]]:
+def _topology(question: StreamsQuestion) -> tuple[StreamsTopology, dict[str, tuple[int, int]]]:
     """The topology, and of each subtopology its place there and its tasks."""
     rows = question.subtopologies
     names = [row["subtopology_id"] for row in rows]
     order = sorted(range(len(rows)), key=lambda i: int(names[i])) if question.is_classic else java_order(names).tolist()
     rows = [rows[i] for i in order]
     ids = tuple(row["subtopology_id"] for row in rows)
-    topology = Topology(ids, tuple(row["tasks_count"] for row in rows), tuple(row["stateful"] for row in rows))
+    topology = StreamsTopology(ids, tuple(row["tasks_count"] for row in rows), tuple(row["stateful"] for row in rows))
     return topology, {name: (i, count) for i, (name, count) in enumerate(zip(ids, topology.tasks_counts, strict=True))}
 
 
@@ -229,7 +237,7 @@ def _tasks(rows: Sequence[Row] | None, counts: Mapping[str, tuple[int, int]]) ->
         yield from (subtopology << TASK_BITS | i for i in row["task_ids"] if i < count)
 
 
-def rows_of(topology: Topology, tasks: Sequence[int]) -> list[dict[str, Any]]:
+def rows_of(topology: StreamsTopology, tasks: Sequence[int]) -> list[dict[str, Any]]:
     """``[{"subtopology_id", "task_ids"}]`` of tasks, ascending."""
     by_subtopology: dict[int, list[int]] = {}
     for task in sorted(tasks):
@@ -239,13 +247,9 @@ def rows_of(topology: Topology, tasks: Sequence[int]) -> list[dict[str, Any]]:
 
 def _strategy(question: StreamsQuestion) -> tuple[StreamsAssignor | LeadersAssignor, str]:
     """The assignor and the release. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
-    offered: tuple[StreamsAssignor | LeadersAssignor, ...] = LEADERS if question.is_classic else BROKERS
-    by_name = {each.name: each for each in offered}
-    name = question.assignor or offered[0].name
-    if name not in by_name:
-        raise UnknownStrategy("assignor", name, tuple(by_name))
-    version = question.kafka_version or by_name[name].kafka_versions[-1]
-    return by_name[name].at(version), version
+    if question.is_classic:
+        return released(LEADERS, "assignor", question.assignor, question.kafka_version)
+    return released(BROKERS, "assignor", question.assignor, question.kafka_version)
 
 
 def _reserve(question: StreamsQuestion, budget: Budget) -> None:
@@ -260,7 +264,7 @@ def _reserve(question: StreamsQuestion, budget: Budget) -> None:
     budget.reserve(TASK_BYTES * (tasks + had + len(holders)))
 
 
-def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> Movement:
+def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> TaskMovement:
     had = {task for member in group.members for task in member.active}
     retained = promoted = moved = standbys = 0
     for member, active, standby in zip(group.members, assignment.active, assignment.standby, strict=True):
@@ -272,7 +276,7 @@ def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> Movement:
         moved += len(had.intersection(active) - stay - warm)
         standbys += len((mine | copies).intersection(standby))
     total = sum(len(active) for active in assignment.active)
-    return Movement(retained, promoted, moved, total - retained - promoted - moved, standbys)
+    return TaskMovement(retained, promoted, moved, total - retained - promoted - moved, standbys)
 
 
 def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:

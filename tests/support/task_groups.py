@@ -12,8 +12,8 @@ from typing import Any
 
 from service.api.connect.form import FORM as CONNECT
 from service.api.streams.form import FORM as STREAMS
-from service.core.assignors.connect import RELEASE
 from service.core.assignors.streams.classic import LEADERS
+from service.core.kafka_versions import LATEST_RUNTIMES
 from service.decisions.budget import Budget
 from tests.support.jvm import COMPARED, JARS
 from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
@@ -50,7 +50,7 @@ class Program:
 def connect_workers() -> Program:
     """Connect's real workers. All tests share them."""
     parts = ("kafka-clients", "connect-runtime", "connect-api")
-    return Program("ConnectWorkers.java", *(f"org.apache.kafka:{part}:{RELEASE}" for part in parts))
+    return Program("ConnectWorkers.java", *(f"org.apache.kafka:{part}:{LATEST_RUNTIMES}" for part in parts))
 
 
 def connect_group(random: Random) -> Body:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from service.core.assignors.connect.model import LeaderState
     from service.decisions.budget import Budget
-    from service.decisions.connect import ConnectAnswer, Names, Rebalanced
+    from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced
 
 TASK_ID = (1 << TASK_BITS) - 1
 
@@ -118,7 +118,7 @@ def document(answer: ConnectAnswer, _: Budget) -> dict[str, Any]:
     return told
 
 
-def _round(names: Names, each: Rebalanced, *, is_cooperative: bool, explain: bool) -> dict[str, Any]:
+def _round(names: ConnectorNames, each: Rebalanced, *, is_cooperative: bool, explain: bool) -> dict[str, Any]:
     told: dict[str, Any] = {} if each.event is None else {"event": each.event}
     told |= {
         "at_ms": each.group.now_ms,
@@ -142,7 +142,7 @@ def _round(names: Names, each: Rebalanced, *, is_cooperative: bool, explain: boo
     return told
 
 
-def _assignment(names: Names, each: Rebalanced, member: str, *, is_cooperative: bool) -> dict[str, Any]:
+def _assignment(names: ConnectorNames, each: Rebalanced, member: str, *, is_cooperative: bool) -> dict[str, Any]:
     told = {"member_id": member, **_work(names, each.answer.assigned[member].ascending())}
     if is_cooperative:
         revoked = _work(names, each.answer.revoked[member].ascending())
@@ -150,7 +150,7 @@ def _assignment(names: Names, each: Rebalanced, member: str, *, is_cooperative: 
     return told
 
 
-def _work(names: Names, work: Work) -> dict[str, Any]:
+def _work(names: ConnectorNames, work: Work) -> dict[str, Any]:
     """``{"connectors", "tasks"}``, in the order of the work."""
     return {
         "connectors": [names.connectors[connector] for connector in work.connectors],
@@ -166,7 +166,7 @@ def _load(counts: Iterable[int]) -> dict[str, Any]:
     return counts_document(loads, spread(loads))
 
 
-def _state(names: Names, leader: str, state: LeaderState) -> dict[str, Any]:
+def _state(names: ConnectorNames, leader: str, state: LeaderState) -> dict[str, Any]:
     return {
         "leader_id": leader,
         "previous_assignment": _work(names, state.previous_assignment.ascending()),

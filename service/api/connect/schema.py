@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, fields, post_load, validate
 
-from service.core.assignors.connect import RELEASE
+from service.core.kafka_versions import LATEST_RUNTIMES
 from service.decisions.connect import MAX_DELAY_MS, ConnectQuestion
 from service.web.fields import Boolean, Integer, List, Name, Subject, about
 
@@ -119,7 +119,10 @@ class ConnectAssignmentSchema(Schema):
     kafka_version = fields.String(
         load_default=None,
         allow_none=True,
-        metadata=about(f"the release of Connect to reproduce. Absent: {RELEASE}, the newest that is published", example=RELEASE),
+        metadata=about(
+            f"the release of Connect to reproduce. Absent: {LATEST_RUNTIMES}, the newest that is published",
+            example=LATEST_RUNTIMES,
+        ),
     )
     assignor = fields.String(
         load_default=None,

@@ -14,10 +14,10 @@ from service.web.fields import about
 from service.web.schemas import ImplementationSchema
 
 if TYPE_CHECKING:
-    from service.core.member_counts.plans import Load
+    from service.core.member_counts.plans import MembersLoad
     from service.decisions.budget import Budget
     from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer
-    from service.decisions.member_counts.judging import Plan, Plans
+    from service.decisions.member_counts.judging import JudgedPlan, Plans
 
 
 class MembersLoadSchema(Schema):
@@ -134,7 +134,7 @@ def document(answer: MemberCountsAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def _load(answer: MemberCountsAnswer, load: Load) -> dict[str, Any]:
+def _load(answer: MemberCountsAnswer, load: MembersLoad) -> dict[str, Any]:
     return {
         "worst_load": load.worst,
         "mean_load": load.mean,
@@ -155,7 +155,7 @@ def _plans(answer: MemberCountsAnswer, each: Plans) -> dict[str, Any]:
     }
 
 
-def _plan(answer: MemberCountsAnswer, each: Plan) -> dict[str, Any]:
+def _plan(answer: MemberCountsAnswer, each: JudgedPlan) -> dict[str, Any]:
     plan, standstill = each.plan, each.standstill
     return {
         "members_count": plan.members_count,

@@ -4,8 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, fields, post_load, validate
 
-from service.core.assignors.streams.classic import RELEASE
-from service.core.kafka_versions import LATEST
+from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
 from service.decisions.streams import StreamsQuestion
 from service.web.fields import INT64, Boolean, Integer, List, Name, Subject, about
 
@@ -97,7 +96,7 @@ class StreamsAssignmentSchema(Schema):
     kafka_version = fields.String(
         load_default=None,
         allow_none=True,
-        metadata=about(f"the release to reproduce. Absent: {LATEST}; of a classic group {RELEASE}", example=LATEST),
+        metadata=about(f"the release to reproduce. Absent: {LATEST}; of a classic group {LATEST_RUNTIMES}", example=LATEST),
     )
     member_protocol = fields.String(
         load_default=None,

@@ -27,7 +27,7 @@ ALIKE: Final = 1 - 1e-9
 
 
 @dataclass(frozen=True)
-class Load:
+class MembersLoad:
     """How much the members of a group have to read.
 
     worst, mean : of the members, in partitions, or in the unit of the partitions' weights, divided by the member's capacity. A
@@ -54,7 +54,7 @@ class MembersPlan:
     """
 
     members_count: int
-    load: Load
+    load: MembersLoad
     moved: int
     unread: int
     bound: float | None
@@ -80,7 +80,7 @@ def _first_rows(rows: Ragged, count: int) -> Ragged:
     return Ragged(rows.offsets[: count + 1], rows.values[: rows.offsets[count]])
 
 
-def load_of(group: Group, rows: Ragged) -> Load:
+def load_of(group: Group, rows: Ragged) -> MembersLoad:
     """The load of an assignment of a group. rows : Ragged member → partitions"""
     weights, partitions = group.topics.weights, group.topics.partitions_count
     capacities = np.ones(len(rows)) if group.capacities is None else group.capacities
@@ -92,7 +92,7 @@ def load_of(group: Group, rows: Ragged) -> Load:
     of_each = np.ones(partitions) if weights is None else weights
     loads = np.bincount(members, (of_each / np.maximum(sharers, 1))[values], len(rows))
     counts = np.bincount(members, minlength=len(rows))
-    return Load(
+    return MembersLoad(
         float((loads / capacities).max(initial=0.0)),
         float(loads.sum() / capacities.sum()) if len(rows) else 0.0,
         int(counts.max(initial=0)),

@@ -11,7 +11,7 @@ from service.core.reassignments.byte_balance import EXCEEDED, byte_loads, fit_ca
 from service.core.reassignments.exchanges import ONE_PER_RACK, ReplicaSets, link, list_exchanges
 from service.core.reassignments.improvement import relieve_all
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
-from service.core.reassignments.packing import Effort, Rooms, pack
+from service.core.reassignments.packing import Effort, Space, pack
 from service.core.reassignments.sets import replica_state, rows_of
 from service.core.reassignments.start import keep_and_fill
 from service.core.reassignments.turns import DONE, MORE, in_turns
@@ -99,8 +99,8 @@ def packed(
 ) -> int:
     """Bring the sets below ``capacity_bytes`` where ``fits`` did not succeed. PACKED, IMPOSSIBLE or UNKNOWN, see ``packing``."""
     loads = bytes_of_brokers(brokers, placements, chosen, state)
-    rooms = Rooms(placements.bytes_of_each()[chosen], loads, np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT))
-    return pack(state, brokers, rooms, effort, check)
+    space = Space(placements.bytes_of_each()[chosen], loads, np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT))
+    return pack(state, brokers, space, effort, check)
 
 
 def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]) -> int:

@@ -46,7 +46,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Rooms:
+class Space:
     """What the sets have to fit into.
 
     sizes : int64[partitions of the state], bytes; loads, capacities : int64[brokers], bytes of each, and the most
@@ -57,53 +57,53 @@ class Rooms:
     capacities: Int64s
 
 
-def pack(s: ReplicaSets, brokers: Brokers, rooms: Rooms, effort: Effort, check: Callable[[], None]) -> int:
-    """Change the sets and ``rooms.loads`` so that all fit. PACKED, IMPOSSIBLE or UNKNOWN; then the sets are as good as lost."""
+def pack(s: ReplicaSets, brokers: Brokers, space: Space, effort: Effort, check: Callable[[], None]) -> int:
+    """Change the sets and ``space.loads`` so that all fit. PACKED, IMPOSSIBLE or UNKNOWN; then the sets are as good as lost."""
     usable = np.flatnonzero(brokers.usable).astype(np.int32)
     partitions = np.arange(len(s.offsets) - 1, dtype=np.int32)
-    if len(partitions) == 0 or _too_many_bytes(s, rooms, usable):
+    if len(partitions) == 0 or _too_many_bytes(s, space, usable):
         return IMPOSSIBLE
     if len(usable) * len(partitions) <= MOST_CELLS:
-        return _repack(s, rooms, partitions, usable, effort)
-    while len(over := usable[rooms.loads[usable] > rooms.capacities[usable]]):
+        return _repack(s, space, partitions, usable, effort)
+    while len(over := usable[space.loads[usable] > space.capacities[usable]]):
         check()
-        worst = int(over[np.argmax((rooms.loads - rooms.capacities)[over])])
-        if not _relieve(s, rooms, worst, usable, effort, check):
+        worst = int(over[np.argmax((space.loads - space.capacities)[over])])
+        if not _relieve(s, space, worst, usable, effort, check):
             return UNKNOWN
     return PACKED
 
 
-def _too_many_bytes(s: ReplicaSets, rooms: Rooms, usable: Int32s) -> bool:
+def _too_many_bytes(s: ReplicaSets, space: Space, usable: Int32s) -> bool:
     """Is there more than fits, however it is divided, or a partition for which too few brokers are large enough?"""
     factors = np.diff(s.offsets)
-    mine = np.zeros(len(rooms.loads), np.int64)
-    np.add.at(mine, s.members, rooms.sizes[s.row_of])
-    room = np.sort((rooms.capacities - (rooms.loads - mine))[usable])
+    mine = np.zeros(len(space.loads), np.int64)
+    np.add.at(mine, s.members, space.sizes[s.row_of])
+    room = np.sort((space.capacities - (space.loads - mine))[usable])
     if (room < 0).any():  # by what may not move
         return True
-    large_enough = len(room) - np.searchsorted(room, rooms.sizes)
-    total = sum((rooms.sizes * factors).tolist())  # in Python, for a capacity may be none
+    large_enough = len(room) - np.searchsorted(room, space.sizes)
+    total = sum((space.sizes * factors).tolist())  # in Python, for a capacity may be none
     return bool((large_enough < factors).any()) or total > sum(room.tolist())
 
 
-def _relieve(s: ReplicaSets, rooms: Rooms, worst: int, usable: Int32s, effort: Effort, check: Callable[[], None]) -> bool:
+def _relieve(s: ReplicaSets, space: Space, worst: int, usable: Int32s, effort: Effort, check: Callable[[], None]) -> bool:
     """Pack the replicas of this broker, and of more and more others, until they fit."""
     others = usable[usable != worst]
-    room = (rooms.capacities - rooms.loads)[others] / np.maximum(1, rooms.capacities[others])
+    room = (space.capacities - space.loads)[others] / np.maximum(1, space.capacities[others])
     others = others[np.argsort(-room, kind="stable")]
     count = _FIRST
     while count <= 2 * len(others):
         check()
         some = np.sort(np.append(others[:count], worst)).astype(np.int32)
-        inside = np.zeros(len(rooms.loads), np.bool_)
+        inside = np.zeros(len(space.loads), np.bool_)
         inside[some] = True
         partitions = np.unique(s.row_of[inside[s.members]])
         if len(partitions) * len(some) > MOST_CELLS:  # those of the full broker, and the smallest of the others
             here = np.unique(s.row_of[s.members == worst])
             rest = np.setdiff1d(partitions, here)
-            rest = rest[np.argsort(rooms.sizes[rest], kind="stable")]
+            rest = rest[np.argsort(space.sizes[rest], kind="stable")]
             partitions = np.sort(np.concatenate([here, rest])[: MOST_CELLS // len(some)])
-        if _repack(s, rooms, partitions.astype(np.int32), some, effort) == PACKED:
+        if _repack(s, space, partitions.astype(np.int32), some, effort) == PACKED:
             return True
         if len(partitions) * len(some) > MOST_CELLS // 2:
             return False
@@ -111,7 +111,7 @@ def _relieve(s: ReplicaSets, rooms: Rooms, worst: int, usable: Int32s, effort: E
     return False
 
 
-def _repack(s: ReplicaSets, rooms: Rooms, partitions: Int32s, brokers: Int32s, effort: Effort) -> int:
+def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, effort: Effort) -> int:
     """Choose the brokers anew for the replicas of these partitions on these brokers; all others stay."""
     cells = len(partitions) * len(brokers)
     nodes = min(MOST_NODES, effort.left // max(1, cells))
@@ -119,25 +119,25 @@ def _repack(s: ReplicaSets, rooms: Rooms, partitions: Int32s, brokers: Int32s, e
         return UNKNOWN
     inside = np.zeros(len(s.loads), np.bool_)
     inside[brokers] = True
-    program = _Program(s, rooms, partitions, brokers, inside)
+    program = _Program(s, space, partitions, brokers, inside)
     chosen, proven, used = program.solve(nodes)
     effort.left -= cells * (1 + used)
     if chosen is None:
         return IMPOSSIBLE if proven else UNKNOWN
-    before = s.members.copy(), s.loads.copy(), rooms.loads.copy()
+    before = s.members.copy(), s.loads.copy(), space.loads.copy()
     program.apply(chosen)
-    if (rooms.loads <= rooms.capacities)[brokers].all() and (s.loads <= s.most)[brokers].all():
+    if (space.loads <= space.capacities)[brokers].all() and (s.loads <= s.most)[brokers].all():
         link(s)
         return PACKED
-    s.members[:], s.loads[:], rooms.loads[:] = before
+    s.members[:], s.loads[:], space.loads[:] = before
     return UNKNOWN
 
 
 class _Program:
     """Variables: whether a partition has a replica on a broker, partition by partition."""
 
-    def __init__(self, s: ReplicaSets, rooms: Rooms, partitions: Int32s, brokers: Int32s, inside: Bools) -> None:
-        self._s, self._rooms, self._partitions, self._brokers = s, rooms, partitions, brokers
+    def __init__(self, s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, inside: Bools) -> None:
+        self._s, self._rooms, self._partitions, self._brokers = s, space, partitions, brokers
         self._column = np.full(len(s.loads), NONE, np.int64)
         self._column[brokers] = np.arange(len(brokers))
         places = np.concatenate([np.arange(s.offsets[p], s.offsets[p + 1]) for p in partitions]).astype(np.int64)
@@ -173,13 +173,13 @@ class _Program:
 
     def apply(self, chosen: Bools) -> None:
         """Write the choice into the sets and the loads."""
-        s, rooms = self._s, self._rooms
+        s, space = self._s, self._rooms
         places, rows = self._places[self._moved], self._rows[self._moved]
-        sizes = rooms.sizes[self._partitions][rows]
+        sizes = space.sizes[self._partitions][rows]
         targets = self._brokers[np.nonzero(chosen)[1]]
         for brokers, sign in ((s.members[places], -1), (targets, 1)):
             np.add.at(s.loads, brokers, sign)
-            np.add.at(rooms.loads, brokers, sign * sizes)
+            np.add.at(space.loads, brokers, sign * sizes)
         s.members[places] = targets
 
     def _homes(self, cost: Float64s, least: Float64s) -> None:
@@ -200,15 +200,15 @@ class _Program:
 
     def _rules(self) -> tuple[list[tuple[Int64s, Int64s, Float64s]], Float64s, Float64s]:
         """(columns, rows, values) of the constraints, the least and the most of each."""
-        s, rooms, brokers, partitions = self._s, self._rooms, self._brokers, self._partitions
+        s, space, brokers, partitions = self._s, self._rooms, self._brokers, self._partitions
         width, cells = len(brokers), np.arange(len(partitions) * len(brokers))
-        sizes = rooms.sizes[partitions]
+        sizes = space.sizes[partitions]
         moved = np.zeros((2, len(s.loads)), np.int64)
         places, rows = self._places[self._moved], self._rows[self._moved]
         np.add.at(moved[0], s.members[places], 1)
         np.add.at(moved[1], s.members[places], sizes[rows])
         unit = max(float(gcd(*sizes.tolist())), 1.0, float(sizes.max(initial=0)) / LARGEST)
-        room = _limited(rooms.capacities, rooms.loads - moved[1])[brokers] / unit
+        room = _limited(space.capacities, space.loads - moved[1])[brokers] / unit
         most = _limited(s.most, s.loads - moved[0])[brokers]
         entries = [
             (cells, cells // width, np.ones(len(cells))),

@@ -12,7 +12,7 @@ from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import faults_of, raise_all
-from service.core.member_counts.plans import Load, first_members, load_of, plans, settled, useful_counts
+from service.core.member_counts.plans import MembersLoad, first_members, load_of, plans, settled, useful_counts
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
@@ -48,7 +48,7 @@ class ChosenCount:
     """What KEDA would choose, and the load then, under the group's own assignor; None without members, and of thousands."""
 
     policy: Policy
-    load: Load | None
+    load: MembersLoad | None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class MemberCountsAnswer:
 
     question: MemberCountsQuestion
     partitions: int
-    now: Load | None
+    now: MembersLoad | None
     own: Plans
     balanced: Plans | None
     policies: tuple[ChosenCount, ...]

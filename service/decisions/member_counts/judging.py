@@ -9,14 +9,14 @@ from service.core.member_counts.plans import smallest
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.member_counts.plans import Load, MembersPlan
+    from service.core.member_counts.plans import MembersLoad, MembersPlan
     from service.core.model import Group
     from service.decisions.member_counts.question import MemberCountsQuestion
     from service.decisions.member_counts.standstill import Standstill
 
 
 @dataclass(frozen=True)
-class Plan:
+class JudgedPlan:
     """A number of members.
 
     standstill : None where it was not simulated
@@ -38,7 +38,7 @@ class Plans:
     """
 
     assignor: Assignor
-    plans: tuple[Plan, ...]
+    plans: tuple[JudgedPlan, ...]
     worth_using: tuple[int, ...]
     recommended: int | None
     out_of_reach: dict[str, str]
@@ -48,7 +48,7 @@ def judged_plans(
     question: MemberCountsQuestion, group: Group, assignor: Assignor, made: list[MembersPlan], standstills: dict[int, Standstill]
 ) -> Plans:
     """The plans with what the limits say of them."""
-    judged = [Plan(plan, standstills.get(plan.members_count), meets(question, plan.load)) for plan in made]
+    judged = [JudgedPlan(plan, standstills.get(plan.members_count), meets(question, plan.load)) for plan in made]
     limits = judged[0].meets
     recommended = smallest(made, [not each.plan.unread and all(each.meets.values()) for each in judged]) if limits else None
     unkept = [limit for limit in limits if not any(each.meets[limit] for each in judged)]
@@ -56,12 +56,12 @@ def judged_plans(
     return Plans(assignor, tuple(judged), tuple(plan.members_count for plan in made if plan.gains), recommended, reasons)
 
 
-def drain_seconds(question: MemberCountsQuestion, load: Load) -> float | None:
+def drain_seconds(question: MemberCountsQuestion, load: MembersLoad) -> float | None:
     """How long the most loaded member works off its lag, if nothing more comes in; None if it is not known."""
     return None if question.consumption_rate is None else load.worst / question.consumption_rate
 
 
-def meets(question: MemberCountsQuestion, load: Load) -> dict[str, bool]:
+def meets(question: MemberCountsQuestion, load: MembersLoad) -> dict[str, bool]:
     """Limit → is it kept?, of the limits that there are."""
     limits, drain = question.limits, drain_seconds(question, load)
     kept = {}

@@ -1,18 +1,14 @@
 """What the leaders of Kafka Connect's groups assign: connectors and tasks → workers, by the protocol that a group has chosen."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from service.core.assignors.connect import eager, incremental
 from service.core.assignors.connect.model import ConnectAssignor
+from service.core.kafka_versions import LATEST_RUNTIMES, RUNTIME_FORMS
 from service.core.registry import Implementation
 
-RELEASE: Final = "4.3.1"
-"""The newest release of Connect that is published."""
-
-_FORMS: Final[Mapping[str, Mapping[str, Any] | None]] = {RELEASE: {}, "4.4.0": None}
 _DISTRIBUTED: Final = "org.apache.kafka.connect.runtime.distributed"
-_INCREMENTAL: Final = Implementation("connect", RELEASE, f"{_DISTRIBUTED}.IncrementalCooperativeAssignor")
+_INCREMENTAL: Final = Implementation("connect", LATEST_RUNTIMES, f"{_DISTRIBUTED}.IncrementalCooperativeAssignor")
 
 PROTOCOLS: Final = (
     ConnectAssignor(
@@ -20,7 +16,7 @@ PROTOCOLS: Final = (
         run=incremental.assign,
         summary="Workers keep what they run; the leader revokes what is above an even share, and waits for workers that left.",
         implementation=_INCREMENTAL,
-        forms=_FORMS,
+        forms=RUNTIME_FORMS,
         setting="connect.protocol=sessioned",
         is_default=True,
     ),
@@ -29,15 +25,15 @@ PROTOCOLS: Final = (
         run=incremental.assign,
         summary="As sessioned, without session keys for the REST interface.",
         implementation=_INCREMENTAL,
-        forms=_FORMS,
+        forms=RUNTIME_FORMS,
         setting="connect.protocol=compatible",
     ),
     ConnectAssignor(
         name="eager",
         run=eager.assign,
         summary="Workers stop everything in each rebalance, and get connectors and tasks in turn.",
-        implementation=Implementation("connect", RELEASE, f"{_DISTRIBUTED}.EagerAssignor"),
-        forms=_FORMS,
+        implementation=Implementation("connect", LATEST_RUNTIMES, f"{_DISTRIBUTED}.EagerAssignor"),
+        forms=RUNTIME_FORMS,
         is_cooperative=False,
         setting="connect.protocol=eager",
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-from service.core.assignors.connect.model import LeaderState, Reassignment, Round, Sets
+from service.core.assignors.connect.model import LeaderState, Reassignment, Round, WorkSets
 from service.core.assignors.connect.work import Work
 from service.core.jvm.sorting import utf16
 
@@ -25,4 +25,4 @@ def assign(group: Round, state: LeaderState, max_delay_ms: int, check_time: Time
     for task in group.configured.tasks:
         assigned[next(turn)].tasks[task] = None
     decision = "Workers stop all that they run, and get the connectors and then the tasks in turn."
-    return Reassignment(assigned, {member: Work() for member in group.workers}, 0, Sets(), decision), state
+    return Reassignment(assigned, {member: Work() for member in group.workers}, 0, WorkSets(), decision), state

@@ -2,7 +2,7 @@
 
 A rebalance goes in these steps:
 
-1. What was assigned before, what workers run and what is configured part the connectors and tasks into ``Sets``.
+1. What was assigned before, what workers run and what is configured part the connectors and tasks into ``WorkSets``.
 2. What is deleted or runs twice is revoked.
 3. What is lost waits for its worker to come back, up to ``scheduled.rebalance.max.delay.ms``. When the delay is over, workers
    that have had nothing since get it in turn. It is assigned like what is new if no worker has left.
@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
-from service.core.assignors.connect.model import LeaderState, Reassignment, Round, Sets
+from service.core.assignors.connect.model import LeaderState, Reassignment, Round, WorkSets
 from service.core.assignors.connect.work import Items, Work
 from service.core.jvm.names import in_hash_order
 from service.core.jvm.sorting import utf16
@@ -38,7 +38,7 @@ BACKOFF_MULTIPLIER: Final = 40
 
 
 @dataclass(frozen=True)
-class Load:
+class WorkerLoad:
     """A worker and what it is to run; changed in place."""
 
     member_id: str
@@ -78,14 +78,14 @@ def _previous_assignment(group: Round, state: LeaderState) -> Work:
     return state.previous_assignment if known else Work()
 
 
-def _sets(group: Round, previous: Work) -> Sets:
+def _sets(group: Round, previous: Work) -> WorkSets:
     active = Work.union(group.workers.values())
     seen, twice = Work(), Work()
     for work in group.workers.values():
         twice.add(work.within(seen))
         seen.add(work)
     deleted = previous.without(group.configured).ascending()
-    return Sets(
+    return WorkSets(
         deleted=deleted,
         created=group.configured.without(previous, active),
         lost=previous.without(active, deleted).ascending(),
@@ -93,13 +93,13 @@ def _sets(group: Round, previous: Work) -> Sets:
     )
 
 
-def _loads(group: Round) -> list[Load]:
+def _loads(group: Round) -> list[WorkerLoad]:
     """The workers in the order of the HashMap that is made of the HashMap of their metadata."""
     members = in_hash_order(in_hash_order(list(group.workers)))
-    return [Load(member, group.workers[member].copy()) for member in members]
+    return [WorkerLoad(member, group.workers[member].copy()) for member in members]
 
 
-def _revoke(loads: Sequence[Load], revoked: Mapping[str, Work]) -> None:
+def _revoke(loads: Sequence[WorkerLoad], revoked: Mapping[str, Work]) -> None:
     for load in loads:
         if load.member_id in revoked:
             load.work.remove(revoked[load.member_id])
@@ -109,7 +109,7 @@ def _revoke(loads: Sequence[Load], revoked: Mapping[str, Work]) -> None:
 
 
 def _handle_lost(
-    group: Round, state: LeaderState, lost: Work, loads: Sequence[Load], max_delay_ms: int
+    group: Round, state: LeaderState, lost: Work, loads: Sequence[WorkerLoad], max_delay_ms: int
 ) -> tuple[LeaderState, Work, str]:
     """What the leader remembers now, which of what is lost is to be assigned as if it were new, and why.
 
@@ -138,7 +138,7 @@ def _without_delay(state: LeaderState) -> LeaderState:
     return replace(state, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
 
 
-def _without_work(loads: Sequence[Load]) -> list[str]:
+def _without_work(loads: Sequence[WorkerLoad]) -> list[str]:
     """The workers without work in the order of a HashSet."""
     return in_hash_order([load.member_id for load in loads if not load.work])
 
@@ -153,7 +153,7 @@ def _deal_in_turn(workers: Sequence[Work], lost: Work) -> None:
 
 
 def _balance(
-    group: Round, state: LeaderState, loads: Sequence[Load], max_delay_ms: int
+    group: Round, state: LeaderState, loads: Sequence[WorkerLoad], max_delay_ms: int
 ) -> tuple[LeaderState, dict[str, Work], str]:
     """What the leader remembers now, what it revokes from each worker to balance loads, and why."""
     if state.delay_ms != 0:
@@ -182,7 +182,7 @@ def backoff(attempts: int, max_delay_ms: int) -> int:
     return min(int(math.pow(BACKOFF_MULTIPLIER, exponent)), max_delay_ms)
 
 
-def _surplus(configured: Work, loads: Sequence[Load]) -> dict[str, Work]:
+def _surplus(configured: Work, loads: Sequence[WorkerLoad]) -> dict[str, Work]:
     """What each worker has above an even share of the connectors, and of the tasks: the first of each."""
     surplus: dict[str, Work] = {}
     if not any(load.work for load in loads) or not configured:
@@ -213,7 +213,7 @@ def _above(total: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
 # ---- step 5 ----------------------------------------------------------------------------------------------------------
 
 
-def _deal(loads: Sequence[Load], to_assign: Work) -> None:
+def _deal(loads: Sequence[WorkerLoad], to_assign: Work) -> None:
     """Give each to the worker that has the least of its kind, in the order of member ids."""
     for kind, items in enumerate(to_assign.kinds):
         workers = sorted(loads, key=lambda load: (len(load.work.kinds[kind]), utf16(load.member_id)))
@@ -235,7 +235,9 @@ def _level(workers: Sequence[Items], items: Items) -> None:
             worker[item] = None
 
 
-def _remembered(group: Round, state: LeaderState, loads: Sequence[Load], revoked: Mapping[str, Work], lost: Work) -> LeaderState:
+def _remembered(
+    group: Round, state: LeaderState, loads: Sequence[WorkerLoad], revoked: Mapping[str, Work], lost: Work
+) -> LeaderState:
     assigned, revocation = Work.union(load.work for load in loads), Work.union(revoked.values())
     assigned.remove(revocation)
     assigned.add(lost)

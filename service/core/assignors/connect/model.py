@@ -54,7 +54,7 @@ class LeaderState:
 
 
 @dataclass(frozen=True)
-class Sets:
+class WorkSets:
     """How the connectors and tasks of a round were classified, each ascending.
 
     deleted : assigned before, configured no more; created : configured, and neither assigned before nor run
@@ -79,7 +79,7 @@ class Reassignment:
     assigned: Mapping[str, Work]
     revoked: Mapping[str, Work]
     delay_ms: int
-    sets: Sets
+    sets: WorkSets
     decision: str
 
 

@@ -18,7 +18,7 @@ TASK_ID: Final = (1 << TASK_BITS) - 1
 
 
 @dataclass(frozen=True)
-class Topology:
+class StreamsTopology:
     """The subtopologies, in the order of their integers.
 
     tasks_counts : of each; stateful : does it have state, which standby tasks can copy?
@@ -57,7 +57,7 @@ class StreamsMember:
 class StreamsGroup:
     """A group of the streams protocol (KIP-1071). members : at least one; no two have one member_id"""
 
-    topology: Topology
+    topology: StreamsTopology
     members: tuple[StreamsMember, ...]
     standby_replicas: int = 0
 

@@ -1,16 +1,12 @@
 """What the leaders of classic Streams groups assign, in which every client is a process with threads."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from service.core.assignors.streams.classic import high_availability, sticky
 from service.core.assignors.streams.classic.clients import LeadersAssignor
+from service.core.kafka_versions import LATEST_RUNTIMES, RUNTIME_FORMS
 from service.core.registry import Implementation
 
-RELEASE: Final = "4.3.1"
-"""The newest release of Streams that is published."""
-
-_FORMS: Final[Mapping[str, Mapping[str, Any] | None]] = {RELEASE: {}, "4.4.0": None}
 _PACKAGE: Final = "org.apache.kafka.streams.processor.internals.assignment"
 
 LEADERS: Final = (
@@ -18,8 +14,8 @@ LEADERS: Final = (
         name="high-availability",
         run=high_availability.assign,
         summary="As balanced as can be; a task runs where its state is until the client that is to run it has caught up.",
-        implementation=Implementation("streams", RELEASE, f"{_PACKAGE}.HighAvailabilityTaskAssignor"),
-        forms=_FORMS,
+        implementation=Implementation("streams", LATEST_RUNTIMES, f"{_PACKAGE}.HighAvailabilityTaskAssignor"),
+        forms=RUNTIME_FORMS,
         setting="group.protocol=classic",
         is_default=True,
     ),
@@ -27,16 +23,16 @@ LEADERS: Final = (
         name="sticky",
         run=sticky.assign,
         summary="Tasks stay with their clients up to an even share, then go to those with their state, then to the least loaded.",
-        implementation=Implementation("streams", RELEASE, f"{_PACKAGE}.LegacyStickyTaskAssignor"),
-        forms=_FORMS,
+        implementation=Implementation("streams", LATEST_RUNTIMES, f"{_PACKAGE}.LegacyStickyTaskAssignor"),
+        forms=RUNTIME_FORMS,
         setting=f"internal.task.assignor.class={_PACKAGE}.LegacyStickyTaskAssignor",
     ),
     LeadersAssignor(
         name="fallback-prior",
         run=sticky.assign_fallback,
         summary="As sticky, but every active task stays. Leaders use it by themselves if they do not know the lags of tasks.",
-        implementation=Implementation("streams", RELEASE, f"{_PACKAGE}.FallbackPriorTaskAssignor"),
-        forms=_FORMS,
+        implementation=Implementation("streams", LATEST_RUNTIMES, f"{_PACKAGE}.FallbackPriorTaskAssignor"),
+        forms=RUNTIME_FORMS,
         setting=f"internal.task.assignor.class={_PACKAGE}.FallbackPriorTaskAssignor",
     ),
 )

@@ -23,7 +23,7 @@ from service.core.registry import Strategy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from service.core.assignors.streams.model import Topology
+    from service.core.assignors.streams.model import StreamsTopology
     from service.core.model import Int32s
 
 _MASK: Final = 2**32 - 1
@@ -71,7 +71,7 @@ class Client:
 
 
 @dataclass(frozen=True)
-class Settings:
+class StreamsSettings:
     """AssignmentConfigs. tags : ``rack.aware.assignment.tags``"""
 
     standby_replicas: int = 0
@@ -87,10 +87,10 @@ class ClientsGroup:
     subtopologies : the number of each subtopology of the topology; clients : in the order of the request
     """
 
-    topology: Topology
+    topology: StreamsTopology
     subtopologies: tuple[int, ...]
     clients: tuple[Client, ...]
-    settings: Settings
+    settings: StreamsSettings
 
     def hashes(self, tasks: Sequence[int]) -> Int32s:
         """int32[tasks], TaskId.hashCode() of each: Objects.hash(subtopology, partition, null)."""

@@ -15,7 +15,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING
 
 from service.core.assignors.streams.classic.clients import Client, ClientQueue
-from service.core.assignors.streams.classic.movements import Movements
+from service.core.assignors.streams.classic.movements import TaskMovements
 from service.core.assignors.streams.classic.standbys import assign_standbys, may_move
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
     if settings.standby_replicas:
         assign_standbys(group, clients, stateful)
         _balance(clients, lambda client: client.standby, lambda *pair: may_move(group, *pair), check_time)
-    movements = Movements(clients, settings.acceptable_recovery_lag, settings.max_warmup_replicas, check_time)
+    movements = TaskMovements(clients, settings.acceptable_recovery_lag, settings.max_warmup_replicas, check_time)
     needed = movements.move_active() + movements.move_standby()
     queue = ClientQueue(lambda *_: True, lambda client: client.active_load)
     queue.offer(*clients)

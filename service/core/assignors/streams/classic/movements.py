@@ -24,7 +24,7 @@ UNBOUNDED: Final = 2**63 - 1
 
 
 @dataclass(eq=False)
-class Movements:
+class TaskMovements:
     """What is moved.
 
     clients : in the order of process ids; acceptable_lag : up to which a client is caught up
