@@ -83,15 +83,7 @@ function Load({ state, answer }) {
   const measured = drains
     ? "seconds until the lag of the most loaded member is gone"
     : "load of the most loaded member";
-  const columns = [
-    "members",
-    "largest load",
-    "mean load",
-    "without a partition",
-    "lag gone after",
-    "moved",
-    "standstill",
-  ];
+  const columns = ["members", "largest load", "mean load", "idle", "lag gone after", "moved", "standstill"];
   const rows = plans.map((/** @type {any} */ plan) => [
     plan.members_count,
     plan.worst_load,
@@ -156,7 +148,7 @@ function Policies({ answer: { policies } }) {
     <h3>${title}</h3>
     <${DataTable}
       caption=${title}
-      columns=${["option", "pods", "members", "without a partition", "largest load", "lag gone after"]}
+      columns=${["option", "pods", "members", "idle", "largest load", "lag gone after"]}
       rows=${rows}
     />
   </section>`;
