@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
 
 from service.core.kernels import inner_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OUT_OF_TIME: Final = -1
 """How a kernel ends whose time is over; no status of an algorithm has this number."""
@@ -52,6 +55,12 @@ class TimeLimit(Protocol):
 
     def __call__(self) -> None:
         """See the class."""
+
+
+def seconds_left(check: Callable[[], None]) -> float:
+    """Until ``check`` raises, if it is a TimeLimit, on the clock or of this thread's CPU; infinity: never."""
+    deadline: Deadline = getattr(check, "deadline", NEVER)
+    return max(0.0, min(deadline.at - time.clock_gettime(_MONOTONIC), deadline.cpu - time.clock_gettime(_OF_THREAD)))
 
 
 class _Unlimited:

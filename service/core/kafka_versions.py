@@ -12,7 +12,8 @@ releases      the same answers
 4.0.0 … 4.4.0 keys of the producer; coordinator partitions; consumer: range, and uniform where subscriptions differ
 4.0.1 … 4.4.0 consumer: uniform where subscriptions are the same (KAFKA-18688 changed it)
 4.2.0 … 4.4.0 share: simple
-3.9.1 … 4.4.0 the controller's placer (4.3.0 reworded errors); of its requests 4.3.0 to 4.3.1, see ``placers/controller.py``
+3.4.1 … 4.4.0 the controller's placer (4.3.0 reworded errors); of its requests 4.3.0 to 4.3.1, see ``placers/controller.py``
+0.10.2.1 …    AdminUtils, up to its last release, 4.0.2 (``placers/admin_utils.py`` has the words of its refusals)
 4.3.1, 4.4.0  timelines, but for members of a consumer group that ask for different assignors, whose heartbeats can raise the
               epoch in 4.4.0 (``timelines/consumer/coordinator.py``); formatters, but
               for two tagged fields that 4.4.0 adds to StreamsGroupMetadataValue: decodings leave them out
@@ -69,5 +70,13 @@ RUNTIME_FORMS: Final[Mapping[str, Mapping[str, Any] | None]] = {
 }
 """The ``forms`` of what their leaders assign: not of releases that are not published."""
 
-FORMATTERS: Final = (*reversed(since("4.3.1")), "0.10.2.1")
-"""The releases whose formatters' lines are printed, newest first; the oldest one has no share groups."""
+FORMATTERS_3_9: Final = "3.9.1"
+"""The release that stands for the formatters of 3.9 (``wire/printed_by_3_9.py``, ``wire/printed_by_scala_3_9.py``)."""
+
+FORMATTERS_3_4: Final = "3.4.1"
+"""The release that stands for the formatters of 3.4, those that 3.9 deprecates (``wire/printed_by_scala_3_9.py``)."""
+
+WITHOUT_SHARE_GROUPS: Final = (FORMATTERS_3_9, FORMATTERS_3_4, "0.10.2.1")
+
+FORMATTERS: Final = (*reversed(since("4.3.1")), *WITHOUT_SHARE_GROUPS)
+"""The releases whose formatters' lines are printed, newest first."""

@@ -6,14 +6,16 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from service.core.certificate import Certificate
+from service.core.jvm.sorting import java_order
 from service.core.kafka_versions import LATEST
+from service.core.measures.certificate import Certificate
 
 Int32s = npt.NDArray[np.int32]
 Float64s = npt.NDArray[np.float64]
@@ -43,9 +45,13 @@ class Ragged:
         """Row i, a view."""
         return self.values[self.offsets[i] : self.offsets[i + 1]]
 
+    def first_rows(self, count: int) -> Ragged:
+        """The first rows, views."""
+        return Ragged(self.offsets[: count + 1], self.values[: self.offsets[count]])
+
     def lengths(self) -> Int32s:
         """int32[rows], the length of each row."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     def row_of_each_value(self) -> Int32s:
         """int32[values], for each value the row in which it stands."""
@@ -107,6 +113,8 @@ class Topics:
     listed : int32[topics]   the topics in the order of the request, which stands for that of the leader's metadata: the answers
         of some clients depend on it; None: they are listed in the order of their names
     leader_racks : int32[partitions]   the rack of each partition's first replica, its leader, or NONE; None where ``racks`` is
+    offsets : int64[2, partitions]   where readers of each partition are, and where its log ends; NONE: not known. None when the
+        request gives none
     """
 
     names: tuple[str, ...]
@@ -116,6 +124,7 @@ class Topics:
     weights: Float64s | None = None
     listed: Int32s | None = None
     leader_racks: Int32s | None = None
+    offsets: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -128,6 +137,18 @@ class Topics:
     def partitions_counts(self) -> Int32s:
         """int32[topics], the number of partitions of each topic."""
         return np.diff(self.first)
+
+    @cached_property
+    def topic_of(self) -> Int32s:
+        """int32[partitions], the topic of each partition."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), self.partitions_counts())
+
+    @cached_property
+    def heaviest_first(self) -> Int32s:
+        """int32[partitions], the partitions by descending weight, then ascending."""
+        if self.weights is None:
+            return np.arange(self.partitions_count, dtype=np.int32)
+        return np.argsort(-self.weights, kind="stable").astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -165,10 +186,30 @@ class Group:
     def __len__(self) -> int:
         return len(self.member_ids)
 
+    @cached_property
+    def by_id(self) -> Int32s:
+        """int32[members], the members by member_id, as Java sorts them."""
+        return java_order(self.member_ids)
+
+    def first_members(self, count: int) -> Group:
+        """The group of the first members alone."""
+        first = replace(
+            self,
+            member_ids=self.member_ids[:count],
+            instance_ids=self.instance_ids[:count],
+            racks=self.racks[:count],
+            subscriptions=self.subscriptions.first_rows(count),
+            generations=self.generations[:count],
+            owned=self.owned.first_rows(count),
+            capacities=None if self.capacities is None else self.capacities[:count],
+        )
+        vars(first)["by_id"] = self.by_id[self.by_id < count]  # need not be sorted again
+        return first
+
     def topic_partitions(self, partitions: Int32s) -> tuple[Int32s, Int32s]:
         """The topic and the partition_id of each partition, existing or not: int32[...] each."""
         topics = self.topics
-        topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+        topic_of = topics.topic_of
         if not len(self.unknown_partitions):
             of_partitions = topic_of[partitions]
             return of_partitions, partitions - topics.first[of_partitions]
@@ -197,6 +238,22 @@ class LeftOpen:
 
 
 @dataclass(frozen=True)
+class OffsetRanges:
+    """What the tasks of one batch read, a range of offsets each.
+
+    partitions : int32[ranges], ascending; one that is divided has several
+    starts, ends : int64[ranges]   the first offset of each, and the one after the last
+    """
+
+    partitions: Int32s
+    starts: Int64s
+    ends: Int64s
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+
+@dataclass(frozen=True)
 class Assignment:
     """A group's partitions, assigned to its members: what every assignor returns.
 
@@ -205,12 +262,14 @@ class Assignment:
         never withholds any
     left_open : the partitions that are in no row because the library leaves their members to chance; None if it leaves none
     certificate : how good it is, and how good any could be; None from an assignor that does not prove anything
+    ranges : what the tasks of a batch read, from a source that makes them of offsets
     """
 
     rows: Ragged
     withheld: Ragged | None = None
     left_open: LeftOpen | None = None
     certificate: Certificate | None = None
+    ranges: OffsetRanges | None = None
 
     @property
     def follow_up_rebalance(self) -> bool | None:

@@ -31,11 +31,7 @@ def transposed(rows: Ragged, columns: int) -> Ragged:
 
 def taken(rows: Ragged, indices: npt.NDArray[Any]) -> Ragged:
     """The rows of these indices. indices : integers"""
-    sizes = rows.lengths()[indices]
-    offsets = np.zeros(len(indices) + 1, np.int32)
-    np.cumsum(sizes, out=offsets[1:])
-    places = np.repeat(rows.offsets[indices] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return Ragged(offsets, rows.values[places])
+    return Ragged(*_taken(rows.offsets, rows.values, indices.astype(np.int32, copy=False)))
 
 
 def first_repeat(rows: Ragged, columns: int) -> int:
@@ -53,6 +49,21 @@ def put(values: npt.NDArray[Any], room: npt.NDArray[Any], at: int) -> int:
     for i in range(len(values)):
         room[start + np.uint64(i)] = values[i]
     return at + len(values)
+
+
+@kernel
+def _taken(offsets: Int32s, values: Int32s, indices: Int32s) -> tuple[Int32s, Int32s]:
+    """``taken``, as offsets int32[indices + 1] and values."""
+    offsets_taken = np.zeros(len(indices) + 1, np.int32)
+    for i in range(len(indices)):
+        offsets_taken[i + 1] = offsets_taken[i] + offsets[indices[i] + 1] - offsets[indices[i]]
+    values_taken = np.empty(offsets_taken[-1], np.int32)
+    end = 0
+    for i in range(len(indices)):
+        for place in range(offsets[indices[i]], offsets[indices[i] + 1]):
+            values_taken[end] = values[place]
+            end += 1
+    return offsets_taken, values_taken
 
 
 @kernel

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE, Ragged
-from service.core.ragged import ascending, first_repeat, grouped, indices_of, rows_and_places, transposed
+from service.core.ragged import ascending, first_repeat, grouped, indices_of, rows_and_places, taken, transposed
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6)
 
@@ -54,3 +54,10 @@ def test_tells_each_values_row_and_place(lists):
     assert list(zip(rows.tolist(), places.tolist(), strict=True)) == [
         (row, i) for row, values in enumerate(lists) for i in range(len(values))
     ]
+
+
+@given(LISTS, st.data())
+def test_takes_rows_in_any_order(lists, data):
+    indices = data.draw(st.lists(st.integers(0, len(lists) - 1))) if lists else []
+    rows = taken(ragged(lists), np.array(indices, np.int64))
+    assert [rows.row(i).tolist() for i in range(len(rows))] == [lists[i] for i in indices]

@@ -148,6 +148,12 @@ BALANCED: Final = Assignor(
 )
 """This project's own."""
 
+REMOTE: Final = ("partition-allocator", "partitionallocator.clients.RemoteAssignor")
+"""What groups and configurations of consumers call it whose leader asks for it (see docs/consumers.md)."""
+
+BROKERS_OWN: Final = ("partitionallocator.broker.BalancedAssignor",)
+"""What configurations of brokers call it."""
+
 NOT_BALANCED: Final = (
     "Members of a share group take records of the same partitions as fast as they process them. So an assignment does not decide "
     "what each has to do, and there is nothing to even out."
@@ -161,13 +167,13 @@ GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
     "classic": Registry(
         "assignor",
         "partition_allocator.assignors.classic",
-        (*CLASSIC, replace(BALANCED, forms={"2.4.1": {}}), *clients.CLASSIC),
+        (*CLASSIC, replace(BALANCED, forms={"2.4.1": {}}, aliases=REMOTE), *clients.CLASSIC),
         plugins.guard,
     ),
     "consumer": Registry(
         "assignor",
         "partition_allocator.assignors.consumer",
-        (*CONSUMER, replace(BALANCED, run=by_topic_id.assign, forms=SINCE_4_0)),
+        (*CONSUMER, replace(BALANCED, run=by_topic_id.assign, forms=SINCE_4_0, aliases=BROKERS_OWN)),
         plugins.guard,
     ),
     "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors.clients.kafka_python.strategies import check_list
 from service.core.assignors.clients.librdkafka.strategies import strategies
 from service.core.errors import InvalidQuestion
 
@@ -31,4 +32,6 @@ def restarts(old: Assignor, new: Assignor) -> tuple[tuple[Assignor, ...], ...]:
         meanwhile = registry[name]
     if client == "librdkafka":
         strategies(f"{new.protocol_name},{meanwhile.protocol_name}")
+    elif client == "kafka-python":
+        check_list((new, meanwhile))
     return (new, meanwhile), (new,)

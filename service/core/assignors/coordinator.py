@@ -55,7 +55,7 @@ class TopicArrays(NamedTuple):
     @classmethod
     def of(cls, topics: Topics, ids: TopicIds) -> "TopicArrays":
         """The arrays of these topics."""
-        topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), topics.partitions_counts())
+        topic_of = topics.topic_of
         return cls(topics.first, topic_of, ids.hashes, ids.ranks)
 
 

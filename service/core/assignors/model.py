@@ -27,6 +27,7 @@ class Assignor(Strategy):
     reserves : does ``run`` also take ``reserve``, which it tells the bytes that it is about to allocate beyond what any
         assignment takes, and which raises what ends it?
     limits_moves : does ``run`` take ``max_moves``, how many partitions may move?
+    divides : does ``run`` take ``min_partitions`` and ``max_records``, by which it divides partitions into ranges of offsets?
     frontier : the trade-off of moves and evenness, ``(group, run)``; None if it has none
     on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
     """
@@ -38,6 +39,7 @@ class Assignor(Strategy):
     is_timed: bool = False
     reserves: bool = False
     limits_moves: bool = False
+    divides: bool = False
     frontier: Callable[[Group, Callable[..., Assignment]], tuple[TradeOff, ...]] | None = None
     on_racks: Callable[[Group], Assignment] | None = None
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from service.core.attribution import equivalents
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
-from service.core.measures import Spread, occurrences, spread
+from service.core.measures.skew import Spread, occurrences, spread
 from service.core.model import Int32s, Int64s
 from service.core.partitioners.model import Partitioner
 
@@ -65,11 +66,17 @@ class PartitionerComparison:
 
 
 def compare(
-    partitioners: Iterable[Partitioner], column: Column, key_format: str, partitions_count: int, examples: int
+    partitioners: Iterable[Partitioner],
+    column: Column,
+    key_format: str,
+    partitions_count: int,
+    examples: int,
+    check_time: TimeLimit = UNLIMITED,
 ) -> PartitionerComparison:
     """Where the partitioners put the keys, for every two classes.
 
     examples : most examples for each two classes
+    check_time : is called at each block of keys
     """
     has_null, has_empty = equivalents.has_null_and_empty(column)
     classified = equivalents.classify(partitioners, key_format, has_null=has_null, has_empty=has_empty)
@@ -79,6 +86,7 @@ def compare(
     shown = np.zeros((n, n, examples, 2), np.int32)
     counts = np.zeros((n, partitions_count if partitions_count <= MOST_COUNTED else 0), np.int64)
     for start, block in equivalents.blocks(column):
+        check_time()
         partitions = equivalents.hash_all(classes, block, key_format).partitions(partitions_count)
         agreements(partitions, start, tally, rows, shown)
         for of_class, row in enumerate(partitions):

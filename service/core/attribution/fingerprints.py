@@ -9,7 +9,7 @@ pairs. One hash of a key serves all counts.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,8 +30,9 @@ from service.core.attribution.observations import (
     sample,
 )
 from service.core.attribution.probe_keys import probe_keys
-from service.core.attribution.shares import Floats, Interval, intervals, unlimited
+from service.core.attribution.shares import Floats, Interval, intervals
 from service.core.attribution.unlisted import probe_numbers, unlisted, whole_numbers
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s, Int64s
@@ -39,6 +40,9 @@ from service.core.partitioners.model import Partitioner
 
 SAMPLE: Final = 2048
 """Distinct pairs with which every partition count is tried."""
+
+STEP: Final = 1 << 26
+"""Pairs × classes × partition counts that are tried between two looks at the time: some 50 ms."""
 
 COUNTS: Final = 8
 """Partition counts that are tried with all pairs."""
@@ -157,7 +161,7 @@ class Case:
     patterns: Patterns
     mixture: Mixture
     trials: Trials
-    check_time: Callable[[], None]
+    check_time: TimeLimit
 
 
 def fingerprint(
@@ -168,7 +172,7 @@ def fingerprint(
     most_examples: int = 3,
     *,
     all_suspects: bool = False,
-    check_time: Callable[[], None] = unlimited,
+    check_time: TimeLimit = UNLIMITED,
 ) -> Fingerprint:
     """The classes that explain where keys were seen.
 
@@ -208,10 +212,10 @@ def _case(
     observations: KeyObservations,
     partitions_counts: range,
     probes: Column,
-    check_time: Callable[[], None],
+    check_time: TimeLimit,
 ) -> Case:
     hypotheses = len(classes) * len(partitions_counts)
-    trials = _try(classes, observations, partitions_counts)
+    trials = _try(classes, observations, partitions_counts, check_time)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
     shortlist = [int(n) for n in trials.counts[order[:COUNTS]]]
     patterns = find_patterns(classes, observations, shortlist, check_time)
@@ -223,12 +227,19 @@ def _case(
     return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials, check_time)
 
 
-def _try(classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range) -> Trials:
+def _try(
+    classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range, check_time: TimeLimit
+) -> Trials:
     dividends, partitions = sample(classes, observations, SAMPLE)
     counts = np.arange(partitions_counts.start, partitions_counts.stop, dtype=np.int64)
     decided = np.count_nonzero(~np.isnan(dividends), axis=1).astype(np.int64)
-    tried = np.ones((len(classes), len(counts)), np.bool_)
-    return Trials(counts, matches(dividends, partitions, counts, tried), decided, len(partitions))
+    at_once = max(1, STEP // max(1, dividends.size))
+    matching = []
+    for start in range(0, len(counts), at_once):
+        check_time()
+        step = counts[start : start + at_once]
+        matching.append(matches(dividends, partitions, step, np.ones((len(classes), len(step)), np.bool_)))
+    return Trials(counts, np.hstack(matching), decided, len(partitions))
 
 
 def _of_all_pairs(patterns: dict[int, Patterns]) -> Trials:

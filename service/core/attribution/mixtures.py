@@ -15,14 +15,14 @@ Method
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from service.core.attribution.binomial import log_tail
-from service.core.attribution.shares import Floats, merged, most_likely, unlimited
+from service.core.attribution.shares import Floats, merged, most_likely
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.model import Bools, Int64s
 
 SIGNIFICANCE: Final = 0.001
@@ -83,7 +83,7 @@ class Mixture:
     log_likelihood: float
 
 
-def unmix(patterns: Patterns, hypotheses: int, check_time: Callable[[], None] = unlimited) -> Mixture:
+def unmix(patterns: Patterns, hypotheses: int, check_time: TimeLimit = UNLIMITED) -> Mixture:
     """The classes that wrote the pairs.
 
     hypotheses : the number of classes and partition counts that were tried
@@ -137,7 +137,7 @@ def likelihoods(patterns: Patterns, classes: list[int]) -> Floats:
     return result
 
 
-def log_likelihood(patterns: Patterns, classes: list[int], check_time: Callable[[], None] = unlimited) -> float:
+def log_likelihood(patterns: Patterns, classes: list[int], check_time: TimeLimit = UNLIMITED) -> float:
     """The natural logarithm of the highest likelihood of the distinct pairs: a repeated pair is not new evidence."""
     of_patterns, pairs = merged(likelihoods(patterns, classes), patterns.pairs)
     return float(pairs @ np.log(of_patterns @ most_likely(of_patterns, pairs, check_time)))

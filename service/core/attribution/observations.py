@@ -1,6 +1,6 @@
 """Keys and the partitions on which they were seen, as evidence: each distinct pair once, and which classes explain it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,8 @@ import numpy.typing as npt
 from service.core.attribution import equivalents
 from service.core.attribution.equivalents import Hashes, PartitionerClass
 from service.core.attribution.mixtures import Patterns
-from service.core.attribution.shares import Floats, Pairs, unlimited
+from service.core.attribution.shares import Floats, Pairs
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
@@ -140,7 +141,7 @@ def find_patterns(
     classes: tuple[PartitionerClass, ...],
     observations: KeyObservations,
     partitions_counts: list[int],
-    check_time: Callable[[], None] = unlimited,
+    check_time: TimeLimit = UNLIMITED,
 ) -> dict[int, Patterns]:
     """The distinct pairs by the classes that explain them, at each of several partition counts.
 

@@ -16,13 +16,13 @@ Intervals
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from service.core.clock import UNLIMITED, TimeLimit
 from service.core.model import Int32s, Int64s
 
 Floats = npt.NDArray[np.float64]
@@ -40,11 +40,6 @@ LEVELS: Final = 3
 
 FEW_CODES: Final = 2**20
 """Codes up to which patterns are counted by code, which takes a tenth of the time of sorting them."""
-
-
-def unlimited() -> None:
-    """The time to check where there is no limit."""
-
 
 Z: Final = 1.959963984540054
 """The quantile of the normal distribution for a two-sided interval of 95 %."""
@@ -86,7 +81,7 @@ def merged(likelihoods: Floats, counts: Int64s) -> tuple[Floats, Int64s]:
     return likelihoods[rows[present] - 1], np.bincount(codes, counts, most)[present].astype(np.int64)
 
 
-def most_likely(likelihoods: Floats, counts: Int64s, check_time: Callable[[], None] = unlimited) -> Floats:
+def most_likely(likelihoods: Floats, counts: Int64s, check_time: TimeLimit = UNLIMITED) -> Floats:
     """float64[components], the shares of maximum likelihood.
 
     likelihoods : float64[patterns, components], the probability of the pattern's partitions in each component: 0, 1 or that of
@@ -104,7 +99,7 @@ def most_likely(likelihoods: Floats, counts: Int64s, check_time: Callable[[], No
     return _climb(likelihoods, weights, check_time)
 
 
-def _climb(likelihoods: Floats, weights: Floats, check_time: Callable[[], None]) -> Floats:
+def _climb(likelihoods: Floats, weights: Floats, check_time: TimeLimit) -> Floats:
     """float64[components], adding up to 1: the shares with the highest weights @ log(likelihoods @ shares), a concave function.
 
     Each round takes Newton's step, no further than leaves a part of each share, or, if that does not lead as high, the step of

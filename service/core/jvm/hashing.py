@@ -71,11 +71,6 @@ def topic_partition_hash_codes(topic_hash_codes: Int32s, partition_ids: Int32s) 
     return ((_31 + partitions) * _31 + topic_hash_codes.view(np.uint32)).view(np.int32)
 
 
-def topic_id_partition_hash_codes(topic_ids: Int32s, topic_partitions: Int32s) -> Int32s:
-    """TopicIdPartition.hashCode() from the hash codes of the topic id and of the TopicPartition."""
-    return ((_31 + topic_ids.view(np.uint32)) * _31 + topic_partitions.view(np.uint32)).view(np.int32)
-
-
 @kernel
 def _string_hash_codes(offsets: Int32s, data: Bytes) -> Int32s:
     """The loop. offsets : int32[n + 1]; data : uint8[...], UTF-8. Returns int32[n]."""

@@ -42,11 +42,6 @@ def capacity_for_set(size: int) -> int:
     return max(int(np.float32(size) / np.float32(0.75)) + 1, DEFAULT_CAPACITY)
 
 
-def capacity_for_map(size: int) -> int:
-    """The capacity of ``new HashMap(map)``, and of ``putAll`` into an empty map. size : the other map's"""
-    return int(np.float32(size) / np.float32(0.75) + np.float32(1.0))
-
-
 def iteration_order(
     hashes: Int32s,
     *,
@@ -58,7 +53,7 @@ def iteration_order(
     """The keys of a HashMap or HashSet, in the order of its iterator.
 
     hashes : int32[keys]    hashCode() of each key; no two keys are equal
-    capacity : the constructor's argument (``capacity_for_set``, ``capacity_for_map``); the table is the next power of two
+    capacity : the constructor's argument (``capacity_for_set``); the table is the next power of two
     calls : int32[...]      the calls in their order: i enters key i (possibly again), ~i removes it; default: each key is entered
                             once, in the order of the indices
     compute : False for ``put``, ``putIfAbsent`` and ``add``; True for ``computeIfAbsent``, ``compute`` and ``merge``, which put

@@ -29,13 +29,15 @@ class PriorityQueue(Generic[E]):
 
     def add(self, element: E) -> None:
         """PriorityQueue.add."""
-        self._heap.append(element)
-        self._sift_up(len(self._heap) - 1, element)
+        heap = self._heap
+        heap.append(element)
+        self._sift_up(len(heap) - 1, element)
 
     def poll(self) -> E:
         """PriorityQueue.poll. Raises IndexError if it is empty."""
-        least, last = self._heap[0], self._heap.pop()
-        if self._heap:
+        heap = self._heap
+        least, last = heap[0], heap.pop()
+        if heap:
             self._sift_down(0, last)
         return least
 
@@ -48,23 +50,25 @@ class PriorityQueue(Generic[E]):
                 self._sift_up(at, last)
 
     def _sift_up(self, at: int, element: E) -> None:
-        heap, key = self._heap, self._key(element)
+        heap, key_of, key = self._heap, self._key, self._key(element)
         while at > 0:
             parent = (at - 1) >> 1
-            if key >= self._key(heap[parent]):
+            if key >= key_of(heap[parent]):
                 break
             heap[at] = heap[parent]
             at = parent
         heap[at] = element
 
     def _sift_down(self, at: int, element: E) -> None:
-        heap, key = self._heap, self._key(element)
-        half = len(heap) >> 1
+        heap, key_of, key = self._heap, self._key, self._key(element)
+        size = len(heap)
+        half = size >> 1
         while at < half:
             child = 2 * at + 1
-            if child + 1 < len(heap) and self._key(heap[child]) > self._key(heap[child + 1]):
-                child += 1
-            if key <= self._key(heap[child]):
+            least = key_of(heap[child])
+            if child + 1 < size and least > (right := key_of(heap[child + 1])):
+                child, least = child + 1, right
+            if key <= least:
                 break
             heap[at] = heap[child]
             at = child

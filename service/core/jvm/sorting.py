@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-
-from service.core.model import Int32s
+import numpy.typing as npt
 
 
 def utf16(name: str) -> bytes:
@@ -12,10 +11,10 @@ def utf16(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 
 
-def java_order(names: Sequence[str]) -> Int32s:
+def java_order(names: Sequence[str]) -> npt.NDArray[np.int32]:
     """int32[names], the positions of ``names`` in ascending order; equal names keep their order.
 
     Code points and UTF-16 units sort differently only where a character above U+FFFF meets one of U+E000 … U+FFFF.
     """
     keys: Sequence[str | bytes] = names if "".join(names).isascii() else [utf16(name) for name in names]
-    return np.array(sorted(range(len(names)), key=keys.__getitem__), np.int32)
+    return np.fromiter(sorted(range(len(names)), key=keys.__getitem__), np.int32, len(names))

@@ -4,7 +4,7 @@ KEDA reports one number, the *total lag*, already cut down by its options; Kuber
 
 Source: KEDA's pkg/scalers/kafka_scaler.go and apache_kafka_scaler.go, which compute alike: getLagForPartition, getTotalLag,
 getNextFactorThatBalancesConsumersToTopicPartitions, FindFactors; Kubernetes' pkg/controller/podautoscaler/replica_calculator.go:
-GetExternalPerPodMetricReplicas. ``excludePersistentLag`` compares with the poll before, and is not here.
+GetExternalPerPodMetricReplicas. ``excludePersistentLag`` compares two polls; it changes nothing at the first, which this is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RELEASE: Final = "2.20.2"
 """The release of KEDA that is reproduced."""
 
 UNKNOWN: Final = -1
-"""The committed offset of a partition without one, and the end of a log that the broker does not tell."""
+"""The committed offset of a partition without one, and the end of a log that brokers do not tell."""
 
 INT64: Final = 2**63 - 1
 
@@ -58,20 +58,22 @@ class Metric:
 
 
 def partition_lags(committed: Int64s, ends: Int64s, trigger: Trigger) -> Int64s:
-    """int64[partitions], the lag of each partition: getLagForPartition.
+    """int64[...], the lag of each partition that has an end, the only ones which KEDA counts: getLagForPartition, getTotalLag.
 
     committed, ends : int64[partitions], committed and log end offsets, or UNKNOWN
     """
+    known = ends != UNKNOWN
+    committed, ends = committed[known], ends[known]
     if trigger.scale_to_zero_on_invalid_offset:
         uncommitted = np.zeros_like(ends)
     else:
-        uncommitted = np.maximum(ends, 0) if trigger.offset_reset_policy == "earliest" else np.ones_like(ends)
-    lags: Int64s = np.where(committed == UNKNOWN, uncommitted, np.where(ends == UNKNOWN, 0, ends - committed))
+        uncommitted = ends if trigger.offset_reset_policy == "earliest" else np.ones_like(ends)
+    lags: Int64s = np.where(committed == UNKNOWN, uncommitted, ends - committed)
     return lags
 
 
 def metric(lags: Int64s, trigger: Trigger) -> Metric:
-    """What the trigger reports for these lags, int64[partitions]: getTotalLag, GetMetricsAndActivity."""
+    """What the trigger reports for these lags, int64[...]: getTotalLag, GetMetricsAndActivity."""
     total = _sum(lags)
     is_active = total > trigger.activation_lag_threshold
     even, limited = trigger.ensure_even_distribution_of_partitions, trigger.limit_to_partitions_with_lag
@@ -97,7 +99,7 @@ def _even_count(total: int, partitions: int, threshold: int) -> int:
 
 
 def factors(number: int) -> list[int]:
-    """All factors of a number of at least 1, ascending: FindFactors."""
+    """All factors of a number, ascending; none of 0: FindFactors."""
     low = [factor for factor in range(1, math.isqrt(number) + 1) if number % factor == 0]
     return low + [number // factor for factor in reversed(low) if factor * factor != number]
 

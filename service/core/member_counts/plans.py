@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.kernels import kernel
+from service.core.kinds import rows_below
+from service.core.measures.zone_traffic import zone_traffic
 from service.core.model import Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.movement import movement
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from service.core.assignors import Assignor
-    from service.core.model import Assignment, Group, Int32s, Int64s, LeftOpen
+    from service.core.measures.zone_traffic import ZoneTraffic
+    from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, LeftOpen
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""
@@ -34,12 +37,14 @@ class MembersLoad:
         partition that several members share counts for each as its share
     most_partitions : of one member
     idle_members : those without a partition
+    traffic : between zones; None without racks
     """
 
     worst: float
     mean: float
     most_partitions: int
     idle_members: int
+    traffic: ZoneTraffic | None
 
 
 @dataclass(frozen=True)
@@ -62,42 +67,45 @@ class MembersPlan:
     left_open: LeftOpen | None
 
 
-def first_members(group: Group, count: int) -> Group:
-    """The group of the first members of a group."""
-    return replace(
-        group,
-        member_ids=group.member_ids[:count],
-        instance_ids=group.instance_ids[:count],
-        racks=group.racks[:count],
-        subscriptions=_first_rows(group.subscriptions, count),
-        generations=group.generations[:count],
-        owned=_first_rows(group.owned, count),
-        capacities=None if group.capacities is None else group.capacities[:count],
-    )
-
-
-def _first_rows(rows: Ragged, count: int) -> Ragged:
-    return Ragged(rows.offsets[: count + 1], rows.values[: rows.offsets[count]])
-
-
 def load_of(group: Group, rows: Ragged) -> MembersLoad:
     """The load of an assignment of a group. rows : Ragged member → partitions"""
-    weights, partitions = group.topics.weights, group.topics.partitions_count
+    weights = np.ones(group.topics.partitions_count) if group.topics.weights is None else group.topics.weights
     capacities = np.ones(len(rows)) if group.capacities is None else group.capacities
-    values, members = rows.values, rows.row_of_each_value()
-    exists = values < partitions
-    if not exists.all():
-        values, members = values[exists], members[exists]
-    sharers = np.bincount(values, minlength=partitions)
-    of_each = np.ones(partitions) if weights is None else weights
-    loads = np.bincount(members, (of_each / np.maximum(sharers, 1))[values], len(rows))
-    counts = np.bincount(members, minlength=len(rows))
+    loads, counts = _shares(rows.offsets, rows.values, weights)
     return MembersLoad(
         float((loads / capacities).max(initial=0.0)),
         float(loads.sum() / capacities.sum()) if len(rows) else 0.0,
         int(counts.max(initial=0)),
         int(np.count_nonzero(counts == 0)),
+        None if group.topics.racks is None else zone_traffic(group, _owners(group, rows)),
     )
+
+
+def _owners(group: Group, rows: Ragged) -> Ragged:
+    """Partition → members."""
+    return transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
+
+
+@kernel
+def _shares(offsets: Int32s, values: Int32s, weights: Float64s) -> tuple[Float64s, Int64s]:
+    """The weight of each member, float64[members], and the number of its partitions, int64[members].
+
+    offsets, values : member → partitions; those from ``len(weights)`` on do not exist
+    weights : float64[partitions]   each is divided among the members that have the partition
+
+    Plain-Python twin: tests/reference/member_counts.py.
+    """
+    sharers = np.zeros(len(weights), np.int64)
+    for partition in values:
+        if partition < len(weights):
+            sharers[partition] += 1
+    loads, counts = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1, np.int64)
+    for member in range(len(counts)):
+        for i in range(offsets[member], offsets[member + 1]):
+            if values[i] < len(weights):
+                loads[member] += weights[values[i]] / sharers[values[i]]
+                counts[member] += 1
+    return loads, counts
 
 
 def settled(group: Group, assignment: Assignment) -> Ragged:
@@ -145,12 +153,12 @@ def plans(
     counts : ascending, none twice
     check_time : is called before each; raises what ends it
     """
-    now, subscribed = first_members(group, current), _subscribed(group)
+    now, read = group.first_members(current), _read_by_first(group)
     made: list[MembersPlan] = []
     least = np.inf
     for count in counts:
         check_time()
-        plan = _plan(first_members(group, count), now, subscribed, assignor)
+        plan = _plan(group.first_members(count), now, int(read[-1] - read[count]), assignor)
         gains = not plan.unread and plan.load.worst < ALIKE * least
         if gains:
             least = plan.load.worst
@@ -158,21 +166,20 @@ def plans(
     return made
 
 
-def _subscribed(group: Group) -> int:
-    """The number of partitions of topics that somebody subscribes to."""
-    known = len(group.topics)
-    subscribers = np.bincount(group.subscriptions.values, minlength=known)[:known]
-    return int(group.topics.partitions_counts()[subscribers > 0].sum())
+def _read_by_first(group: Group) -> Int64s:
+    """int64[members + 1], the partitions of the topics that the first members, so many, subscribe to."""
+    subscribed, topics = rows_below(group.subscriptions, len(group.topics)), group.topics
+    known, first = np.unique(subscribed.values, return_index=True)
+    new = np.bincount(subscribed.row_of_each_value()[first], topics.partitions_counts()[known], len(group))
+    return np.append(0, np.cumsum(new)).astype(np.int64)
 
 
-def _plan(group: Group, now: Group, subscribed: int, assignor: Assignor) -> MembersPlan:
-    topics = group.topics
+def _plan(group: Group, now: Group, unread: int, assignor: Assignor) -> MembersPlan:
     assignment = assignor.run(group)
     rows = settled(group, assignment)
-    moves = movement(now, transposed(rows, topics.partitions_count + len(group.unknown_partitions)))
+    moves = movement(now, _owners(group, rows))
     bound = assignment.certificate.load.bound if assignment.certificate else None
     load = load_of(group, rows)
-    unread = subscribed - _subscribed(group)
     return MembersPlan(len(group), load, moves.moved, unread, bound, gains=False, left_open=assignment.left_open)
 
 

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
+from service.core.optimize.heap import sift_down, sift_up
 
 FAR: Final = np.int64(1) << np.int64(60)
 """Beyond any distance."""

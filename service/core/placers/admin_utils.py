@@ -1,8 +1,9 @@
 """``rack-unaware`` and ``rack-aware``: AdminUtils.assignReplicasToBrokers, the placement of ZooKeeper's days.
 
 Kafka 0.10.2.1 (kafka.admin.AdminUtils) to 4.0.2 (org.apache.kafka.admin.AdminUtils, its last release; KIP-36 for racks). The
-answers are the same throughout, the words of the refusals are not; a later version gets those of 4.0.2. All arithmetic is
-Java's on ints, overflow included. Plain-Python twin: tests/reference/admin_utils.py.
+answers are the same throughout. The words of the refusals differ in 0.10.2.1, and the class of one up to 3.4.1; a version later
+than 4.0.2 gets those of 4.0.2. All arithmetic is Java's on ints, overflow included. Plain-Python twin:
+tests/reference/admin_utils.py.
 """
 
 from typing import Final
@@ -17,7 +18,10 @@ from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 
 SCALA: Final = "0.10.2.1"
-"""The release whose AdminUtils is written in Scala; it words its refusals differently."""
+"""The release whose AdminUtils words its refusals differently."""
+
+SCALA_CLASSES: Final = (SCALA, "2.4.1", "2.8.2", "3.4.1")
+"""The releases whose AdminUtils is written in Scala, and so is the class of one refusal."""
 
 _SCALA_ADMIN_OPERATION: Final = "kafka.admin.AdminOperationException"
 
@@ -121,7 +125,7 @@ def _adds(request: PlacementRequest) -> bool:
 
 
 def _in_scala(request: PlacementRequest) -> bool:
-    """Does the Scala class answer? Of the two it alone has addPartitions."""
+    """Does the class of 0.10.2.1 answer? It alone has addPartitions."""
     return request.kafka_version == SCALA or _adds(request)
 
 
@@ -141,7 +145,7 @@ def _check_racks(cluster: Cluster, request: PlacementRequest) -> None:
                 "without rack information."
             )
         refusal = AdminOperation(text if _in_scala(request) else text + ".")
-        if _in_scala(request):
+        if _adds(request) or request.kafka_version in SCALA_CLASSES:
             refusal.exception = _SCALA_ADMIN_OPERATION
         raise refusal
 

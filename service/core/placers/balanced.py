@@ -15,7 +15,7 @@ limits of 1. (a partition has at most one replica on a broker, and at most one, 
 the costs are convex and the limits are nested. Any such numbers can be placed: the replicas, rack by rack, are dealt to the
 partitions in turn, so that a rack deals no partition a second one before each has its first (McNaughton's wrap-around rule).
 Leaders are then chosen likewise, and
-where the replicas do not allow it, along paths of exchanges (``service.core.reassignments.paths``).
+where the replicas do not allow it, along paths of exchanges (``service.core.reassignments.search.paths``).
 
 Ties go to the broker with the lower id. Nothing is drawn. Plain-Python twin, by trying everything: tests/reference/balanced.py.
 """
@@ -32,10 +32,10 @@ from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
 from service.core.placers.admin_utils import check_counts
 from service.core.reassignments.evenness import band
-from service.core.reassignments.exchanges import link, list_exchanges
-from service.core.reassignments.improvement import improve
 from service.core.reassignments.leaders import to_front
 from service.core.reassignments.model import Brokers
+from service.core.reassignments.search.exchanges import link, list_exchanges
+from service.core.reassignments.search.improvement import improve
 from service.core.reassignments.sets import integer_weights, leader_state
 
 TOLERANCE: Final = 0.1

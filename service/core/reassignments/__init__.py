@@ -4,8 +4,10 @@ from typing import Final
 
 OBJECTIVES: Final = ("fewest-moves", "even")
 RACK_RULES: Final = ("strict", "spread", "none")
-LEADER_RULES: Final = ("balance", "keep", "only")
+LEADER_RULES: Final = ("balance", "keep", "only", "demote")
 BALANCES: Final = ("replicas", "bytes")
+RESOURCES: Final = (*BALANCES, "leaders", "bytes_per_second", "leader_bytes_per_second", "bytes_out_per_second", "cpu")
+"""What can be evened out: the first two by themselves, all of them together with others."""
 
 BATCH_ORDERS: Final = ("largest-first", "smallest-first")
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.reassignments.byte_balance import EXCEEDED, balance_bytes
-from service.core.reassignments.curve import Curve, Record
 from service.core.reassignments.evenness import band, squares
-from service.core.reassignments.exchanges import ReplicaSets
-from service.core.reassignments.feasible import bytes_of_brokers, feasible_sets, fits, packed
-from service.core.reassignments.improvement import improve
+from service.core.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits, packed
+from service.core.reassignments.feasibility.packing import PACKED, Effort
 from service.core.reassignments.model import Brokers, Goal, Placements
 from service.core.reassignments.order import copied, in_order
-from service.core.reassignments.packing import PACKED, Effort
-from service.core.reassignments.topic_balance import even_out_topics
-from service.core.reassignments.trade import even_out_freely, trade
-from service.core.reassignments.turns import in_turns
+from service.core.reassignments.resources.search import even_out_replicas
+from service.core.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
+from service.core.reassignments.search.curve import Curve, Record
+from service.core.reassignments.search.exchanges import ReplicaSets
+from service.core.reassignments.search.improvement import improve
+from service.core.reassignments.search.same_rack import Swaps, stay_on_racks
+from service.core.reassignments.search.topic_balance import even_out_topics
+from service.core.reassignments.search.trade import even_out_freely, trade
+from service.core.reassignments.search.turns import in_turns
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class BestSets:
     evenest : no sets that are as good in what comes before evenness are more even; None if it is not known
     crowded : did replicas have to move again because of ``capacity_bytes``?
     outside : bool[brokers], those that are not within the tolerance
+    on_racks : where they go if more of them are to stay on their rack, which is as good otherwise; None if no more do
     curve : what led there, if there is a limit of copies and replicas are counted
+    led : are the leaders first in ``replicas``, as the resources of the goal have them?
     """
 
     replicas: Ragged
@@ -40,18 +44,21 @@ class BestSets:
     evenest: float | None
     crowded: bool
     outside: Bools
+    on_racks: Ragged | None = None
     curve: Curve | None = None
+    led: bool = False
 
 
 @dataclass(frozen=True)
 class _Improved:
-    """The proof of an improvement; see BestSets. moves : what ``fits`` returns"""
+    """The proof of an improvement; see BestSets. moves : what ``fits`` returns; replicas : leaders first, if these are chosen"""
 
     moves: int
     fewest: int | None = None
     evenest: float | None = None
     outside: Bools | None = None
     curve: Curve | None = None
+    replicas: Ragged | None = None
 
 
 @dataclass(frozen=True)
@@ -103,17 +110,37 @@ class Search:
                 return None
             if self.goal.balance == "bytes":  # as far as capacities allow
                 improved = replace(self._balance_bytes(state), moves=EXCEEDED)
+            elif self.goal.resources:
+                improved = replace(self._balance_resources(state), moves=EXCEEDED)
         copies = np.zeros(len(self.placements), np.int64)
         copies[self.chosen] = sets.copies
         return BestSets(
-            in_order(self.brokers, self.placements, self.chosen, state),
+            improved.replicas or in_order(self.brokers, self.placements, self.chosen, state),
             copies,
             improved.fewest,
             improved.evenest,
             improved.moves != 0,
             np.zeros(len(self.brokers), np.bool_) if improved.outside is None else improved.outside,
+            self._on_racks(state) if improved.moves == 0 and self.points == 1 and not self.goal.resources else None,
             improved.curve,
+            improved.replicas is not None,
         )
+
+    def _on_racks(self, state: ReplicaSets) -> Ragged | None:
+        """The sets with more replicas that stay on their rack, by changes of ``state`` that the goal does not count."""
+        goal, in_bytes = self.goal, self.goal.balance == "bytes"
+        loads = bytes_of_brokers(self.brokers, self.placements, self.chosen, state)
+        topics = self.placements.topics[self.chosen]
+        swaps = Swaps(
+            self.brokers.listed,
+            self.placements.bytes_of_each()[self.chosen],
+            self.brokers.capacity_bytes - loads,
+            topics if goal.per_topic else np.zeros_like(topics),
+            np.array([in_bytes]),
+            np.array([not (in_bytes or goal.per_topic or goal.tolerance is not None)]),
+        )
+        changed = stay_on_racks(state, swaps, self.check)
+        return in_order(self.brokers, self.placements, self.chosen, state) if changed else None
 
     def _fits(self, state: ReplicaSets) -> bool:
         cluster = self.brokers, self.placements, self.chosen, state
@@ -122,6 +149,8 @@ class Search:
     def _improve(self, state: ReplicaSets) -> _Improved:
         if self.goal.balance == "bytes":
             return self._balance_bytes(state)
+        if self.goal.resources:
+            return self._balance_resources(state)
         if self.goal.limited:
             improved = self._trade(state)
         elif self.goal.tolerance is not None:
@@ -186,14 +215,21 @@ class Search:
         low, high = np.full(len(self.brokers), -1, np.int64), np.full(len(self.brokers), -1, np.int64)
         if self.goal.tolerance is not None:
             low, high = band(self.brokers.usable, self.brokers.weights, record.loads, self.goal.tolerance)
-        exhausted, exchanged = np.zeros(len(self.brokers), np.bool_), np.zeros(2, np.int64)
+        done = Exchanged.none(state, record.sizes)
         most_cost = int(self.goal.objective == "even")
-        in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, exhausted, exchanged), self.check)
+        in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, done), self.check)
         outside = None
         if self.goal.tolerance is not None:
             outside = self.brokers.usable & ((record.loads < low) | (record.loads > high))
         curve = record.curve((0, 0.0), 0.0, 1.0, optimal=False)
         return _Improved(moves, outside=outside, curve=curve)
+
+    def _balance_resources(self, state: ReplicaSets) -> _Improved:
+        moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
+        if moves == EXCEEDED or (self.goal.limited and not self.goal.within_limits(*self._copied(state))):
+            return _Improved(moves)
+        replicas, outside = even_out_replicas(self.brokers, self.placements, self.goal, self.chosen, state, self.check)
+        return _Improved(moves, outside=outside, replicas=replicas)
 
     def _copied(self, state: ReplicaSets) -> tuple[int, int]:
         """The replicas and bytes that the sets copy."""

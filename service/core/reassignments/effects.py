@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from service.core.measures.broker_load import distinct_in_rows
 from service.core.model import NONE
-from service.core.placers.load import distinct_in_rows
 from service.core.reassignments.model import broker_names
+from service.core.reassignments.resources.loads import names_of
 from service.core.reassignments.sets import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.placers.load import Load
+    from service.core.measures.broker_load import Load
     from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
     from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 
@@ -32,6 +33,8 @@ def effects(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: t
     replaced = np.flatnonzero((brokers.replaced_by != NONE) & (loads[0].replicas > 0))
     for old in replaced[:GROWN].tolist():
         yield f"Broker {ids[brokers.replaced_by[old]]} takes over from broker {ids[old]}."
+    yield from _resources(goal, loads)
+    yield from _demotions(brokers, loads)
     yield from _growth(brokers, goal, loads)
 
 
@@ -47,6 +50,21 @@ def _copies(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: t
     return f"Changes the placement with {counted}, {proof}."
 
 
+def _resources(goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
+    """How full the fullest broker is of each resource, if there are several."""
+    for name in names_of(goal):
+        before, after = (load.spread(name).skew for load in loads)
+        yield f"Of {name}, the fullest broker has {after:.2f} times the mean, {before:.2f} times now."
+
+
+def _demotions(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
+    """The leaders that demoted brokers lose."""
+    before, after = (load.leaders[brokers.demoted] for load in loads)
+    for broker_id, had, has in zip(brokers.cluster.broker_ids[brokers.demoted].tolist(), before, after, strict=True):
+        if had:
+            yield f"Broker {broker_id} goes from {had:,} to {has:,} preferred leaders."
+
+
 def _proof(goal: Goal, plan: Plan) -> str:
     fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
     if goal.tolerance is not None:
@@ -54,6 +72,8 @@ def _proof(goal: Goal, plan: Plan) -> str:
         fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g} % of the mean" if plan.gap == 0 else ""
     elif goal.objective == "even" and plan.evenness_gap == 0:
         fewest += " for the evenest load"
+    if plan.gap is None:
+        return f"not proven to be {fewest}"
     return fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"
 
 
@@ -116,6 +136,11 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         names = broker_names(cluster.broker_ids[plan.outside].tolist())
         stay = f"{names.capitalize()} stay{'s' * (len(plan.outside) == 1)}"
         yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
+    leads = np.flatnonzero(brokers.demoted[plan.replicas.values[plan.replicas.offsets[:-1]]])
+    if len(leads):
+        first = f"{placements.topic_names[placements.topics[leads[0]]]}-{placements.partition_ids[leads[0]]}"
+        subject = f"{len(leads):,} partitions stay" if len(leads) > 1 else "1 partition stays"
+        yield f"{subject} with a demoted leader, such as {first}: excluded, or without another replica that may lead."
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
     now, then = rows_of(placements.replicas, changed), rows_of(plan.replicas, changed)
     racks_now, racks_then = (

@@ -11,8 +11,9 @@ import numpy as np
 
 from service.core.model import Bools, Float64s, Int64s, Ragged
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.reassignments.permits import Permits
 
-_STEPS: Final = 200
+STEPS: Final = 200
 """Halvings of the interval of λ: more than a float has digits."""
 
 _ROUNDING: Final = 1e-9
@@ -35,16 +36,19 @@ def squares(brokers: Brokers, loads: Int64s | Float64s) -> float:
 def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copies: Int64s | None) -> float:
     """A bound: no plan that keeps the rules is more even.
 
+    A broker that gets no replicas, as a cordoned one, has no more than it keeps.
+
     copies : int64[partitions]   counts only plans in which each partition copies this number of replicas, the fewest that it
         could copy alone; None: counts all
     """
-    sizes, usable = _sizes(placements, goal), brokers.usable
+    sizes, permits = _sizes(placements, goal), Permits.of(brokers, placements)
     now = placements.replicas
     rows = now.row_of_each_value()
     factors = placements.replication_factors
     stays = placements.excluded[rows].copy()
+    at_home = permits.kept(now)
+    kept_at_most = np.bincount(now.values[stays | at_home], sizes[rows[stays | at_home]], len(brokers))
     if copies is not None:
-        at_home = usable[now.values]
         kept = np.bincount(rows[at_home], minlength=len(placements))
         stays |= at_home & (kept == factors - copies)[rows]
     fixed = np.bincount(now.values[stays], sizes[rows[stays]], len(brokers)).astype(np.float64)
@@ -52,17 +56,22 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     settled = stays & ~placements.excluded[rows]
     more = float((sizes[free] * factors[free]).sum() - sizes[rows[settled]].sum())
     limits = brokers.capacity_bytes if goal.balance == "bytes" else brokers.max_replicas
-    return squares(brokers, _filled(brokers, fixed, more, limits)) * (1 - _ROUNDING)
+    most = np.where(limits != NO_LIMIT, limits, np.inf)
+    most = np.where(permits.receives.any(axis=0), most, np.minimum(most, kept_at_most))
+    return squares(brokers, filled(brokers, fixed, more, most)) * (1 - _ROUNDING)
 
 
-def _filled(brokers: Brokers, fixed: Float64s, more: float, limits: Int64s) -> Float64s:
-    """float64[brokers], the loads with ``more`` on the usable brokers with the least sum of squares ÷ weight."""
+def filled(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> Float64s:
+    """float64[brokers], the loads with ``more`` on the usable brokers with the least sum of squares ÷ weight.
+
+    fixed, limits : float64[brokers], the least of each and the most; inf: unlimited
+    """
     usable = brokers.usable
     weights = np.where(usable, brokers.weights, 0.0)
-    most = np.maximum(fixed, np.where(usable & (limits != NO_LIMIT), limits, np.inf))
+    most = np.maximum(fixed, np.where(usable, limits, np.inf))
     total = fixed.sum() + more
     low, high = 0.0, (total + 1.0) / max(float(weights[usable].min(initial=1.0)), 1e-300)
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         level = (low + high) / 2
         if np.clip(level * weights, fixed, most).sum() < total:
             low = level

@@ -1,6 +1,9 @@
 """The preferred leader of each partition: one of its replicas, so that leaders are even, then with the fewest changes.
 
 Leaders are sets of one that are exchanged along paths, as replicas are; see ``paths``. The result is proven optimal.
+
+A demoted broker leads no partition that another broker can lead, and is the last in each list, for Kafka's controller elects the
+first replica of a list that is in sync when a leader fails.
 """
 
 from collections.abc import Callable
@@ -9,11 +12,12 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.reassignments.exchanges import ReplicaSets, link, list_exchanges
-from service.core.reassignments.improvement import improve
 from service.core.reassignments.model import Brokers, Placements
+from service.core.reassignments.search.exchanges import ReplicaSets, link, list_exchanges
+from service.core.reassignments.search.improvement import improve
+from service.core.reassignments.search.topic_balance import even_out_topics
 from service.core.reassignments.sets import leader_state, rows_of
-from service.core.reassignments.topic_balance import even_out_topics
+from service.core.reassignments.topic_leaders import enough, held
 
 
 def elect(
@@ -27,30 +31,96 @@ def elect(
 ) -> Ragged:
     """These replicas with the preferred leader first, the others in their order.
 
-    rule : as in Goal; with "keep", only partitions whose leader's broker leaves them get another leader
+    rule : as in Goal; with "keep" and "demote", only partitions whose leader's broker leaves them, or is
+        demoted, get another leader
     per_topic : also even out the leaders of each topic, by partitions of two topics that swap leaders, whatever that changes
     """
     now = placements.replicas.values[placements.replicas.offsets[:-1]]
-    may_lead = brokers.usable
-    stays, possible = _leaders_that_stay(replicas.offsets, replicas.values, now, may_lead)
+    can_lead = _may_lead(brokers, replicas)
+    stays, possible = _leaders_that_stay(replicas.offsets, replicas.values, now, can_lead)
     free = possible & ~placements.excluded
-    if rule == "keep":
+    if rule in ("keep", "demote"):
         free &= ~stays
     chosen = np.flatnonzero(free).astype(np.int32)
     fixed = np.where(stays, now, replicas.values[replicas.offsets[:-1]])
     loads = np.bincount(fixed[~free], minlength=len(brokers))
-    choices = rows_of(replicas, chosen)
-    state = leader_state(brokers, choices, np.where(stays[chosen], now[chosen], NONE).astype(np.int32), loads)
+    if rule == "demote" and placements.in_sync is not None:  # only what is in sync can be elected
+        can_lead = _where_any(replicas, can_lead, can_lead & placements.in_sync)
+    leaders, open_to = fixed.astype(np.int32), _only(replicas, can_lead)
+    topics = placements.topics[chosen] if per_topic else None
+    same = np.where(stays[chosen], now[chosen], NONE).astype(np.int32)
+    leaders[chosen] = _evened(brokers, rows_of(open_to, chosen), same, loads, topics, check)
+    holds = _holds(placements, replicas, can_lead, leaders, check)
+    if holds is not None:
+        leaders = np.where(holds != NONE, holds, leaders).astype(np.int32)
+        if rule not in ("keep", "demote"):  # as even as the others allow
+            same = np.where((holds[chosen] == NONE) | (holds[chosen] == same), same, NONE).astype(np.int32)
+            choices = rows_of(_where_led(replicas, can_lead, holds), chosen)
+            leaders[chosen] = _evened(brokers, choices, same, loads, topics, check)
+    return _demoted_last(brokers, placements, to_front(replicas, leaders))
+
+
+def _holds(
+    placements: Placements, replicas: Ragged, can_lead: Bools, leaders: Int32s, check: Callable[[], None]
+) -> Int32s | None:
+    """``held`` of these leaders; None if they are enough. can_lead : bool[replicas]; excluded partitions keep their leader"""
+    if enough(placements, leaders):
+        return None
+    may_lead = can_lead | placements.excluded[replicas.row_of_each_value()]
+    return held(placements, _where_led(replicas, may_lead, np.where(placements.excluded, leaders, NONE)), leaders, check)
+
+
+def _evened(
+    brokers: Brokers, choices: Ragged, same: Int32s, loads: Int64s, topics: Int32s | None, check: Callable[[], None]
+) -> Int32s:
+    """int32[partitions], leaders that are even, then with the fewest changes.
+
+    same : int32[partitions], the leaders that need no change, or NONE; loads : of other partitions
+    topics : int32[partitions], whose leaders are evened out too; None: those of no topic
+    """
+    state = leader_state(brokers, choices, same, loads)
     _start(state)
     link(state)
     list_exchanges(state, check)
     improve(state, even_first=True, check=check)
-    leaders, led, loads = fixed.astype(np.int32), state.members, state.loads
+    led, loads = state.members, state.loads
+    if topics is None:
+        return led
+    del state  # its matrices
+    return _swapped(brokers, choices, led, loads, topics, check)
+
+
+def leading(brokers: Brokers, placements: Placements, replicas: Ragged, *, per_topic: bool) -> tuple[float, ...]:
+    """How good the leaders of these lists are, less being better: demoted ones, evenness, that of topics, changes.
+
+    Evenness is the sum of (leaders on a usable broker)² ÷ weight. per_topic : whether the leaders of each topic count
+    """
+    now = placements.replicas.values[placements.replicas.offsets[:-1]]
+    leaders, count = replicas.values[replicas.offsets[:-1]], len(brokers)
+    usable = brokers.usable
+    squares = (np.bincount(leaders, minlength=count)[usable] ** 2 / brokers.weights[usable]).sum()
+    of_topics = 0.0
     if per_topic:
-        del state  # its matrices
-        led = _swapped(brokers, choices, led, loads, placements.topics[chosen], check)
-    leaders[chosen] = led
-    return to_front(replicas, leaders)
+        pairs, counts = np.unique(placements.topics.astype(np.int64) * count + leaders, return_counts=True)
+        brokers_of = pairs % count
+        of_topics = float((counts**2 / brokers.weights[brokers_of])[usable[brokers_of]].sum())
+    changes = np.count_nonzero(leaders != now)
+    return float(np.count_nonzero(brokers.demoted[leaders])), round(float(squares), 9), round(of_topics, 9), float(changes)
+
+
+def with_leaders(
+    brokers: Brokers, placements: Placements, replicas: Ragged, leaders: Int32s, rule: str, check: Callable[[], None]
+) -> Ragged:
+    """These replicas with other leaders first, as far as they may lead and the rule, as in Goal, lets them.
+
+    leaders : int32[partitions], one of the replicas of each
+    """
+    now = placements.replicas.values[placements.replicas.offsets[:-1]]
+    kept = elect(brokers, placements, replicas, "keep", check)
+    keeps = kept.values[kept.offsets[:-1]]
+    demoted = ~brokers.usable[leaders] | brokers.demoted[leaders]
+    chosen = np.where(demoted | (keeps == now if rule == "keep" else placements.excluded), keeps, leaders)
+    return _demoted_last(brokers, placements, to_front(replicas, chosen.astype(np.int32)))
 
 
 def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:
@@ -58,6 +128,42 @@ def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:
     values = replicas.values.copy()
     _to_front(replicas.offsets, values, leaders)
     return Ragged(replicas.offsets, values)
+
+
+def _may_lead(brokers: Brokers, replicas: Ragged) -> Bools:
+    """bool[replicas], those on brokers that may lead: the demoted ones only where no other may."""
+    usable = brokers.usable[replicas.values]
+    return _where_any(replicas, usable, usable & ~brokers.demoted[replicas.values])
+
+
+def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
+    """bool[replicas], ``narrow`` for the partitions that have any of it, else ``wide``."""
+    row = replicas.row_of_each_value()
+    some = np.bincount(row[narrow], minlength=len(replicas)) > 0
+    chosen: Bools = np.where(some[row], narrow, wide)
+    return chosen
+
+
+def _only(replicas: Ragged, kept: Bools) -> Ragged:
+    """The rows without the other replicas. kept : bool[replicas]"""
+    lengths = np.bincount(replicas.row_of_each_value()[kept], minlength=len(replicas))
+    return Ragged(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), replicas.values[kept])
+
+
+def _where_led(replicas: Ragged, may_lead: Bools, leaders: Int32s) -> Ragged:
+    """Those of the replicas that may lead, of a partition that has a leader only this. leaders : int32[partitions], or NONE"""
+    of_each = leaders[replicas.row_of_each_value()]
+    return _only(replicas, may_lead & ((of_each == NONE) | (replicas.values == of_each)))
+
+
+def _demoted_last(brokers: Brokers, placements: Placements, replicas: Ragged) -> Ragged:
+    """The lists with the demoted brokers last, behind the leader, those of excluded partitions as they are."""
+    if not brokers.demoted.any():
+        return replicas
+    row = replicas.row_of_each_value()
+    last = brokers.demoted[replicas.values] & ~placements.excluded[row]
+    last[replicas.offsets[:-1]] = False
+    return Ragged(replicas.offsets, replicas.values[np.lexsort((last, row))])
 
 
 def _swapped(
@@ -72,12 +178,12 @@ def _swapped(
 
 
 @kernel
-def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, may_lead: Bools) -> tuple[Bools, Bools]:
+def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, can_lead: Bools) -> tuple[Bools, Bools]:
     """bool[partitions] twice: can the current leader stay the leader; can any replica lead?"""
     stays, possible = np.zeros(len(leaders), np.bool_), np.zeros(len(leaders), np.bool_)
     for partition in range(len(leaders)):
         for i in range(offsets[partition], offsets[partition + 1]):
-            if may_lead[values[i]]:
+            if can_lead[i]:
                 possible[partition] = True
                 stays[partition] |= values[i] == leaders[partition]
     return stays, possible

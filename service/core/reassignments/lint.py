@@ -9,6 +9,7 @@ duplicate-partition     error    a partition stands in the reassignment twice
 duplicate-replica       error    a broker stands in a partition twice
 unknown-broker          error    the cluster has no such broker
 fenced-broker           error    a replica comes to a broker that is fenced or draining; a warning if it is there already
+cordoned-broker         error    a replica comes to a broker that is cordoned
 unavailable-leader      error    the preferred leader is fenced
 rack-rule               error    a partition is on fewer racks than now; a warning if it could be on more, but is on as many
 replication-factor      warning  a partition gets another number of replicas than it has
@@ -27,10 +28,12 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.errors import MAX_ERRORS, Infeasible
+from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.placers.load import COUNTS, distinct_in_rows, load_of
 from service.core.reassignments.model import Brokers, Goal, Placements, broker_names
+from service.core.reassignments.permits import Permits, reach
 from service.core.reassignments.plan import plan
+from service.core.reassignments.resources.loads import placed_loads
 from service.core.reassignments.sets import rows_of
 
 SEVERITIES: Final = ("error", "warning", "note")
@@ -41,6 +44,7 @@ RULES: Final = {
     "duplicate-replica": "The replicas of a partition must be on different brokers.",
     "unknown-broker": "The broker must exist.",
     "fenced-broker": "Replicas should not come to brokers that are fenced or draining.",
+    "cordoned-broker": "No replica may come to a cordoned broker.",
     "unavailable-leader": "The preferred leader must not be fenced.",
     "rack-rule": "A partition should be on as many racks as there can be.",
     "replication-factor": "The replication factor should stay.",
@@ -149,30 +153,48 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     exists = replicas.values != NONE
     exists[exists] = brokers.listed[replicas.values[exists]]
     findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "The cluster has no broker {}.")
-    fenced = exists & brokers.cluster.fenced[replicas.values]
-    closed = fenced | (exists & brokers.draining[replicas.values])
-    now = (
-        rows_of(placements.replicas, np.where(known, reassigned.partitions, 0).astype(np.int32)) if len(placements) else replicas
-    )
+    partitions = np.where(known, reassigned.partitions, 0).astype(np.int32)
+    now = rows_of(placements.replicas, partitions) if len(placements) else replicas
     was_there = (
         np.isin(_pairs(row_of, replicas.values, brokers), _pairs(now.row_of_each_value(), now.values, brokers)) & known[row_of]
     )
+    _lint_brokers(brokers, replicas, exists, was_there, findings)
+    if not len(placements):
+        return
+    racks = reach(Permits.of(brokers, placements), partitions, (now.offsets, now.values), replicas.lengths()).racks
+    _lint_changes(brokers, reassigned, now, racks, findings)
+
+
+def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: Bools, findings: _Findings) -> None:
+    """The rules about brokers that should not have replicas.
+
+    replicas : Ragged row → brokers
+    exists, was_there : bool[replicas], whether the broker is one of the cluster, and whether it has the replica now
+    """
+    fenced = exists & brokers.cluster.fenced[replicas.values]
+    closed = fenced | (exists & brokers.draining[replicas.values])
     findings.add_replicas(
         "error", "fenced-broker", np.flatnonzero(closed & ~was_there), "Broker {} is fenced or draining, and gets a replica."
     )
     findings.add_replicas(
         "warning", "fenced-broker", np.flatnonzero(closed & was_there), "Broker {} is fenced or draining, and keeps a replica."
     )
+    cordoned = exists & brokers.cordoned[replicas.values] & ~closed
+    findings.add_replicas(
+        "error", "cordoned-broker", np.flatnonzero(cordoned & ~was_there), "Broker {} is cordoned, and gets a replica."
+    )
     first = np.zeros(len(fenced), np.bool_)
     first[replicas.offsets[:-1]] = True
     findings.add_replicas("error", "unavailable-leader", np.flatnonzero(fenced & first), "Broker {} is fenced and cannot lead.")
-    if not len(placements):
-        return
-    _lint_changes(brokers, reassigned, now, known, findings)
 
 
-def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, known: Bools, findings: _Findings) -> None:
-    """The rules about what changes. now : Ragged row → brokers, the current replicas; of another partition unless ``known``"""
+def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_usable: Int32s, findings: _Findings) -> None:
+    """The rules about what changes.
+
+    now : Ragged row → brokers, the current replicas; racks_usable : int32[rows], the racks that each may be on; both of another
+        partition where the cluster does not have it
+    """
+    known = reassigned.partitions != NONE
     replicas = reassigned.replicas
     lengths, lengths_now = replicas.lengths(), now.lengths()
     findings.add(
@@ -192,7 +214,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, known: 
         distinct_in_rows(rows, brokers.racks()[rows.values], (rows.values != NONE) & brokers.listed[rows.values])
         for rows in (replicas, now)
     )
-    possible = np.minimum(lengths, len(np.unique(brokers.racks()[brokers.usable])))
+    possible = np.minimum(lengths, racks_usable)
     usable = np.bincount(replicas.row_of_each_value()[replicas.values == NONE], minlength=len(lengths)) == 0
     crowded = known & usable & (racks < possible)
     worse = racks < np.minimum(racks_now, possible)
@@ -211,7 +233,7 @@ def _lint_cluster(
     after = _after(placements, reassigned)
     emptied = _emptied(brokers, placements.replicas, after)
     drained = replace(brokers, draining=brokers.draining | emptied)
-    loads = placements.loads(drained, after)
+    loads = placed_loads(drained, placements, after)
     for measure in COUNTS:
         before, then = (load.spread(measure) for load in loads)
         if then.skew > before.skew and then.max >= then.mean + 1:  # else no plan with as many replicas has a smaller maximum

@@ -6,13 +6,13 @@ preferred leader, and counts as its leader.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from service.core.measures.broker_load import load_of, racks_of
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
-from service.core.placers.load import Load, load_of, racks_of
 from service.core.reassignments import OBJECTIVES
 
 NAMED: Final = 10
@@ -35,6 +35,10 @@ class Brokers:
     weights : float64[brokers]       the share of the load that each is to have, relative to the others
     max_replicas, capacity_bytes : int64[brokers]   NO_LIMIT for none
     replaced_by : int32[brokers]     the broker that takes over all its replicas, or NONE
+    demoted : bool[brokers]          to lead no partition that another broker can lead, and to be the last in each list
+    cordoned : bool[brokers]         to keep the replicas that it has, and get no others
+    destinations : bool[brokers]     those that may get others, as far as they are limited
+    cpu_usage : float64[brokers]     the CPU that each uses now, NaN where unknown; None: of none
     """
 
     cluster: Cluster
@@ -44,6 +48,10 @@ class Brokers:
     max_replicas: Int64s
     capacity_bytes: Int64s
     replaced_by: Int32s
+    demoted: Bools
+    cordoned: Bools
+    destinations: Bools
+    cpu_usage: Float64s | None = None
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -61,6 +69,9 @@ class Brokers:
             unlimited,
             unlimited,
             np.full(count, NONE, np.int32),
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.bool_),
+            np.ones(count, np.bool_),
         )
 
     @property
@@ -75,6 +86,12 @@ class Brokers:
         usable: Bools = self.live & ~self.draining & (self.replaced_by == NONE)
         return usable
 
+    @property
+    def receiving(self) -> Bools:
+        """bool[brokers], those of ``usable`` that may get replicas which they do not have."""
+        receiving: Bools = self.usable & ~self.cordoned & self.destinations
+        return receiving
+
     def racks(self) -> Int32s:
         """int32[brokers], the rack of each; all those without one share a rack, the last."""
         return racks_of(self.cluster)
@@ -82,6 +99,42 @@ class Brokers:
     def unevenness(self, replicas: Ragged) -> float:
         """The sum of (replicas of a broker)² ÷ weight, over all brokers."""
         return float((load_of(self.cluster, replicas).replicas.astype(np.float64) ** 2 / self.weights).sum())
+
+
+@dataclass(frozen=True)
+class BrokerSets:
+    """The brokers that partitions may be on, whatever else is against it.
+
+    rows : int32[partitions], the row of each in ``allowed``; allowed : bool[sets, brokers]
+    """
+
+    rows: Int32s
+    allowed: Bools
+
+
+@dataclass(frozen=True)
+class TopicLeaders:
+    """How many partitions of a topic a broker leads at least; each pair of topic and broker once, ascending.
+
+    topics, brokers, least : int32[pairs]; the brokers may lead
+    """
+
+    topics: Int32s
+    brokers: Int32s
+    least: Int32s
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Brokers that must have a replica of a partition, none twice.
+
+    partitions : int32[pins], ascending; brokers : int32[pins]
+    instead : bool[pins], whether a replica that could stay makes room for it
+    """
+
+    partitions: Int32s
+    brokers: Int32s
+    instead: Bools
 
 
 @dataclass(frozen=True)
@@ -97,6 +150,10 @@ class Placements:
     excluded : bool[partitions]   those that stay as they are
     in_sync : bool[replicas], which of ``replicas`` are in sync; None where unknown
     min_in_sync : int32[partitions], ``min.insync.replicas``, or 0 where unknown; None if it is of none
+    broker_sets : the brokers that each partition may be on; None: all
+    read_rates : float64[partitions] bytes per second that consumers read; None where unknown
+    topic_leaders : a hard rule, how many partitions of a topic a broker leads at least; None: no such rule
+    pins : what that rule makes of it, see ``pins``; None: nothing
     """
 
     topic_names: tuple[str, ...]
@@ -109,6 +166,10 @@ class Placements:
     excluded: Bools
     in_sync: Bools | None = None
     min_in_sync: Int32s | None = None
+    broker_sets: BrokerSets | None = None
+    read_rates: Float64s | None = None
+    topic_leaders: TopicLeaders | None = None
+    pins: Pins | None = None
 
     def __len__(self) -> int:
         return len(self.topics)
@@ -122,16 +183,9 @@ class Placements:
         """int64[partitions], zeros where sizes are unknown."""
         return np.zeros(len(self), np.int64) if self.sizes is None else self.sizes
 
-    def loads(self, brokers: Brokers, replicas: Ragged) -> tuple[Load, Load]:
-        """The load now, and with other replicas (Ragged partition → brokers).
 
-        Now, the evenness counts each broker that is live: those to be emptied still have their part. Afterwards it counts the
-        brokers that may have replicas.
-        """
-        weights = {"bytes": self.sizes, "bytes_per_second": self.rates}
-        known = {name: each for name, each in weights.items() if each is not None}
-        now = load_of(brokers.cluster, self.replicas, brokers.live, known)
-        return now, load_of(brokers.cluster, replicas, brokers.usable, known)
+Priorities: TypeAlias = tuple[tuple[tuple[str, float], ...], ...]
+"""For each priority the resources (see ``resources``) and their weights."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +195,10 @@ class Goal:
     objective : "fewest-moves": the fewest copies, then the evenest load; "even": the reverse
     racks : "strict": each partition on as many racks as there can be; "spread": a rack has at most its share of a partition,
         or as many replicas as are there now and may stay; "none"
-    leaders : "balance": evenly over the brokers, then with the fewest changes; "keep": only where a leader's replica moves;
-        "only": replicas stay where they are
+    leaders : "balance": evenly over the brokers, then with the fewest changes; "keep": only where a leader's replica moves, or
+        its broker is demoted; "only": as "balance", and "demote": as "keep", while replicas stay where they are
     balance : what is counted, for copies and for evenness: "replicas" or "bytes"
+    resources : what is evened out instead, by priority, with the weights of the resources of one priority; none: ``balance``
     per_topic : even out the replicas of each topic too, as far as it costs no copy and no evenness of the whole, and then its
         leaders, as far as it costs no evenness of the whole
     tolerance : with "even", the fewest copies that bring each broker within this share of the mean, then the evenest; None: the
@@ -155,6 +210,7 @@ class Goal:
     racks: str = "strict"
     leaders: str = "balance"
     balance: str = "replicas"
+    resources: Priorities = ()
     per_topic: bool = False
     tolerance: float | None = None
     max_moves: int | None = None
@@ -165,6 +221,11 @@ class Goal:
         """A goal whose objective somebody may have left out: then "even" if only that goes with the rest."""
         between = any(rest.get(name) is not None for name in ("tolerance", "max_moves", "max_bytes"))
         return cls(objective or OBJECTIVES[between], **rest)
+
+    @property
+    def only_leaders(self) -> bool:
+        """Do all replicas stay where they are?"""
+        return self.leaders in ("only", "demote")
 
     @property
     def limited(self) -> bool:
@@ -179,6 +240,24 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class ResourceEvenness:
+    """How even a resource is: the sum of load² ÷ weight over the usable brokers, and what no plan goes below.
+
+    lower_bound : of plans that keep the rules and are as good in what comes before evenness, whatever else is evened out
+    """
+
+    resource: str
+    value: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """The sum above its bound, as a share of it, apart from rounding."""
+        gap = (self.value - self.lower_bound) / max(self.lower_bound, 1e-300)
+        return gap if gap > ROUNDING else 0.0
+
+
+@dataclass(frozen=True)
 class Plan:
     """Where everything ends.
 
@@ -188,6 +267,7 @@ class Plan:
     evenness : the sum of squares that ``service.core.reassignments.evenness`` defines
     evenness_bound : no plan that is as good in what comes before evenness has a smaller sum
     outside : int32[...], the brokers that the rules keep out of the tolerance
+    resources : how even each resource of the goal is
     """
 
     replicas: Ragged
@@ -196,11 +276,14 @@ class Plan:
     evenness: float
     evenness_bound: float
     outside: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
+    resources: tuple[ResourceEvenness, ...] = ()
 
     @property
-    def gap(self) -> float:
-        """How far the copies may be from the fewest, as a share of the bound; 0.0: proven the fewest."""
-        return 0.0 if self.cost <= self.lower_bound else (self.cost - self.lower_bound) / max(1, self.lower_bound)
+    def gap(self) -> float | None:
+        """How far the copies may be from the fewest, as a share of the bound; 0.0: proven the fewest; None: the bound is 0."""
+        if self.cost <= self.lower_bound:
+            return 0.0
+        return (self.cost - self.lower_bound) / self.lower_bound if self.lower_bound else None
 
     @property
     def evenness_gap(self) -> float:
@@ -209,12 +292,21 @@ class Plan:
         return gap if gap > ROUNDING else 0.0
 
     @property
-    def goals(self) -> dict[str, dict[str, float]]:
-        """The value, bound and gap of each goal."""
+    def goals(self) -> dict[str, Any]:
+        """The value, bound and gap of each goal, and of each resource if there are several."""
+        resources = [{**asdict(each), "gap": each.gap} for each in self.resources]
         return {
             "copies": {"value": self.cost, "lower_bound": self.lower_bound, "gap": self.gap},
             "evenness": {"value": self.evenness, "lower_bound": self.evenness_bound, "gap": self.evenness_gap},
+            **({"resources": resources} if resources else {}),
         }
+
+
+def bytes_on(replicas: Ragged, sizes: Int64s, brokers_count: int) -> Int64s:
+    """int64[brokers]: the bytes of the replicas on each. sizes : int64[partitions]"""
+    loads = np.zeros(brokers_count, np.int64)
+    np.add.at(loads, replicas.values, sizes[replicas.row_of_each_value()])
+    return loads
 
 
 def broker_names(ids: list[int]) -> str:

@@ -9,8 +9,10 @@ from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.reassignments.batches.model import Batches, Detour
 from service.core.reassignments.model import Brokers, Goal, Placements
+from service.core.reassignments.permits import Permits, reach
+from service.core.reassignments.topic_leaders import pairs_of
 
-DRAINS, FENCED, GONE, REPLACES, RACK, ROOM, EVENS, FACTOR, LEADER, MAKES_ROOM, WAS_FULL = range(11)
+DRAINS, FENCED, GONE, REPLACES, RACK, ROOM, EVENS, FACTOR, LEADER, MAKES_ROOM, WAS_FULL, DEMOTES, OUTSIDE, LEADS = range(14)
 REASONS: Final = (
     "drains broker {source}",
     "broker {source} is fenced",
@@ -23,8 +25,15 @@ REASONS: Final = (
     "leader",
     "makes room on broker {source}",
     "broker {target} was full before",
+    "demotes broker {source}",
+    "broker {source} is outside the broker set",
+    "leaders of the topic on broker {target}",
 )
 """The text of each reason; MAKES_ROOM and WAS_FULL are those of detours."""
+
+
+_TO_REPLACEMENT, _TO_SAME_RACK, _TO_ANY, _REST = range(4)
+"""Turns in which replicas that leave are paired with those that come."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +55,25 @@ class ReplicaMoves:
 
 def moves_of(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, batches: Batches) -> ReplicaMoves:
     """What changes from the current replicas to these, and why."""
-    usable, racks = brokers.usable, brokers.racks()
+    permits, now = Permits.of(brokers, placements), placements.replicas
+    every = np.arange(len(placements), dtype=np.int32)
+    strict = np.int32(goal.racks == "strict")
+    racks_usable = strict * reach(permits, every, (now.offsets, now.values), placements.replication_factors).racks
     why = np.full(len(brokers), EVENS if goal.objective == "even" else ROOM, np.int8)
     why[brokers.replaced_by != NONE] = DRAINS
     why[brokers.draining] = DRAINS
     why[brokers.cluster.fenced] = FENCED
     why[~brokers.listed] = GONE
-    racks_usable = len(np.unique(racks[usable])) if goal.racks == "strict" else 0
-    now = placements.replicas
-    rows = _moves(
-        (now.offsets, now.values, replicas.offsets, replicas.values), usable, racks, racks_usable, brokers.replaced_by, why
-    )
+    lists = now.offsets, now.values, replicas.offsets, replicas.values
+    rows = _moves(lists, permits, brokers.usable, racks_usable, brokers.replaced_by, why)
     moves = ReplicaMoves(*rows, batches.batch_of[rows[0]])
-    return _with_detours(moves, replicas, batches.detours) if batches.detours else moves
+    moves = _with_detours(moves, replicas, batches.detours) if batches.detours else moves
+    moves.reasons[(moves.reasons == LEADER) & brokers.demoted[moves.sources]] = DEMOTES
+    if placements.topic_leaders is not None:
+        leads = replicas.values[replicas.offsets[moves.partitions]] == moves.targets
+        leads &= pairs_of(placements.topic_leaders, placements.topics[moves.partitions], moves.targets) != NONE
+        moves.reasons[leads & np.isin(moves.reasons, (EVENS, ROOM))] = LEADS
+    return moves
 
 
 def _with_detours(moves: ReplicaMoves, replicas: Ragged, detours: tuple[Detour, ...]) -> ReplicaMoves:
@@ -92,13 +107,16 @@ def _with_detours(moves: ReplicaMoves, replicas: Ragged, detours: tuple[Detour, 
 @kernel
 def _moves(  # noqa: C901, PLR0912 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
+    permits: Permits,
     usable: Bools,
-    racks: Int32s,
-    racks_usable: int,
+    racks_usable: Int32s,
     replaced_by: Int32s,
     why: np.ndarray,  # type: ignore[type-arg]
 ) -> tuple[Int32s, Int32s, Int32s, np.ndarray]:  # type: ignore[type-arg]
-    """The arrays of ``Moves``. why : int8[brokers], the reason to leave each; racks_usable : of the strict rule, otherwise 0"""
+    """The arrays of ``Moves``. why : int8[brokers], the reason to leave each
+
+    racks_usable : int32[partitions], the racks that each may be on, of the strict rule; otherwise 0
+    """
     now_of, now, then_of, then = rows
     most = len(now) + len(then)
     partitions, reasons = np.empty(most, np.int32), np.empty(most, np.int8)
@@ -107,29 +125,35 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
     for partition in range(len(now_of) - 1):
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         left, right = _without(old, new), _without(new, old)
-        crowded = _crowded(old, len(new), usable, racks, racks_usable)
+        keeps = permits.keeps[permits.sets[partition]]
+        crowded = _crowded(old, len(new), keeps, permits.racks, racks_usable[partition])
         begin = at
-        for turn in range(3):  # replaced brokers, then others to be left, then the rest
+        enough = len(right) >= len(left)
+        # Replaced brokers; then targets on the source's rack; then others to be left, and the rest, which may get no target.
+        for turn in (_TO_REPLACEMENT, _TO_SAME_RACK, _TO_ANY, _REST):
             for i in range(len(left)):
                 source = left[i]
-                if source == NONE or (turn == 1 and usable[source]):
+                if source == NONE or (keeps[source] and (turn == _TO_ANY or (turn == _TO_SAME_RACK and not enough))):
                     continue
                 target = NONE
                 for j in range(len(right)):
-                    if right[j] != NONE and (turn > 0 or replaced_by[source] == right[j]):
+                    on_rack = turn != _TO_SAME_RACK or permits.racks[source] == permits.racks[right[j]]
+                    if right[j] != NONE and on_rack and (turn != _TO_REPLACEMENT or replaced_by[source] == right[j]):
                         target = right[j]
                         right[j] = NONE
                         break
-                if target == NONE and turn < 2:
+                if target == NONE and turn != _REST:
                     continue
                 left[i] = NONE
                 reason = why[source]
                 if target == NONE:
-                    reason = FACTOR if usable[source] or len(new) < len(old) else reason
+                    reason = FACTOR if keeps[source] or len(new) < len(old) else reason
                 elif replaced_by[source] == target:
                     reason = REPLACES
-                elif usable[source] and crowded:
+                elif keeps[source] and crowded:
                     reason = RACK
+                elif usable[source] and not keeps[source]:
+                    reason = OUTSIDE
                 partitions[at], sources[at], targets[at], reasons[at] = partition, source, target, reason
                 at += 1
         for target in right:
@@ -167,15 +191,15 @@ def _without(brokers: Int32s, others: Int32s) -> Int32s:
 
 
 @inner_kernel
-def _crowded(old: Int32s, factor: int, usable: Bools, racks: Int32s, racks_usable: int) -> bool:
-    """Is it the strict rack rule that keeps the partition from leaving all its usable replicas where they are?"""
+def _crowded(old: Int32s, factor: int, keeps: Bools, racks: Int32s, racks_usable: int) -> bool:
+    """Is it the strict rack rule that keeps the partition from leaving all replicas that may stay where they are?"""
     stay = on_racks = 0
     for i in range(len(old)):
-        if usable[old[i]]:
+        if keeps[old[i]]:
             stay += 1
             new_rack = True
             for j in range(i):
-                new_rack &= not usable[old[j]] or racks[old[j]] != racks[old[i]]
+                new_rack &= not keeps[old[j]] or racks[old[j]] != racks[old[i]]
             on_racks += new_rack
     stay = min(stay, factor)
     return min(factor, racks_usable) - on_racks > factor - stay

@@ -3,9 +3,9 @@
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Int32s, Int64s, Ragged
-from service.core.reassignments.exchanges import ReplicaSets
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.model import Brokers, Placements
+from service.core.reassignments.search.exchanges import ReplicaSets
 
 
 def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> Ragged:
@@ -83,17 +83,20 @@ def _next(left: Int32s, start: int) -> int:
 
 def copied(placements: Placements, replicas: Ragged) -> Int64s:
     """int64[partitions], how many brokers of each partition's row it does not have now."""
-    copies: Int64s = _copied(placements.replicas.offsets, placements.replicas.values, replicas.offsets, replicas.values)
-    return copies
+    return np.bincount(replicas.row_of_each_value()[added(placements.replicas, replicas)], minlength=len(replicas))
+
+
+def added(before: Ragged, after: Ragged) -> Bools:
+    """bool[values of after], those that are not in the same row of before."""
+    result: Bools = _added(before.offsets, before.values, after.offsets, after.values)
+    return result
 
 
 @kernel
-def _copied(now_of: Int32s, now: Int32s, offsets: Int32s, values: Int32s) -> Int64s:
-    copies = np.zeros(len(offsets) - 1, np.int64)
-    for partition in range(len(copies)):
-        for i in range(offsets[partition], offsets[partition + 1]):
-            known = False
-            for j in range(now_of[partition], now_of[partition + 1]):
-                known |= now[j] == values[i]
-            copies[partition] += not known
-    return copies
+def _added(before_of: Int32s, before: Int32s, after_of: Int32s, after: Int32s) -> Bools:
+    result = np.ones(len(after), np.bool_)
+    for row in range(len(after_of) - 1):
+        for i in range(after_of[row], after_of[row + 1]):
+            for j in range(before_of[row], before_of[row + 1]):
+                result[i] &= before[j] != after[i]
+    return result

@@ -8,6 +8,10 @@ start from (``start``) have the fewest copies. Then paths of exchanges (``paths`
 improves, which proves the optimum. As long as no partition copies more than it would alone, an exchange that costs a copy cannot
 be part of a path without cost; so "fewest-moves" considers the partitions that move, and no others.
 
+Of plans that are as good in all of that, the replicas stay on their rack where swaps of two partitions let them (``same_rack``).
+
+Where leaders of that plan are fewer than a broker is to have of a topic, replicas are pinned to it first (``pins``).
+
 ``per_topic`` swaps replicas of two topics as long as that evens them out, without a proof that no other swaps would do better.
 
 Between no copy and the evenest load, ``tolerance`` gives each broker a band within which replicas weigh nothing
@@ -23,14 +27,19 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Ragged
+from service.core.model import Int64s, Ragged
 from service.core.reassignments.best_sets import BestSets, Search
-from service.core.reassignments.curve import Curve
 from service.core.reassignments.evenness import least_unevenness, unevenness
-from service.core.reassignments.infeasibility import explain
-from service.core.reassignments.leaders import elect
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan
-from service.core.reassignments.order import copied
+from service.core.reassignments.feasibility.infeasibility import explain
+from service.core.reassignments.leaders import elect, leading
+from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
+from service.core.reassignments.order import added, copied
+from service.core.reassignments.pins import pin
+from service.core.reassignments.resources.bounds import evenness_of_resources, weighted
+from service.core.reassignments.resources.loads import Loads
+from service.core.reassignments.resources.search import even_out_leaders
+from service.core.reassignments.search.curve import Curve
+from service.core.reassignments.topic_leaders import enough
 
 _ROUNDS: Final = 100
 """Most plans that are made one after another until the next would not be more even."""
@@ -43,26 +52,111 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     With a limit of copies that the rules alone exceed, the plan is the one with the fewest copies.
     check : called every few milliseconds; may raise to give up
     """
-    if goal.leaders == "only":
-        stays = unevenness(brokers, placements, goal, placements.replicas)
-        return Plan(
-            elect(brokers, placements, placements.replicas, goal.leaders, check, per_topic=goal.per_topic), 0, 0, stays, stays
-        )
+    result = _plan(brokers, placements, goal, check)
+    if enough(placements, result.replicas.values[result.replicas.offsets[:-1]]):
+        return result
+    pinned = None if goal.only_leaders else pin(brokers, placements, goal, check)
+    if pinned is None:
+        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
+    return _bounded(brokers, placements, goal, _plan(brokers, pinned.placements, goal, check), result, pinned.lower_bound)
+
+
+def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, free: Plan, fewest: int) -> Plan:
+    """The plan with bounds of all plans that have enough leaders of each topic, not only of those with the same pins.
+
+    free : the plan without that rule; fewest : what any plan copies
+    """
+    as_few, even = result.cost <= free.lower_bound, goal.objective == "even"
+    floor = free.evenness_bound if even or as_few else least_unevenness(brokers, placements, goal, None)
+    as_even = even and result.evenness <= free.evenness_bound * (1 + ROUNDING)
+    lower_bound = max(fewest, free.lower_bound if as_even or not even else 0)
+    return replace(result, lower_bound=min(result.cost, lower_bound), evenness_bound=min(result.evenness, floor))
+
+
+def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
+    """The best placement, with enough leaders of each topic if its replicas allow them."""
+    if goal.only_leaders:
+        return _only_leaders(brokers, placements, goal, check)
     best = Search.of(brokers, placements, goal, check).best()
     if best is None:
         raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
     replicas = best.replicas
-    if best.crowded and goal.objective == "even" and goal.balance == "replicas" and not goal.limited:
+    if best.crowded and goal.objective == "even" and goal.balance == "replicas" and not (goal.limited or goal.resources):
         replicas = _settled(brokers, placements, goal, replicas, check)
     sizes, in_bytes = placements.bytes_of_each(), goal.balance == "bytes"
     copies = copied(placements, replicas)
     cost = int(copies @ sizes) if in_bytes else int(copies.sum())
     bound = int(best.copies @ sizes) if in_bytes else int(best.copies.sum())
-    fewest = min(cost, bound if best.fewest is None or (best.crowded and not goal.limited) else best.fewest)
+    bound = bound if best.fewest is None or (best.crowded and not goal.limited) else best.fewest
+    fewest = min(cost, max(bound, _copied_from_full(brokers, placements, in_bytes=in_bytes)))
+    outside = np.flatnonzero(best.outside).astype(np.int32)
+    if goal.resources:
+        if not best.led:
+            replicas = elect(brokers, placements, replicas, goal.leaders, check)
+        within = best.copies if goal.objective != "even" and cost == fewest else None
+        return with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
     evenness = unevenness(brokers, placements, goal, replicas)
     evenest = min(evenness, _evenest(brokers, placements, goal, best, fewest=cost == fewest))
     replicas = elect(brokers, placements, replicas, goal.leaders, check, per_topic=goal.per_topic)
-    return Plan(replicas, fewest, cost, evenness, evenest, np.flatnonzero(best.outside).astype(np.int32))
+    if best.on_racks is not None and _has_room(brokers, placements, best.on_racks):
+        others = elect(brokers, placements, best.on_racks, goal.leaders, check, per_topic=goal.per_topic)
+        judged = (leading(brokers, placements, rows, per_topic=goal.per_topic) for rows in (others, replicas))
+        if next(judged) <= next(judged):
+            replicas = others
+    return Plan(replicas, fewest, cost, evenness, evenest, outside)
+
+
+def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
+    """The plan that moves no replica."""
+    if goal.resources and goal.leaders == "only":
+        replicas = even_out_leaders(brokers, placements, goal, check)
+    else:
+        replicas = elect(brokers, placements, placements.replicas, goal.leaders, check, per_topic=goal.per_topic)
+    evenness = unevenness(brokers, placements, goal, replicas)
+    result = Plan(replicas, 0, 0, evenness, evenness)
+    return with_resources(brokers, placements, goal, result, None) if goal.resources else result
+
+
+def with_resources(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, copies: Int64s | None) -> Plan:
+    """The plan with how even its resources are. copies : as in ``least_unevenness``"""
+    resources = evenness_of_resources(brokers, placements, goal, result.replicas, copies)
+    scales = Loads.of(brokers, placements, goal, result.replicas).scales(brokers)
+    evenness, bound = weighted(goal, resources, scales)
+    return replace(result, evenness=evenness, evenness_bound=bound, resources=resources)
+
+
+def _copied_from_full(brokers: Brokers, placements: Placements, *, in_bytes: bool) -> int:
+    """A bound of the copies: what is above ``capacity_bytes`` has to leave, and is copied where no replica is given up."""
+    if (placements.replication_factors < placements.replicas.lengths()).any():
+        return 0
+    replicas, count = placements.replicas, len(brokers)
+    of_each = placements.bytes_of_each()[replicas.row_of_each_value()]
+    excess = np.maximum(bytes_on(replicas, placements.bytes_of_each(), count) - brokers.capacity_bytes, 0)
+    if not in_bytes:
+        largest = np.ones(count, np.int64)
+        np.maximum.at(largest, replicas.values, of_each)
+        return int((-(-excess // largest)).sum())
+    # Replicas that are smaller than the excess may bring just it; if they are not enough, one leaves that is not smaller.
+    small = of_each < excess[replicas.values]
+    of_small, least = np.zeros(count, np.int64), np.full(count, NO_LIMIT, np.int64)
+    np.add.at(of_small, replicas.values[small], of_each[small])
+    np.minimum.at(least, replicas.values[~small], of_each[~small])
+    return int(np.where((excess > 0) & (of_small < excess), least, excess).sum())
+
+
+def _has_room(brokers: Brokers, placements: Placements, replicas: Ragged) -> bool:
+    """Do all copies fit on the brokers before anything leaves them, so that no replica needs a detour?"""
+    comes = added(placements.replicas, replicas)
+    targets, rows, count = replicas.values[comes], replicas.row_of_each_value()[comes], len(brokers)
+    ones = np.ones(len(placements), np.int64)
+    for weights, limits in ((ones, brokers.max_replicas), (placements.bytes_of_each(), brokers.capacity_bytes)):
+        if (limits == NO_LIMIT).all():
+            continue
+        coming = np.zeros(count, np.int64)
+        np.add.at(coming, targets, weights[rows])
+        if ((coming > 0) & (bytes_on(placements.replicas, weights, count) + coming > limits)).any():
+            return False
+    return True
 
 
 def frontier(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None) -> Curve:

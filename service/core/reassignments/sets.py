@@ -6,9 +6,11 @@ from typing import Final
 
 import numpy as np
 
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
-from service.core.reassignments.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
-from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, Pins, Placements
+from service.core.reassignments.permits import Permits, Reach, reach
+from service.core.reassignments.search.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
 
 _LARGEST_WEIGHT: Final = 2**30
 """Times twice the replicas of a broker, this stays within int64."""
@@ -47,8 +49,9 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
     keeps = (placements.replication_factors[chosen] >= rows.lengths())[row]
     target = brokers.replaced_by[rows.values]
     moves = (target != NONE) & keeps
-    present = row.astype(np.int64) * len(brokers) + rows.values
-    moves &= ~np.isin(row.astype(np.int64) * len(brokers) + target, present)
+    if moves.any():
+        present = row.astype(np.int64) * len(brokers) + rows.values
+        moves &= ~np.isin(row.astype(np.int64) * len(brokers) + target, present)
     pinned = moves
     if hold:
         replaces = brokers.replaced_by[brokers.replaced_by != NONE]
@@ -57,11 +60,59 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
     return Ragged(rows.offsets, homes), pinned, np.bincount(row[moves], minlength=len(chosen))
 
 
-def rack_levels(racks: Int32s, usable: Bools, factor: int) -> Int32s:
-    """int32[racks], the least level so that ``factor`` replicas find a place: no rack has more, unless it has fewer brokers."""
-    sizes = np.bincount(racks[usable], minlength=int(racks.max(initial=-1)) + 1)
-    level = next((level for level in range(factor + 1) if np.minimum(sizes, level).sum() >= factor), factor)
-    return np.full(len(sizes), level, np.int32)
+def with_pins(
+    brokers: Brokers, pins: Pins, chosen: Int32s, homes: Ragged, of_homes: tuple[Bools, Bools], copies: Int64s
+) -> tuple[Ragged, Bools]:
+    """The homes with those of the pins, and which are pinned; adds what pins copy to ``copies``.
+
+    of_homes : bool[homes] twice, which are pinned, and which may stay
+    """
+    order = np.argsort(chosen, kind="stable")
+    at = np.minimum(np.searchsorted(chosen[order], pins.partitions), len(chosen) - 1)
+    known = chosen[order][at] == pins.partitions
+    rows, targets = order[at][known].astype(np.int32), pins.brokers[known]
+    loads = np.bincount(homes.values, minlength=len(brokers))
+    places = _displaced(homes.offsets, homes.values, *of_homes, brokers.racks(), rows, targets, pins.instead[known], loads)
+    values, pinned, there = homes.values.copy(), of_homes[0].copy(), places != NONE
+    comes = ~there
+    comes[there] = values[places[there]] != targets[there]
+    np.add.at(copies, rows[comes], 1)
+    values[places[there]], pinned[places[there]] = targets[there], True
+    ends, extra = homes.offsets[1:][rows[~there]], np.bincount(rows[~there], minlength=len(chosen))
+    offsets = homes.offsets + np.concatenate([[0], np.cumsum(extra)]).astype(np.int32)
+    return Ragged(offsets, np.insert(values, ends, targets[~there])), np.insert(pinned, ends, True)
+
+
+@kernel
+def _displaced(
+    offsets: Int32s,
+    homes: Int32s,
+    pinned: Bools,
+    keeps: Bools,
+    racks: Int32s,
+    rows: Int32s,
+    targets: Int32s,
+    instead: Bools,
+    loads: Int64s,
+) -> Int32s:
+    """int32[pins]: the home whose place each takes: its own; or one that cannot stay, or ``instead`` one on its rack, or any that
+    can; NONE for a place more.
+
+    loads : int64[brokers], its homes; of several that would do, the one of the broker with most goes
+    """
+    places = np.full(len(rows), NONE, np.int32)
+    for pin in range(len(rows)):
+        best, most = 0, -1
+        for i in range(offsets[rows[pin]], offsets[rows[pin] + 1]):
+            same_rack = racks[homes[i]] == racks[targets[pin]]
+            rank = 1 + same_rack if instead[pin] and keeps[i] else int(not keeps[i] and not instead[pin])
+            rank = 3 if homes[i] == targets[pin] else 0 if pinned[i] else rank
+            if rank > 0 and (rank > best or (rank == best and loads[homes[i]] > most)):
+                places[pin], best, most = i, rank, loads[homes[i]]
+        if places[pin] != NONE:
+            loads[homes[places[pin]]] -= 1
+        loads[targets[pin]] += 1
+    return places
 
 
 def replica_state(
@@ -71,15 +122,16 @@ def replica_state(
 
     The loads are those of the excluded partitions. racks_rule : as in Goal; hold : as in ``homes_of``
     """
-    racks, usable = brokers.racks(), brokers.usable
     factors = placements.replication_factors[chosen]
     homes, pinned, copies = homes_of(brokers, placements, chosen, hold=hold)
-    racks_usable = len(np.unique(racks[usable]))
+    permits = Permits.of(brokers, placements)
+    if placements.pins is not None:
+        keeps = permits.keeps[permits.sets[chosen][homes.row_of_each_value()], homes.values]
+        homes, pinned = with_pins(brokers, placements.pins, chosen, homes, (pinned, keeps), copies)
+    within = reach(permits, chosen, (homes.offsets, homes.values), factors)
     rules = np.full(len(chosen), {"none": ANY_RACK, "spread": LIMITED, "strict": ONE_PER_RACK}[racks_rule], np.int8)
     if racks_rule == "strict":
-        rules[factors > racks_usable] = EVERY_RACK
-    distinct, level_rows = np.unique(factors, return_inverse=True)
-    levels = [rack_levels(racks, usable, int(factor)) for factor in distinct] if racks_rule == "spread" else []
+        rules[factors > within.racks] = EVERY_RACK
     excluded = rows_of(placements.replicas, np.flatnonzero(placements.excluded).astype(np.int32))
     loads = np.bincount(excluded.values, minlength=len(brokers))
     state = _state(
@@ -88,10 +140,11 @@ def replica_state(
         homes,
         pinned,
         rules,
-        (level_rows.astype(np.int32), np.array(levels, np.int32).reshape(len(levels), int(racks.max(initial=-1)) + 1)),
+        within,
+        permits.of_rows(chosen),
         Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
         loads,
-        np.where(usable, brokers.max_replicas, NO_LIMIT),
+        np.where(brokers.usable, brokers.max_replicas, NO_LIMIT),
     )
     return state, copies
 
@@ -103,13 +156,15 @@ def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int6
     homes = leaders[leaders != NONE]
     offsets = np.concatenate([[0], np.cumsum(leaders != NONE)]).astype(np.int32)
     count = len(leaders)
+    nothing, usable = np.zeros(count, np.int32), brokers.usable[None, :]
     return _state(
         brokers,
         np.arange(count + 1),
         Ragged(offsets, homes),
         np.zeros(len(homes), np.bool_),
         np.full(count, CHOICES, np.int8),
-        (np.zeros(count, np.int32), np.empty((0, 0), np.int32)),
+        Reach(nothing, nothing, nothing),
+        (nothing, usable, usable),
         choices,
         loads,
         np.full(len(brokers), NO_LIMIT, np.int64),
@@ -122,7 +177,8 @@ def _state(
     homes: Ragged,
     pinned: Bools,
     rules: np.ndarray,  # type: ignore[type-arg]
-    levels: tuple[Int32s, Int32s],
+    within: Reach,
+    permits: tuple[Int32s, Bools, Bools],
     choices: Ragged,
     loads: Int64s,
     most: Int64s,
@@ -135,12 +191,13 @@ def _state(
         homes.values,
         pinned,
         rules,
-        levels[0],
-        levels[1],
+        within.racks,
+        within.levels,
         choices.offsets,
         choices.values,
         brokers.racks(),
         brokers.usable,
+        *permits,
         loads.astype(np.int64),
         most.copy(),
         integer_weights(brokers.weights),

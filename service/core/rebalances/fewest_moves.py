@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.kinds import claimed_once, claims_of, one_of_each, rows_below, split_kinds
-from service.core.measures import occurrences
+from service.core.measures.skew import occurrences
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.min_cost_flow import least_cost
 from service.core.ragged import transposed
@@ -58,7 +58,7 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
         claims_of_each, unique = claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
         if unique:
             return _least_for_loads(claims_of_each, loads)
-    topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
+    topic_of = group.topics.topic_of
     rows = claims_of(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     claims, claimed = Ragged(*rows[:2]), rows[2]
     if alike and len(claims.values) == np.count_nonzero(claimed & offered[topic_of]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.measures import Spread, spread
+from service.core.measures.skew import Spread, spread
 from service.core.model import Assignment, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.measures import spread, weighted_load
+from service.core.measures.skew import spread, weighted_load
+from service.core.measures.zone_traffic import zone_traffic
 from service.core.model import Assignment, Float64s, Group, Int64s, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
@@ -107,6 +108,7 @@ class Course:
         rebalance.withheld = 0 if assignment.withheld is None else len(assignment.withheld.values)
         if self.timeline.detail != "totals":
             rebalance.fewest_possible_moves = fewest_possible_moves(before, assignment.final_loads())
+            rebalance.zone_traffic = zone_traffic(before, owners)
         if self.detailed:
             rebalance.assignment, rebalance.group, rebalance.counts = rows, before, rows.lengths()
             if self.timeline.most_explained and assignor.explain:

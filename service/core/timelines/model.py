@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from service.core.assignors import Assignor
-from service.core.measures import Spread
+from service.core.measures.skew import Spread
+from service.core.measures.zone_traffic import ZoneTraffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.rebalances.movement import Movement
 
@@ -187,6 +188,7 @@ class Rebalance:
     group, assignment, counts : what it was asked, with what each member had before, what it answered, and partitions per member;
         None unless asked for
     idle : of the partitions that it gave to somebody, since somebody last read them
+    zone_traffic : of the assignment; None without racks
     backlog : what came in for them meanwhile, if weights are rates
     catch_up_ms : until the members have worked it off, infinite if one never does; None without a consumption rate
     """
@@ -209,6 +211,7 @@ class Rebalance:
     movement: Movement | None = None
     fewest_possible_moves: int | None = None
     withheld: int = 0
+    zone_traffic: ZoneTraffic | None = None
     idle: Idle = Idle()
     backlog: float = 0.0
     catch_up_ms: float | None = None

@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, Topics
+from service.core.model import NONE, Bools, Int32s, Int64s, Topics
+from service.core.ragged import taken
 from service.core.timelines.model import World
 
 FIRST_RETRY_MS, LAST_RETRY_MS = 100, 1_000
@@ -61,7 +62,7 @@ def view_of(world: World, counts: Int32s) -> View:
     to_world = (world.first[topic_of] + np.arange(first[-1]) - np.repeat(first[:-1], counts[places])).astype(np.int32)
     from_world = np.full(int(world.first[-1]), NONE, np.int32)
     from_world[to_world] = np.arange(len(to_world), dtype=np.int32)
-    racks = None if world.racks is None else rows_at(world.racks, to_world)
+    racks = None if world.racks is None else taken(world.racks, to_world)
     topics = Topics(
         names=tuple(world.names[i] for i in places),
         first=first,
@@ -70,15 +71,6 @@ def view_of(world: World, counts: Int32s) -> View:
         weights=None if world.weights is None else world.weights[to_world],
     )
     return View(counts, topics, index, tuple(world.names[i] for i in np.flatnonzero(~exists)), to_world, from_world)
-
-
-def rows_at(rows: Ragged, chosen: Int32s) -> Ragged:
-    """The chosen rows, in this order."""
-    lengths = rows.lengths()[chosen]
-    offsets = np.zeros(len(chosen) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    at = np.repeat(rows.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1], dtype=np.int32)
-    return Ragged(offsets, rows.values[at])
 
 
 class Topology:

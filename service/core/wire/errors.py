@@ -21,7 +21,7 @@ from typing import Self
 
 from service.core import errors
 
-Printed = str | dict[str, str]
+Printed = str | dict[str, str | None]
 """A formatter's line, or the ``error``, ``exception`` and ``message`` with which it fails."""
 
 

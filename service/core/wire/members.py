@@ -3,6 +3,9 @@
 import base64
 from typing import Any, Final, NamedTuple
 
+from service.core.errors import InvalidQuestion
+from service.core.wire.connect_groups import connect_request, worker_document
+from service.core.wire.connect_protocol import CONNECT
 from service.core.wire.consumer_protocol import (
     MemberSubscription,
     TopicPartitions,
@@ -15,7 +18,7 @@ from service.core.wire.errors import Unreadable
 from service.core.wire.reader import Document
 
 CONSUMER: Final = "consumer"
-"""The protocol type of consumer groups; Connect's workers and others have their own types and formats."""
+"""The protocol type of consumer groups; Connect's workers, and other systems, have their own types and formats."""
 
 
 def member_document(
@@ -27,9 +30,9 @@ def member_document(
 
 
 class GroupRequest(NamedTuple):
-    """A group as a request without its topics.
+    """A group as a request: of consumers without its topics, of Connect's workers complete.
 
-    document : None if there is no such group, or if a member's bytes cannot be read
+    document : None if there is no such group, or if a member's bytes cannot be read; of Connect also without workers
     warnings : what is wrong with its members' bytes
     """
 
@@ -38,17 +41,21 @@ class GroupRequest(NamedTuple):
 
 
 def group_request(record: CoordinatorRecord) -> GroupRequest:
-    """A consumer group of the classic protocol, from its GROUP_METADATA; none from any other record, or another protocol type's.
-
-    Each member owns its assignment, in the group's generation: what it will claim in the next rebalance.
-    """
-    if record.name != "GROUP_METADATA" or record.value is None or record.value["protocolType"] != CONSUMER:
+    """A group of the classic protocol, from its GROUP_METADATA; none from any other record."""
+    if record.name != "GROUP_METADATA" or record.value is None:
         return GroupRequest(None, [])
     return classic_group_request(record.key["group"], record.value)
 
 
 def classic_group_request(group_id: str, value: Document) -> GroupRequest:
-    """A consumer group, from the value of its GROUP_METADATA."""
+    """A group of consumers or of Connect's workers, from the value of its GROUP_METADATA; none of another protocol type.
+
+    Each consumer owns its assignment, in the group's generation: what it will claim in the next rebalance.
+    """
+    if value["protocolType"] == CONNECT:
+        return _connect_group_request(group_id, value)
+    if value["protocolType"] != CONSUMER:
+        return GroupRequest(None, [])
     members: list[dict[str, Any]] = []
     warnings: list[str] = []
     for member in value["members"]:
@@ -64,6 +71,22 @@ def classic_group_request(group_id: str, value: Document) -> GroupRequest:
         members.append(_document(subscription, member_id, member.get("groupInstanceId"), owned, value["generation"]))
     assignor = {} if value["protocol"] is None else {"assignor": value["protocol"]}
     return GroupRequest({"group_protocol": "classic", "group_id": group_id, **assignor, "members": members}, warnings)
+
+
+def _connect_group_request(group_id: str, value: Document) -> GroupRequest:
+    if not value["members"]:
+        return GroupRequest(None, [])
+    workers: list[Document] = []
+    for member in value["members"]:
+        joined, told = (base64.b64decode(member[name]) for name in ("subscription", "assignment"))
+        try:
+            workers.append(worker_document(member["memberId"], value["protocol"], joined, told))
+        except Unreadable as error:
+            return GroupRequest(None, [f"Member {member['memberId']!r}: {error}."])
+    try:
+        return GroupRequest(connect_request(group_id, value["protocol"], workers), [])
+    except InvalidQuestion as fault:
+        return GroupRequest(None, [fault.detail])
 
 
 def owned_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:

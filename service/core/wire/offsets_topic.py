@@ -28,7 +28,7 @@ from service.core.keys.columns import rows_of_keys
 from service.core.model import Int64s, Keys
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.members import CONSUMER, GroupRequest, classic_group_request
+from service.core.wire.members import classic_group_request
 from service.core.wire.offset_commits import COMMIT, TOMBSTONE, OffsetCommits, read_offset_commits
 from service.core.wire.reader import Document, uuid_text
 from service.core.wire.record_texts import UNREAD, read_group_records
@@ -185,9 +185,7 @@ def _document(group_id: str, group: _GroupRecords, names: Mapping[str, str]) -> 
     committed = {"committed_offsets": offsets} if offsets else {}
     if None in group.values.get(CLASSIC, {}):
         value = group.values[CLASSIC][None]
-        request, warnings = (
-            classic_group_request(group_id, value) if value["protocolType"] == CONSUMER else GroupRequest(None, [])
-        )
+        request, warnings = classic_group_request(group_id, value)
         clients = {"memberId": "member_id", "clientId": "client_id", "clientHost": "client_host"}
         return {
             "group_id": group_id,

@@ -5,6 +5,8 @@
     4.3.1       of __consumer_offsets: OffsetsMessageFormatter,            a JSON object, and no line break
                 GroupMetadataMessageFormatter, ShareGroupMessageFormatter;
                 of __share_group_state: ShareGroupStateMessageFormatter
+    3.9.1       see printed_by_3_9.py, and printed_by_scala_3_9.py for those that 3.9 deprecates
+    3.4.1       see printed_by_scala_3_9.py
     0.10.2.1    of __consumer_offsets:                                     text, and a line break
                 GroupMetadataManager.OffsetsMessageFormatter and
                 GroupMetadataManager.GroupMetadataMessageFormatter
@@ -38,7 +40,7 @@ OF_SHARE_GROUP_STATE: Final[Formatters] = {"share_group_state_formatter": tuple(
 
 
 def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = LATEST) -> Mapping[str, Printed]:
-    """What each formatter of a release prints. kafka_version : one of FORMATTERS; the old one of ``__consumer_offsets`` only."""
+    """What each formatter of a release prints. kafka_version : but 3.9.1, 3.4.1; 0.10.2.1 has those of ``__consumer_offsets``."""
     if kafka_version == "0.10.2.1":
         return _old_lines(record)
     line = _json_line(record)
@@ -49,11 +51,12 @@ def instead_of(error: Unreadable, formatters: Formatters) -> dict[str, Printed]:
     """What the formatters of 4.3.1 print for an unreadable record: nothing for an unknown type; otherwise they fail."""
     shown: Printed = ""
     if not isinstance(error, UnknownRecordType):
-        shown = _failure("java.lang.RuntimeException", f"Could not read record at offset 0 due to: {error.message}")
+        shown = failure("java.lang.RuntimeException", f"Could not read record at offset 0 due to: {error.message}")
     return dict.fromkeys(formatters, shown)
 
 
-def _failure(exception: str, message: str) -> dict[str, str]:
+def failure(exception: str, message: str | None) -> Printed:
+    """An exception in the place of a line. exception : its class; message : what its getMessage() returns"""
     name = exception.rpartition(".")[2].removesuffix("Exception")
     return {"error": name, "exception": exception, "message": message}
 
@@ -63,9 +66,12 @@ def _failure(exception: str, message: str) -> dict[str, str]:
 
 def _json_line(record: CoordinatorRecord) -> str:
     value = None if record.value is None else {"version": record.version, "data": record.value}
-    text = json.dumps(
-        {"key": {"type": record.type, "data": record.key}, "value": value}, ensure_ascii=False, separators=(",", ":")
-    )
+    return json_text({"key": {"type": record.type, "data": record.key}, "value": value})
+
+
+def json_text(document: Document) -> str:
+    """The JSON text as Jackson writes it."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     # Jackson writes the digits of control characters in upper case.
     return re.sub(r"\\(?:u00([01][0-9a-f])|.)", lambda escape: f"\\u00{escape[1].upper()}" if escape[1] else escape[0], text)
 
@@ -77,13 +83,13 @@ def _old_lines(record: CoordinatorRecord) -> dict[str, Printed]:
     """The release has record types up to 2, and versions up to 1 of their values."""
     exception = "kafka.common.KafkaException"
     if record.type > 2:
-        unknown = _failure(exception, f"Unknown offset schema version {record.type}")
+        unknown = failure(exception, f"Unknown offset schema version {record.type}")
         return {"offsets_formatter": unknown, "group_metadata_formatter": unknown}
     offsets = record.type in OFFSET_COMMITS
     line: Printed
     if record.version is not None and record.version > 1:
         what = "offset schema" if offsets else "group metadata"
-        line = _failure(exception, f"Unknown {what} version {record.version}")
+        line = failure(exception, f"Unknown {what} version {record.version}")
     else:
         line = (_old_offset if offsets else _old_group)(record.key, record.value) + "\n"
     return {"offsets_formatter": line if offsets else "", "group_metadata_formatter": "" if offsets else line}

@@ -12,6 +12,7 @@ from service.core.wire.schemas import (
     ASSIGNMENT,
     COOPERATIVE_STICKY_USER_DATA,
     GROUP_RECORDS,
+    OFFSET_COMMIT_3_9,
     SHARE_GROUP_STATE_RECORDS,
     STICKY_USER_DATA,
     SUBSCRIPTION,
@@ -105,7 +106,7 @@ def _kind(kind: Any) -> int:
 
 _builder: Final = _Builder()
 _group_types, _share_types = _builder.add_types(GROUP_RECORDS), _builder.add_types(SHARE_GROUP_STATE_RECORDS)
-for _message in (SUBSCRIPTION, ASSIGNMENT, STICKY_USER_DATA, COOPERATIVE_STICKY_USER_DATA):
+for _message in (OFFSET_COMMIT_3_9, SUBSCRIPTION, ASSIGNMENT, STICKY_USER_DATA, COOPERATIVE_STICKY_USER_DATA):
     _builder.add(Field("", _message))
 
 FIELDS: Final = tuple(_builder.fields)

@@ -5,7 +5,7 @@ ConsumerProtocolAssignment of kafka-clients, and the coordinator records of kafk
 kafka-share-coordinator; the user data of the sticky assignors is defined in StickyAssignor and CooperativeStickyAssignor.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from service.core.wire.messages import (
@@ -308,6 +308,11 @@ _STATE_BATCHES = Field(
         )
     ),
 )
+
+OFFSET_COMMIT_3_9: Final = replace(
+    GROUP_RECORDS[1].value, fields=tuple(field for field in GROUP_RECORDS[1].value.fields if field.tag is None)
+)
+"""The value of OFFSET_COMMIT in Kafka 3.9, without the tagged field of a later release."""
 
 SHARE_GROUP_STATE_RECORDS: Final[dict[int, RecordType]] = {
     0: _record(

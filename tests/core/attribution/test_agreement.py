@@ -168,3 +168,10 @@ def test_partitioners_of_one_hash_differ_where_a_record_has_no_key():
     assert len(of.classify(some, "string", has_null=False, has_empty=False).classes) == 1
     assert len(of.classify(some, "string", has_null=True, has_empty=False).classes) == 2
     assert len(of.classify(some, "string", has_null=False, has_empty=True).classes) == 2
+
+
+def test_a_comparison_looks_at_the_time_at_each_block_of_keys():
+    calls = []
+    blocks = -(-200_000 // of.BLOCK)
+    compare(PARTITIONERS, column(["k"] * 200_000, "string"), "string", 12, 0, lambda: calls.append(1))
+    assert len(calls) == blocks > 1

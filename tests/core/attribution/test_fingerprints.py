@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.attribution import mixtures
+from service.core.attribution import fingerprints, mixtures
 from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, classify, hash_all
-from service.core.attribution.fingerprints import DOUBT, SAMPLE, fingerprint
+from service.core.attribution.fingerprints import DOUBT, SAMPLE, STEP, fingerprint
 from service.core.attribution.mixtures import Patterns, likelihoods, log_likelihood, unmix
 from service.core.attribution.observations import explained_by, find_patterns, first_rows, matches, observe
 from service.core.attribution.probe_keys import PROBES, probe_keys
@@ -400,3 +400,14 @@ def test_the_search_can_be_ended_at_each_of_its_steps():
         left = iter(range(last - 1))
         with pytest.raises(StopIteration):
             fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True, check_time=lambda left=left: next(left))
+
+
+def test_the_time_is_looked_at_while_partition_counts_are_tried(monkeypatch):
+    """In steps as large as the time between two looks allows; how many there are changes nothing."""
+    seen = observe(column(["a", "b", "c"], "string"), "string", np.array([0, 1, 2], np.int32))
+    results, looks = [], []
+    for step in (STEP, 1):
+        monkeypatch.setattr(fingerprints, "STEP", step)
+        results.append(fingerprint(PARTITIONERS, seen, range(3, 40), check_time=lambda step=step: looks.append(step)))
+    assert results[0].candidates == results[1].candidates
+    assert looks.count(1) == looks.count(STEP) + 36

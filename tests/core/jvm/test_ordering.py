@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.jvm.ordering import capacity_for_map, capacity_for_set, first_of_set, iteration_order, order_in_large_table
+from service.core.jvm.ordering import capacity_for_set, first_of_set, iteration_order, order_in_large_table
 from service.core.kernels import kernel
 from tests.reference import hash_order
 from tests.reference.java_random import signed
@@ -57,7 +57,7 @@ def requested_capacity(asked: dict[str, Any]) -> int:
         return int(asked["argument"])
     if constructor == "HashSet(Collection)":
         return capacity_for_set(size)
-    return capacity_for_map(size) if "Map)" in constructor else 16
+    return int(np.float32(size) / np.float32(0.75) + np.float32(1.0)) if "Map)" in constructor else 16
 
 
 def calls_of(asked: dict[str, Any], keys: list[Any]) -> np.ndarray:

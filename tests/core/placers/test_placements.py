@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pyspark.find_spark_home import _find_spark_home
 
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
+from service.core.kafka_versions import LATEST
 from service.core.model import PlacementRequest
 from service.core.placers import PLACERS
 from service.core.placers.controller import Controller, PolicyViolation, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic, propose
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
-from tests.support import golden, jvm
+from tests.support import jvm
+from tests.support.parity import command
 from tests.support.placement_requests import cluster_of, refusal, request_of
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
@@ -132,29 +134,11 @@ def test_a_leader_is_never_fenced() -> None:
     assert leaders == {0, 1}
 
 
-class Kafka:
-    """One of the programs in tests/support/java, running."""
-
-    def __init__(self, program: str, jars: tuple[str, ...]) -> None:
-        classpath = ":".join((*jvm.fetch(*jars), f"{_find_spark_home()}/jars/*"))
-        self.process = subprocess.Popen(
-            [
-                "java",
-                "-Xmx1g",
-                "-Dslf4j.internal.verbosity=ERROR",
-                "-cp",
-                classpath,
-                golden.PROJECT / "tests" / "support" / "java" / program,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def ask(self, requests: list[dict[str, Any]]) -> list[Any]:
-        """The answers to all of them."""
-        out, _ = self.process.communicate("".join(json.dumps(request) + "\n" for request in requests).encode(), timeout=120)
-        return [json.loads(line) for line in out.splitlines()]
+def theirs(program: list[str], requests: list[dict[str, Any]]) -> list[Any]:
+    """The answers of one of the programs in tests/support/java to all of them."""
+    lines = "".join(json.dumps(request) + "\n" for request in requests).encode()
+    done = subprocess.run(program, input=lines, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=120)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def random_requests(placer: str, count: int) -> list[dict[str, Any]]:
@@ -193,12 +177,14 @@ def random_requests(placer: str, count: int) -> list[dict[str, Any]]:
     return requests
 
 
-def answered(request: dict[str, Any]) -> list[Any]:
+def answered(request: dict[str, Any], release: str = LATEST) -> list[Any]:
     """Our answer in the form of the programs in tests/support/java."""
     cluster, random, answer = cluster_of(request["brokers"]), JavaRandom(request["random_seed"]), []
+    place = PLACERS[request["placer"]].at(release).run
     for topic in request["topics"]:
         try:
-            answer.append(cluster.broker_ids[PLACERS[request["placer"]].run(cluster, request_of(topic), random)].tolist())
+            asked = replace(request_of(topic), kafka_version=release)
+            answer.append(cluster.broker_ids[place(cluster, asked, random)].tolist())
         except KafkaError as error:
             answer.append({name: refusal(error)[name] for name in ("exception", "message")})
     return answer
@@ -206,20 +192,25 @@ def answered(request: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("placer", "program", "jars"),
+    ("placer", "program", "release", "jars"),
     [
-        *(("striped", "StripedPlacer.java", jvm.controller_jars(release)) for release in jvm.COMPARED),
-        ("rack-unaware", "AdminUtilsPlacer.java", jvm.ADMIN_UTILS_JARS),
-        ("rack-aware", "AdminUtilsPlacer.java", jvm.ADMIN_UTILS_JARS),
+        *(
+            ("striped", "StripedPlacer.java", release, jvm.controller_jars(release))
+            for release in (*jvm.COMPARED, "3.9.1", "3.4.1")
+        ),
+        ("rack-unaware", "AdminUtilsPlacer.java", LATEST, jvm.ADMIN_UTILS_JARS),
+        ("rack-aware", "AdminUtilsPlacer.java", LATEST, jvm.ADMIN_UTILS_JARS),
+        *(
+            ("rack-aware", "ScalaAdminUtilsPlacer.java", release, jvm.scala_admin_utils_jars(release))
+            for release in ("2.4.1", "3.4.1")
+        ),
     ],
 )
-def test_random_clusters_equal_the_running_class(placer: str, program: str, jars: tuple[str, ...]) -> None:
-    """1,000 clusters, several topics from one Random each, refusals included."""
-    requests = random_requests(placer, 1_000)
-    theirs = Kafka(program, jars).ask(requests)
-    assert len(theirs) == len(requests)
-    for request, expected in zip(requests, theirs, strict=True):
-        assert answered(request) == expected, request
+def test_random_clusters_equal_the_running_class(placer: str, program: str, release: str, jars: tuple[str, ...]) -> None:
+    """Clusters of all shapes, several topics from one Random each, refusals included."""
+    requests = random_requests(placer, 1_000 if release >= "4" else 200)
+    for request, expected in zip(requests, theirs(command(program, *jars), requests), strict=True):
+        assert answered(request, release) == expected, request
 
 
 @pytest.mark.slow

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from service.core.errors import NotFound
-from service.core.reassignments import infeasibility
+from service.core.reassignments import best_sets
 from service.core.reassignments.batches import detours
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.exchanges import ReplicaSets, link
-from service.core.reassignments.feasible import fits
-from service.core.reassignments.infeasibility import explain
+from service.core.reassignments.feasibility import infeasibility
+from service.core.reassignments.feasibility.feasible import fits
+from service.core.reassignments.feasibility.infeasibility import explain
+from service.core.reassignments.feasibility.start import keep_and_fill
 from service.core.reassignments.model import Brokers, Goal, Placements
 from service.core.reassignments.plan import plan
+from service.core.reassignments.search.byte_balance import Exchanged
+from service.core.reassignments.search.exchanges import ReplicaSets, link
 from service.core.reassignments.sets import replica_state
-from service.core.reassignments.start import keep_and_fill
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 from tests.reference.reassignments import best
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class TooLate(Exception):
@@ -49,31 +54,62 @@ def test_the_time_is_checked_while_sets_are_filled() -> None:
     brokers, placements = a_cluster([None] * 200), some_placements([[0]] * 600, factors=[199] * 600)
     state, copies = a_state(brokers, placements)
     with pytest.raises(TooLate):
-        keep_and_fill(state, 1, copies, at_call(4))
+        keep_and_fill(state, copies, at_call(4))
 
 
 def test_the_time_is_checked_while_replicas_are_fitted_into_capacities() -> None:
-    """Each of the moves off a full broker looks at its 800 replicas and at all brokers."""
-    sizes = [7] * 800
-    brokers = a_cluster([None] * 40, capacity_bytes=[800 * 7 // 30] * 40)
-    placements = some_placements([[0]] * 800, sizes=sizes)
+    """None of the 800 replicas on a full broker is at home, so each of them may be the one that costs least, on any broker."""
+    brokers = a_cluster([None] * 40, capacity_bytes=[800 * 7 // 30] * 40, draining=[False] * 39 + [True])
+    placements = some_placements([[39]] * 800, sizes=[7] * 800)
     state, copies = a_state(brokers, placements)
-    assert keep_and_fill(state, 1, copies, lambda: None)
+    assert keep_and_fill(state, copies, lambda: None)
+    state.members[:], state.loads[:] = 0, [800, *[0] * 39]
     link(state)
     with pytest.raises(TooLate):
         fits(brokers, placements, np.arange(800, dtype=np.int32), state, at_call(4))
 
 
+@pytest.mark.parametrize("sizes", [[7] * 20_000, range(1, 20_001)])
+def test_those_that_leave_a_full_broker_are_found_at_once(sizes: Sequence[int]) -> None:
+    """The largest stand first, and no smaller one is better: the work is over before the time is checked once."""
+    brokers = a_cluster([None] * 40, capacity_bytes=[sum(sizes) // 30] * 40)
+    placements = some_placements([[0]] * 20_000, sizes=list(sizes))
+    state, copies = a_state(brokers, placements)
+    assert keep_and_fill(state, copies, lambda: None)
+    link(state)
+    assert fits(brokers, placements, np.arange(20_000, dtype=np.int32), state, at_call(1)) > 10_000
+
+
+def test_an_exchange_of_bytes_does_not_look_at_each_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 replicas on 4 of 40 brokers: nearly all of them could go to any of the 36 others."""
+    looked_at = exchanges = 0
+    balance = best_sets.balance_bytes
+
+    def counted(state: ReplicaSets, record: Any, band: Any, most_cost: int, done: Exchanged) -> int:
+        nonlocal looked_at, exchanges
+        result = balance(state, record, band, most_cost, done)
+        looked_at, exchanges = looked_at + int(state.work[0]), int(done.counts[1])
+        return result
+
+    monkeypatch.setattr(best_sets, "balance_bytes", counted)
+    sizes = np.random.default_rng(1).integers(1, 10**9, 2000).tolist()
+    answer = plan(
+        a_cluster([None] * 40), some_placements([[i % 4] for i in range(2000)], sizes=sizes), Goal("even", balance="bytes")
+    )
+    assert (answer.evenness_gap < 1e-4, exchanges > 500) == (True, True)
+    assert looked_at < 200 * exchanges
+
+
 def test_a_clash_of_all_rules_asks_a_bounded_number_of_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every subset of the seven rules, and the steps of the searches for the least remedy."""
     asked = count()
-    feasible = infeasibility.feasible_sets
+    verdict = infeasibility.verdict
 
     def counted(*arguments: Any, **options: Any) -> Any:
         next(asked)
-        return feasible(*arguments, **options)
+        return verdict(*arguments, **options)
 
-    monkeypatch.setattr(infeasibility, "feasible_sets", counted)
+    monkeypatch.setattr(infeasibility, "verdict", counted)
     brokers = a_cluster(
         ["a", "a", "b", "c"],
         draining=[True, False, False, False], max_replicas=[9, 1, 1, 1], capacity_bytes=[9, 1, 1, 1], replaced_by=[-1, 2, -1, -1],

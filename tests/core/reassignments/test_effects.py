@@ -11,6 +11,7 @@ from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.model import Goal
+from service.core.reassignments.resources.loads import placed_loads
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 
 
@@ -24,7 +25,7 @@ def sentences(
     brokers = a_cluster(racks, **how)
     plan, batches = plan_in_batches(brokers, placements, goal, BatchLimits())
     timing = batches.timing(Pace(), throttle)
-    done = effects(brokers, goal, plan, batches, placements.loads(brokers, plan.replicas))
+    done = effects(brokers, goal, plan, batches, placed_loads(brokers, placements, plan.replicas))
     return (
         [*done, *timing_sentence(timing, Pace())],
         list(warnings(brokers, placements, plan, batches, timing)),

@@ -65,6 +65,15 @@ def test_bytes_that_no_plan_moves_are_in_the_bound() -> None:
     assert answer.evenness_bound == pytest.approx(answer.evenness)
 
 
+@pytest.mark.parametrize("objective", ["even", "fewest-moves"])
+def test_a_cordoned_broker_gets_nothing_in_the_bound(objective) -> None:
+    """Only broker 0 may get the 30 bytes of broker 2; without the cordon broker 1 could."""
+    brokers = a_cluster([None] * 3, draining=[False, False, True], cordoned=[False, True, False])
+    answer = plan(brokers, some_placements([[0], [1], [2]], sizes=[90, 10, 30]), Goal(objective, balance="bytes"))
+    assert answer.evenness == 120**2 + 10**2
+    assert (answer.evenness_bound, answer.evenness_gap) == (pytest.approx(answer.evenness), 0.0)
+
+
 def test_the_evenness_is_that_of_the_plan_with_its_detours() -> None:
     brokers = a_cluster(list("aabbb"), max_replicas=[1] * 5)
     placements = some_placements([[0, 1], [2, 3]])

@@ -38,6 +38,7 @@ CASES = {
     "duplicate-replica": ([(0, [0, 0])], {}, ("error", 0, 1)),
     "unknown-broker": ([(0, [0, 9])], {}, ("error", 0, 1)),
     "fenced-broker": ([(0, [0, 2])], {"draining": [False, False, True]}, ("error", 0, 1)),
+    "cordoned-broker": ([(0, [0, 2])], {"cordoned": [False, False, True]}, ("error", 0, 1)),
     "replication-factor": ([(0, [0, 1, 2])], {}, ("warning", 0, None)),
     "no-op": ([(0, [0, 1])], {}, ("warning", 0, None)),
     "rack-rule": ([(0, [0, 2])], {"racks": "aba"}, ("error", 0, None)),
@@ -67,6 +68,14 @@ def test_a_fenced_leader_is_an_error_and_every_rule_has_a_case() -> None:
 
 def test_a_good_reassignment_has_no_findings() -> None:
     assert found([(0, [2, 1])], now=[[0, 1], [1, 2]], draining=[True, False, False]) == []
+
+
+def test_a_cordoned_broker_keeps_what_it_has_and_its_rack_counts_for_what_it_has() -> None:
+    """The second partition cannot come to rack b, whose only broker is cordoned, so it is on as many racks as it could be."""
+    now, cordoned = [[0, 1], [0, 2]], [False, True, False]
+    assert {rule for _, rule, _, _ in found([(0, [2, 1])], racks="aba", now=now, cordoned=cordoned)} <= {"avoidable-moves"}
+    assert {"rack-rule"} == {rule for _, rule, _, _ in found([(1, [0, 2])], racks="aba", now=now)} - {"no-op"}
+    assert {"no-op"} == {rule for _, rule, _, _ in found([(1, [0, 2])], racks="aba", now=now, cordoned=cordoned)}
 
 
 def test_a_broker_that_is_gone_is_on_no_rack() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NoPlan
 from service.core.model import NONE, Cluster, Ragged
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, BrokerSets, Goal, Placements
 from service.core.reassignments.plan import plan
 from tests.reference.cruise_control import Removal
 from tests.reference.reassignments import best, best_by_program, best_leaders, filled_greedily, judged
@@ -40,6 +40,17 @@ def some_placements(rows, factors=None, sizes=None, excluded=None):
     )
 
 
+@st.composite
+def broker_sets(draw, brokers, partitions):
+    if draw(st.integers(0, 2)):
+        return None
+    allowed = draw(
+        st.lists(st.lists(st.sampled_from([True, True, False]), min_size=brokers, max_size=brokers), min_size=3, max_size=3)
+    )
+    rows = draw(st.lists(st.integers(0, 2), min_size=partitions, max_size=partitions))
+    return BrokerSets(np.array(rows, np.int32), np.array(allowed, np.bool_))
+
+
 def lists_of(rows):
     return [rows.row(i).tolist() for i in range(len(rows))]
 
@@ -52,8 +63,12 @@ def questions(draw):
     brokers = a_cluster(
         racks,
         draining=draw(flags),
+        demoted=draw(flags),
         weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)),
     )
+    brokers.cordoned[:] = draw(flags)
+    if draw(st.integers(0, 3)) == 0:
+        brokers.destinations[:] = draw(st.lists(st.booleans(), min_size=count, max_size=count))
     if draw(st.integers(0, 2)) == 0:
         limits = draw(st.lists(st.sampled_from([0, 1, 2, 3, NO_LIMIT]), min_size=count, max_size=count))
         brokers = replace(brokers, max_replicas=np.array(limits, np.int64))
@@ -69,11 +84,15 @@ def questions(draw):
     if draw(st.integers(0, 3)) == 0:
         replaced = np.full(count, NONE, np.int32)
         old, new = draw(st.permutations(range(count)))[:2]
-        if not brokers.draining[new]:
+        if brokers.receiving[new]:
             replaced[old] = new
             brokers = replace(brokers, replaced_by=replaced)
     goal = Goal(draw(st.sampled_from(["fewest-moves", "even"])), draw(st.sampled_from(["strict", "spread", "none"])))
-    return brokers, some_placements(rows, factors, excluded=excluded), goal
+    return (
+        brokers,
+        replace(some_placements(rows, factors, excluded=excluded), broker_sets=draw(broker_sets(count, len(rows)))),
+        goal,
+    )
 
 
 @settings(max_examples=400)
@@ -98,6 +117,40 @@ def test_a_plan_is_as_good_as_the_best_of_all_placements(question):
     squares = sum(counts[b] ** 2 / float(brokers.weights[b]) for b in range(len(brokers)) if brokers.usable[b])
     changes = sum(row[0] != leader for row, leader in zip(after, leaders, strict=True))
     assert (round(squares, 9), changes) == best_leaders(brokers, after, leaders, free)
+    check_demoted_are_last(brokers, after, free)
+
+
+def check_demoted_are_last(brokers, rows, free):
+    for row, may in zip(rows, free, strict=True):
+        followers = [bool(brokers.demoted[b]) for b in row[1:]]
+        assert not may or followers == sorted(followers)
+
+
+@settings(max_examples=200)
+@given(questions(), st.data())
+def test_a_demotion_moves_leaders_of_demoted_brokers_only(question, data):
+    brokers, placements, goal = question
+    rows = placements.replicas
+    in_sync = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows.values), max_size=len(rows.values))), np.bool_)
+    placements = replace(placements, in_sync=in_sync)
+    now = lists_of(rows)
+    after = lists_of(plan(brokers, placements, replace(goal, leaders="demote")).replicas)
+    assert [set(row) for row in now] == [set(row) for row in after]
+    usable = brokers.usable & ~brokers.demoted
+    may = [  # a demoted leader stays where no other broker may lead
+        not gone and not usable[row[0]] and bool(usable[row].any() or not brokers.usable[row[0]])
+        for gone, row in zip(placements.excluded, now, strict=True)
+    ]
+    assert all(new[0] == old[0] for old, new, free in zip(now, after, may, strict=True) if not free)
+    synced = [  # the replicas that may lead: those in sync if there are any
+        [b for b, each in zip(row, in_sync[start : start + len(row)], strict=True) if each and usable[b]] or row
+        for row, start in zip(now, rows.offsets.tolist(), strict=False)
+    ]
+    counts = [sum(row[0] == b for row in after) for b in range(len(brokers))]
+    squares = sum(counts[b] ** 2 / float(brokers.weights[b]) for b in range(len(brokers)) if brokers.usable[b])
+    lists = [some if free else row for some, row, free in zip(synced, now, may, strict=True)]
+    assert round(squares, 9) == best_leaders(brokers, lists, [row[0] for row in now], may)[0]
+    check_demoted_are_last(brokers, after, [not each for each in placements.excluded])
 
 
 @settings(max_examples=300)
@@ -123,6 +176,16 @@ def test_a_larger_plan_is_as_good_as_an_integer_program(seed):
         brokers = replace(brokers, max_replicas=np.full(count, 11 + seed, np.int64))
     rows = [draw.permutation(count - seed % 3)[: draw.integers(1, 4)].tolist() for _ in range(partitions)]
     placements = some_placements(rows, [int(min(4, max(1, len(row) + draw.integers(-1, 2)))) for row in rows])
+    if seed % 3 == 1:
+        brokers.cordoned[2:4] = True
+    if seed % 3 == 2:
+        brokers.destinations[[1, 4]] = False
+    if seed % 4 == 3:  # the first half without broker 8, the second without broker 1
+        allowed = np.ones((2, count), np.bool_)
+        allowed[[0, 1], [8, 1]] = False
+        placements = replace(
+            placements, broker_sets=BrokerSets(np.repeat(np.arange(2, dtype=np.int32), partitions // 2), allowed)
+        )
     for objective in ("fewest-moves", "even"):
         goal = Goal(objective)
         answer = plan(brokers, placements, goal)

@@ -155,3 +155,29 @@ def test_a_cluster_is_as_before_after_the_first_batch_is_rolled_back(client, clu
     assert settled(cluster, topic, before) == before
     assert not traffic.failed
     assert traffic.sent <= traffic.read
+
+
+def test_leadership_leaves_a_demoted_broker_and_nothing_is_copied(client, cluster):
+    from confluent_kafka import ElectionType, TopicPartition  # noqa: PLC0415
+
+    topic = a_topic(cluster, "demoted")
+    before = placements(cluster, topic)
+    brokers = [{"broker_id": node, "rack_id": rack, "demoted": node == 5} for node, rack in cluster.racks.items()]
+    rows = [{"partition_id": partition, "replicas": row} for partition, row in before.items()]
+    body = {"brokers": brokers, "topics": [{"topic_name": topic, "placements": rows}], "leaders": "demote"}
+    plan = client.post(PATH, json=body).json
+    (batch,) = plan["batches"]
+    assert plan["moves"]["replicas"] == 0
+    wanted = before | {row["partition"]: row["replicas"] for row in batch["reassignment"]["partitions"]}
+    elected = [TopicPartition(row["topic"], row["partition"]) for row in plan["preferred_leader_elections"]["partitions"]]
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    with Traffic(cluster.bootstrap, topic) as traffic:
+        carry_out(cluster, batch["reassignment"])
+        assert settled(cluster, topic, wanted) == wanted
+        assert set(admin.elect_leaders(ElectionType.PREFERRED, elected).result(60).values()) == {None}
+        time.sleep(1)
+    described = admin.list_topics(topic, timeout=30).topics[topic].partitions
+    assert {partition: about.leader for partition, about in described.items()} == {i: row[0] for i, row in wanted.items()}
+    assert all(row[-1] == 5 for row in wanted.values() if 5 in row)
+    assert not traffic.failed
+    assert traffic.sent <= traffic.read

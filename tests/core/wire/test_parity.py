@@ -1,6 +1,6 @@
 """Kafka's own readers beside ours, on thousands of altered captures: the same fields, or the same exception and message.
 
-And its formatters, on those that are records: the same lines.
+And its formatters, on those that are records: the same lines. So do the deprecated ones of 3.9.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from service.api.decodings.document import document
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
+from service.core.wire.printed_by_scala_3_9 import scala_lines_of_group_record
 from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
 from tests.support.captures import captures
-from tests.support.jvm import KAFKA
-from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
+from tests.support.jvm import KAFKA, SCALA_FORMATTERS_JARS
+from tests.support.parity import command, coordinator_jars
 
 RECORDS = {"group_record": read_group_record, "share_group_state_record": read_share_group_state_record}
 ODD_TEXT = (b"\xed\xa0\x80", b"\xed\xa0", b"\xf4\x90\x80\x80", b"\xc3(", b"\xf0\x9f\x98", b"\xff")
@@ -94,17 +95,35 @@ def ours(capture):
     return json.loads(json.dumps(decoded))
 
 
+def answers_of(program, jars, questions):
+    """One line for each."""
+    text = "".join(f"{question}\n" for question in questions)
+    asked = command(program, *jars)
+    done = subprocess.run(asked, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return done.stdout.decode().splitlines()
+
+
 @pytest.mark.slow
 def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
     captures = list(questions(seed=1, count=10_000))
-    text = "".join(f"{line(capture)}\n" for capture in captures)
     more = (f"org.apache.kafka:kafka-{part}:{KAFKA}" for part in ("share-coordinator", "tools"))
-    command = [*JAVA, "-cp", class_path(*coordinator_jars(), *more), str(PROGRAMS / "RecordReader.java")]
-    done = subprocess.run(command, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    answers = done.stdout.decode().splitlines()
+    answers = answers_of("RecordReader.java", (*coordinator_jars(), *more), map(line, captures))
     for capture, text in zip(captures, answers, strict=True):
         expected = json.loads(text)
         assert ours(capture) == expected, line(capture)
         if "exception" not in expected:  # the order of the fields as well
             assert json.dumps(ours(capture)) == json.dumps(expected)
     assert sum("exception" in text for text in answers) > 3000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", SCALA_FORMATTERS_JARS)
+def test_deprecated_formatters_print_thousands_of_altered_records_alike(release):
+    captures = [capture for capture in questions(seed=2, count=6_000) if capture.kind == "group_record"]
+    answers = answers_of(
+        "ScalaFormatters.java", SCALA_FORMATTERS_JARS[release], (line(capture).partition(",")[2] for capture in captures)
+    )
+    for capture, text in zip(captures, answers, strict=True):
+        shown = {name: without_name(printed) for name, printed in scala_lines_of_group_record(capture.key, capture.value).items()}
+        assert shown == json.loads(text), line(capture)
+    assert sum("::" in text for text in answers) > 500

@@ -31,12 +31,13 @@ from service.core.assignors.balanced.kinds import Kinds
 from service.core.assignors.balanced.levels import levels
 from service.core.assignors.balanced.limited import MOST_STEPS, ship_within
 from service.core.assignors.balanced.moves import check_moves
+from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
-from service.core.certificate import Certificate, Objective
-from service.core.jvm.sorting import java_order
+from service.core.clock import UNLIMITED
 from service.core.kinds import claimed_once, rows_below
-from service.core.measures import occurrences
+from service.core.measures.certificate import Certificate, Objective
+from service.core.measures.skew import occurrences
 from service.core.model import NONE, Assignment
 from service.core.ragged import grouped
 
@@ -71,14 +72,14 @@ STEP_BYTES: Final = 200
 """Most memory of an edge for a step of a member's load."""
 
 
-def unlimited(*_: int) -> None:
-    """Neither time nor memory is limited."""
+def unmetered(_count: int) -> None:
+    """Memory is not limited."""
 
 
 def assign(
     group: Group,
-    check_time: Callable[[], None] = unlimited,
-    reserve: Callable[[int], None] = unlimited,
+    check_time: Callable[[], None] = UNLIMITED,
+    reserve: Callable[[int], None] = unmetered,
     max_moves: int | None = None,
     glance: Glance | None = None,
 ) -> Assignment:
@@ -95,7 +96,7 @@ def assign(
         return Assignment(nothing, certificate=_certified(group, nothing, 0, 0, _Proof(0, 0, 0, BY_FORMULA), None))
     if max_moves is not None:
         check_moves(group, max_moves)
-    order = java_order(group.member_ids)
+    order = group.by_id
     if _is_weighed(group):
         _reserve(group, reserve)
         weighed = weigh(group, order, check_time, max_moves, glance)
@@ -114,7 +115,8 @@ def assign(
     even = _bound(kinds, bounds)
     if max_moves is None or shipped.moves <= max_moves:
         moves = shipped.moves if shipped.proven else 0
-        proof = _Proof(int(even.max(initial=0)), int(even @ even), moves, BY_FLOW, is_nearest=shipped.proven)
+        elsewhere = shipped.elsewhere if shipped.proven else None
+        proof = _Proof(int(even.max(initial=0)), int(even @ even), moves, BY_FLOW, elsewhere)
     else:
         routes = Routes.of(group, order, kinds, None, racks_matter=racks_matter)
         limited = ship_within(routes, int(even.max(initial=0)), max_moves, check_time)
@@ -122,24 +124,23 @@ def assign(
     rows = _rows(shipped.holders, order)
     rack_local = None
     if racks_matter:
-        near = len(rows.values) - shipped.elsewhere
-        possible = near if proof.is_nearest else len(rows.values)
-        rack_local = Objective(near, possible, BY_CHEAPEST_FLOW, most=True)
+        most = None if proof.elsewhere is None else len(rows.values) - proof.elsewhere
+        rack_local = nearest(group, len(rows.values) - shipped.elsewhere, most, BY_CHEAPEST_FLOW)
     return Assignment(rows, certificate=_certified(group, rows, int(kinds.sizes.sum()), shipped.moves, proof, rack_local))
 
 
 @dataclass(frozen=True)
 class _Proof:
-    """Bounds: of the largest load, of the sum of squares of loads, and of moves; and how the first two were found.
+    """Bounds of the largest load, the sum of squares of loads, moves, and reads on other racks; and how the first two were found.
 
-    is_nearest : are as many partitions as can be read on the reader's rack?
+    elsewhere : partitions read on other racks; None: not known
     """
 
     largest: int
     squares: int
     moves: int
     method: str
-    is_nearest: bool = False
+    elsewhere: int | None = None
 
 
 def _proof_of(limited: Limited, order: Int32s, even: Int64s, max_moves: int) -> _Proof:
@@ -147,10 +148,10 @@ def _proof_of(limited: Limited, order: Int32s, even: Int64s, max_moves: int) -> 
     loads = np.bincount(limited.shipped.holders[limited.shipped.holders != NONE], minlength=len(order)).astype(np.int64)
     squares = int(even @ even)
     shipped, patience = limited.shipped, limited.patience
-    if patience is None or not shipped.proven:
+    if patience is None:
         return _Proof(limited.largest, squares, limited.fewest_moves, BY_LIMITED_FLOW)
     squares = max(squares, int(loads @ loads) - 2 * patience * (max_moves - shipped.moves))
-    return _Proof(limited.largest, squares, shipped.moves, BY_LIMITED_FLOW, limited.is_nearest)
+    return _Proof(limited.largest, squares, shipped.moves, BY_LIMITED_FLOW, limited.elsewhere)
 
 
 def _by_formula(group: Group, order: Int32s, counting: Bools, claims: Int32s, max_moves: int | None) -> Assignment:

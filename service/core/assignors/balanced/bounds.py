@@ -37,11 +37,10 @@ def least_maximum(items: Items, check_time: Callable[[], None]) -> float:
     bound = float((weights / best[items.topics]).max())
     members, most = len(capacities), capacities.max()
     sums = np.append(0, np.cumsum(weights))
-    for k in range(1, (len(weights) - 1) // members + 1):
-        bound = max(bound, float(sums[k * members + 1] - sums[k * members - k]) / most)
-        if k == members * 8:  # more of them approach the mean
-            break
-    return max(bound, _worst_set(items, check_time))
+    # More than 8 × members of them approach the mean.
+    k = np.arange(1, min((len(weights) - 1) // members, 8 * members) + 1)
+    bound = max(bound, float((sums[k * members + 1] - sums[k * members - k]).max(initial=0)) / most)
+    return float(max(bound, _worst_set(items, check_time)))
 
 
 def _worst_set(items: Items, check_time: Callable[[], None]) -> float:
@@ -51,7 +50,9 @@ def _worst_set(items: Items, check_time: Callable[[], None]) -> float:
     weights = np.bincount(items.topics, items.weights, topics).astype(np.int64)
     capacities = np.bincount(items.kinds, items.capacities, kinds)
     total = int(weights.sum())
-    worst = total / capacities.sum()
+    worst = float(total / capacities.sum())
+    if kinds == 1:
+        return worst
     of_topics = np.repeat(np.arange(topics), np.diff(items.readers_of))
     tails = np.concatenate([np.zeros(topics), 1 + of_topics, 1 + topics + np.arange(kinds)]).astype(np.int32)
     heads = np.concatenate([1 + np.arange(topics), 1 + topics + items.readers, np.full(kinds, 1 + topics + kinds)])
@@ -71,7 +72,7 @@ def _worst_set(items: Items, check_time: Callable[[], None]) -> float:
         if worse <= worst:
             break
         worst = worse
-    return float(worst)
+    return worst
 
 
 @kernel

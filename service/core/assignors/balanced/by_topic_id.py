@@ -12,6 +12,7 @@ import numpy as np
 
 from service.core.assignors.balanced import balanced
 from service.core.assignors.coordinator import topic_ids
+from service.core.clock import UNLIMITED
 from service.core.model import NONE, Ragged
 from service.core.ragged import grouped, taken
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 def assign(
     group: Group,
-    check_time: Callable[[], None] = balanced.unlimited,
-    reserve: Callable[[int], None] = balanced.unlimited,
+    check_time: Callable[[], None] = UNLIMITED,
+    reserve: Callable[[int], None] = balanced.unmetered,
     max_moves: int | None = None,
     glance: Glance | None = None,
 ) -> Assignment:

@@ -88,11 +88,12 @@ def _best_exchange(
     one_kind = items.kinds.max() == 0 and len(items.readers_of) == 2
     here = _eligible(items, first[worst], following, worst, ours)
     steps = sizes[worst]
-    ratio_of_worst = loads[worst] / items.capacities[worst]
-    best = WORTHWHILE * ratio_of_worst
+    best = WORTHWHILE * loads[worst] / items.capacities[worst]
     given, taken, other = NONE, NONE, NONE
     for member in range(len(loads)):
-        if loads[member] / items.capacities[member] < ratio_of_worst:
+        # What both have together, shared ideally: no exchange between them is better.
+        ideal = (loads[worst] + loads[member]) / (items.capacities[worst] + items.capacities[member])
+        if ideal < best:
             if not one_kind:
                 here = _eligible(items, first[worst], following, member, ours)
                 steps += LOOK_UP * sizes[worst] + (LOOK_UP - 1) * sizes[member]

@@ -10,7 +10,7 @@ import numpy as np
 
 from service.core.assignors.balanced.balanced import BY_FORMULA
 from service.core.assignors.balanced.moves import forced_moves
-from service.core.measures import weighted_load
+from service.core.measures.skew import weighted_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -54,20 +54,3 @@ def reads(items: Items, topic: int, member: int) -> bool:
         else:
             high = middle
     return bool(low < items.readers_of[topic + 1] and items.readers[low] == kind)
-
-
-@inner_kernel
-def by_kind(kinds: Int32s) -> tuple[Int32s, Int32s]:
-    """The members of each kind, as offsets and members."""
-    count = kinds.max() + 1
-    offsets = np.zeros(count + 1, np.int32)
-    for kind in kinds:
-        offsets[kind + 1] += 1
-    for kind in range(count):
-        offsets[kind + 1] += offsets[kind]
-    cursor = offsets[:-1].copy()
-    members = np.empty(len(kinds), np.int32)
-    for member in range(len(kinds)):
-        members[cursor[kinds[member]]] = member
-        cursor[kinds[member]] += 1
-    return offsets, members

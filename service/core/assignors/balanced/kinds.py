@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.core.kernels import kernel
 from service.core.kinds import claims_of, one_of_each, rows_below, split_kinds
 from service.core.model import NONE, Ragged
 from service.core.ragged import taken, transposed
@@ -46,9 +47,8 @@ class Kinds:
         offered = np.where(subscribers.lengths() > 0, 0, NONE).astype(np.int32)
         of_topics = in_order(split_kinds(offered, subscribed.offsets, subscribed.values))
         racks = group.racks[order] if racks_matter else np.full(len(order), NONE, np.int32)
-        by_rack = np.unique(racks, return_inverse=True)[1].astype(np.int32)
-        of_members = in_order(split_kinds(by_rack, subscribers.offsets, subscribers.values))
-        samples = np.unique(of_members, return_index=True)[1]
+        of_members = in_order(split_kinds(racks - np.int32(NONE), subscribers.offsets, subscribers.values))
+        samples = _firsts(of_members)
         stands_for = np.zeros(len(order), np.bool_)
         stands_for[samples] = True
         rows = taken(subscribers, one_of_each(of_topics))
@@ -60,14 +60,19 @@ class Kinds:
         return cls(of_topics, of_members, counts, racks[samples], sizes.astype(np.int64), subscribing, subscribed)
 
 
+@kernel
 def in_order(kinds: Int32s) -> Int32s:
     """The same kinds, numbered by the first of each; NONE stays."""
-    known = kinds != NONE
-    _, firsts, codes = np.unique(kinds[known], return_index=True, return_inverse=True)
-    ranks = np.empty(len(firsts), np.int32)
-    ranks[np.argsort(firsts)] = np.arange(len(firsts), dtype=np.int32)
+    numbers = np.full(kinds.max() + 1 if len(kinds) else 0, NONE, np.int32)
     renumbered = np.full(len(kinds), NONE, np.int32)
-    renumbered[known] = ranks[codes]
+    count = 0
+    for i in range(len(kinds)):
+        kind = kinds[i]
+        if kind != NONE:
+            if numbers[kind] == NONE:
+                numbers[kind] = count
+                count += 1
+            renumbered[i] = numbers[kind]
     return renumbered
 
 
@@ -94,7 +99,7 @@ class Claimed:
     def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> Claimed:
         """The kinds of a group's partitions. bounds : members may keep only topics of their level; None: whatever they read"""
         count = group.topics.partitions_count
-        topic_of = np.repeat(np.arange(len(group.topics), dtype=np.int32), group.topics.partitions_counts())
+        topic_of = group.topics.topic_of
         pools = kinds.topics[topic_of]
         racks = Ragged(np.zeros(count + 1, np.int32), np.empty(0, np.int32))
         if racks_matter and group.topics.racks is not None:
@@ -125,7 +130,7 @@ def _only(rows: Ragged, kept: Bools) -> Ragged:
 
 
 def _firsts(kinds: Int32s) -> Int32s:
-    """int32[kinds], the first of each kind; NONE is none."""
-    known = np.flatnonzero(kinds != NONE)
-    firsts: Int32s = known[np.unique(kinds[known], return_index=True)[1]].astype(np.int32)
+    """int32[kinds], the first of each kind. kinds : as of ``in_order``"""
+    highest = np.maximum.accumulate(kinds)
+    firsts: Int32s = np.flatnonzero(highest > np.append(NONE, highest[:-1])).astype(np.int32)
     return firsts

@@ -6,6 +6,8 @@
    price of ``patience`` such steps: who moves, improves the sum by more. The least patience with few enough moves is found by
    halving; then as many partitions as the limit leaves move where that improves it by just as much.
 
+3. Where racks matter, the same with a price of a move in reads from other racks: which partitions move, and where to.
+
 By the Lagrangian of 2., no assignment within cap and limit has a sum smaller by more than 2 × patience × the moves left, and none
 with the same sum moves fewer.
 """
@@ -13,6 +15,7 @@ with the same sum moves fewer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -35,14 +38,14 @@ class Limited:
 
     largest : the least largest load; fewest_moves : with which it can be reached
     patience : of the flow; None: the steps held several partitions, so that nothing is known of the sum of squares
-    is_nearest : do no more partitions stay on their reader's rack with as even loads and as many moves?
+    elsewhere : how many partitions are read on other racks at least, with as even loads and as many moves; None: not known
     """
 
     shipped: Shipped
     largest: int
     fewest_moves: int
     patience: int | None
-    is_nearest: bool
+    elsewhere: int | None
 
 
 def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable[[], None]) -> Limited:
@@ -68,16 +71,40 @@ def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable
     sizes = np.full((steps, kinds), width)
     sizes[-1] = cap - width * (steps - 1)
 
-    def patient(patience: int, eager: int = 0) -> Shipped:
-        return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager), check_time)
+    def patient(patience: int, eager: int = 0, tie: int | None = None) -> Shipped:
+        return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager, tie), check_time)
 
     patience = _least(0, steps * width, lambda each: patient(each).moves <= max_moves)
     eager = 0
     if patience and width == 1:
         claimed = int(routes.sizes()[routes.some.claimed].sum())
         eager = claimed - _least(0, claimed, lambda fewer: patient(patience, claimed - fewer).moves <= max_moves)
-    is_exact = width == 1
-    return Limited(patient(patience, eager), cap, fewest, patience if is_exact else None, is_exact and eager == 0)
+    shipped = patient(patience, eager)
+    if width > 1 or not shipped.proven:
+        return Limited(shipped, cap, fewest, None, None)
+    if not eager or not routes.racks_matter:
+        return Limited(shipped, cap, fewest, patience, shipped.elsewhere)
+    shipped, elsewhere = _nearest(routes, shipped, partial(patient, patience))
+    return Limited(shipped, cap, fewest, patience, elsewhere)
+
+
+def _nearest(routes: Routes, shipped: Shipped, tied: Callable[[int, int], Shipped]) -> tuple[Shipped, int | None]:
+    """As even an assignment with as many moves that reads more nearby, if one is found, and how much is read elsewhere at least.
+
+    tied : the cheapest assignment for so many eager partitions and such a tie
+
+    The least tie with few enough moves is found by halving. No assignment beats its price of reads and moves together.
+    """
+    most, claimed = routes.turns(), int(routes.sizes()[routes.some.claimed].sum())
+    tie = _least(-most, most, lambda each: tied(0, each).moves <= shipped.moves)
+    base = tied(0, tie)
+    if not base.proven:
+        return shipped, None
+    eager = claimed - _least(0, claimed, lambda fewer: tied(claimed - fewer, tie).moves <= shipped.moves)
+    found = tied(eager, tie)
+    if found.proven and found.moves == shipped.moves and found.elsewhere < shipped.elsewhere:
+        shipped = found
+    return shipped, base.elsewhere + tie * (base.moves - shipped.moves)
 
 
 def _least(low: int, high: int, holds: Callable[[int], bool]) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.kinds import claims_of, rows_below
-from service.core.measures import occurrences
+from service.core.measures.skew import occurrences
 
 if TYPE_CHECKING:
     from service.core.model import Group
@@ -19,8 +19,8 @@ def forced_moves(group: Group) -> int:
     topics = len(group.topics)
     counts = group.topics.partitions_counts()
     subscribed = rows_below(group.subscriptions, topics)
-    topic_of = np.repeat(np.arange(topics, dtype=np.int32), counts)
-    rows = claims_of(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
+    owned, topic_of = group.owned, group.topics.topic_of
+    rows = claims_of(owned.offsets, owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     must = rows[2] & np.repeat(occurrences(subscribed.values, topics) > 0, counts)
     must[rows[1]] = False
     return int(np.count_nonzero(must))

@@ -48,12 +48,15 @@ class Rooms:
     prices : int64[steps], of each of these, as a multiple of what all moves along a cycle cost
     patience : what a move costs besides, as such a multiple
     eager : so many claimed partitions prefer to move where it makes no difference
+    tie : what a move costs where that makes no difference to the rest, in partitions read on another rack, and 1 less if it is
+        eager; None: more than all of these, and that much less if it is eager
     """
 
     sizes: Int64s
     prices: Int64s
     patience: int = 0
     eager: int = 0
+    tie: int | None = None
 
     @classmethod
     def of_levels(cls, bounds: Levels) -> Rooms:
@@ -136,6 +139,10 @@ class Routes:
         kinds = self.some.kinds
         return np.bincount(kinds[kinds != NONE], minlength=len(self.some.pools)).astype(np.int64)
 
+    def turns(self) -> int:
+        """The most arcs of one price on a cycle."""
+        return 2 * (min(self.width, len(self.stops) + 1) + 1) * (len(self.kinds.counts) + len(self.keeping) + 1)
+
 
 def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shipped:
     """The cheapest assignment within the rooms."""
@@ -160,7 +167,7 @@ def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shippe
     first_rest = first_keeper + len(keeping)
     sink = first_rest + member_kinds
 
-    turns = 2 * (min(routes.width, len(stops) + 1) + 1) * (member_kinds + len(keeping) + 1)  # arcs of a price on a cycle
+    turns = routes.turns()
     move = ELSEWHERE * turns + 1
     more = (move + 1) * turns + 1
     elsewhere = ELSEWHERE if routes.racks_matter else 0
@@ -168,6 +175,7 @@ def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shippe
     claimed_kinds = some.claimants.row_of_each_value()
     eager = _first_of(np.where(some.claimed, sizes, 0), rooms.eager)
     keepers, rests = first_keeper + np.arange(len(keeping)), first_rest + np.arange(member_kinds)
+    stays, goes = (move, -move) if rooms.tie is None else (rooms.tie, rooms.tie - 1)
     prices = rooms.prices[:, None] * more
     sorts = [
         Edges(0, each_kind, sizes, 0),
@@ -177,8 +185,8 @@ def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shippe
             sizes[claimed_kinds],
             np.where(routes.reads_near, 0, elsewhere),
         ),
-        Edges(each_kind, first_pool + some.pools, sizes - eager, np.where(some.claimed, rooms.patience * more + move, 0)),
-        Edges(each_kind, first_pool + some.pools, eager, max(rooms.patience * more - move, 0)),
+        Edges(each_kind, first_pool + some.pools, sizes - eager, np.where(some.claimed, rooms.patience * more + stays, 0)),
+        Edges(each_kind, first_pool + some.pools, eager, max(rooms.patience * more + goes, 0)),
         Edges(first_pool + some.racks.row_of_each_value()[exists], first_stop + stop_of[exists], total, 0),
         Edges(each_pool, first_topic + some.topics, total, elsewhere),
         Edges(first_stop + routes.of_stops, first_member_kind + of_members[on_rack], total, 0),

@@ -12,11 +12,13 @@ from service.core.assignors.balanced.bounds import fewest_given
 from service.core.assignors.balanced.exhaustive import MOST_ITEMS, Choices
 from service.core.assignors.balanced.items import Items, units_of
 from service.core.assignors.balanced.kinds import Kinds
+from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.weighted import share_out
-from service.core.certificate import Certificate, Objective
+from service.core.kernels import kernel
 from service.core.kinds import claims_of
+from service.core.measures.certificate import Certificate, Objective
 from service.core.model import NONE, Ragged
-from service.core.ragged import taken, transposed
+from service.core.ragged import taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +37,6 @@ BY_SEARCH: Final = (
     "and from what members own."
 )
 BY_EXCESS: Final = "The bound is what members own beyond the largest load."
-EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, each by itself."
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,16 @@ def weigh(
 ) -> Weighed:
     """The assignment. order : int32[members], the members by member_id; glance : as of ``share_out``"""
     kinds = Kinds.of(group, order, racks_matter=False)
-    topic_of = np.repeat(np.arange(len(group.topics), dtype=np.int32), group.topics.partitions_counts())
+    topic_of, heaviest = group.topics.topic_of, group.topics.heaviest_first
     weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
     capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
-    read = np.flatnonzero(kinds.topics[topic_of] != NONE)
-    partitions = read[np.argsort(-weights[read], kind="stable")].astype(np.int32)
+    partitions = heaviest[kinds.topics[topic_of[heaviest]] != NONE]
     units, scale = units_of(weights[partitions])
     claims, claimed = _claims(group, order, kinds, topic_of)
     items = Items(
         units,
         kinds.topics[topic_of[partitions]],
-        _owners(claims, group.generations[order], len(topic_of))[partitions],
+        _owners(claims.offsets, claims.values, group.generations[order], len(topic_of))[partitions],
         kinds.members,
         capacities,
         kinds.subscribers.offsets,
@@ -81,11 +81,10 @@ def weigh(
 
     ratios = np.bincount(shared.holders, units, len(order)) / capacities
     largest = float(ratios.max(initial=0.0))
-    claimants = taken(transposed(claims, len(topic_of)), partitions)
-    kept = claimants.values == shared.holders[claimants.row_of_each_value()]
-    moved = int(claimed[partitions].sum()) - int(kept.sum())
+    kept = np.count_nonzero(holders[claims.values] == claims.row_of_each_value())
+    moved = int(np.count_nonzero(claimed[partitions]) - kept)
     bound = shared.least
-    if (claimants.lengths() <= 1).all():
+    if len(claims.values) == np.count_nonzero(items.owners != NONE):  # nothing is claimed twice
         bound = shared.bound
         forced += int(fewest_given(items, largest))
     method = BY_TRIAL if shared.exact else BY_SEARCH
@@ -95,9 +94,8 @@ def weigh(
     load = Objective(value, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
     rack_local = None
     if group.topics.racks is not None and (group.racks != NONE).any():
-        racks = taken(group.topics.racks, partitions)
-        near, possible = _near(group, order, kinds, racks, topic_of[partitions], shared.holders)
-        rack_local = Objective(near, near if shared.exact else possible, BY_TRIAL if shared.exact else EACH_BY_ITSELF, most=True)
+        near = _near(taken(group.topics.racks, partitions), group.racks[order][shared.holders])
+        rack_local = nearest(group, near, near if shared.exact else None, BY_TRIAL)
     coverage = Objective(len(partitions), len(partitions), EVERY_ONE, most=True)
     moves = Objective(moved, moved if shared.exact else min(forced, moved), BY_TRIAL if shared.exact else BY_EXCESS)
     return Weighed(holders, Certificate(coverage, load, None, moves, rack_local))
@@ -111,12 +109,18 @@ def _claims(group: Group, order: Int32s, kinds: Kinds, topic_of: Int32s) -> tupl
     return Ragged(*rows[:2]), rows[2]
 
 
-def _owners(claims: Ragged, generations: Int32s, partitions: int) -> Int32s:
-    """int32[partitions], the claimant of the last generation, of several the first by member_id; NONE without one."""
-    members = claims.row_of_each_value()
-    last = np.lexsort((-members, generations[members]))
+@kernel
+def _owners(claims_of: Int32s, claims: Int32s, generations: Int32s, partitions: int) -> Int32s:
+    """int32[partitions], the claimant of the last generation, of several the first by member_id; NONE without one.
+
+    claims_of, claims : member → partitions that it claims; generations : int32[members]
+    """
     owners = np.full(partitions, NONE, np.int32)
-    owners[claims.values[last]] = members[last]
+    for member in range(len(generations)):
+        for i in range(claims_of[member], claims_of[member + 1]):
+            owner = owners[claims[i]]
+            if owner == NONE or generations[member] > generations[owner]:
+                owners[claims[i]] = member
     return owners
 
 
@@ -137,15 +141,7 @@ def _choices(
     return Choices(may, moves, near)
 
 
-def _near(group: Group, order: Int32s, kinds: Kinds, racks: Ragged, topics: Int32s, holders: Int32s) -> tuple[int, int]:
-    """How many items are read on the reader's rack, and how many could be, each by itself.
-
-    racks : Ragged item → racks; topics, holders : int32[items]
-    """
-    width = len(group.rack_ids) + 1
+def _near(racks: Ragged, readers: Int32s) -> int:
+    """How many items are read on the reader's rack. racks : Ragged item → racks; readers : int32[items], racks of the readers"""
     items = racks.row_of_each_value()
-    local = racks.values == group.racks[order][holders][items]
-    members = kinds.subscribed.row_of_each_value()
-    there = np.unique(kinds.subscribed.values.astype(np.int64) * width + group.racks[order][members])
-    could = np.isin(topics[items].astype(np.int64) * width + racks.values, there)
-    return len(np.unique(items[local])), len(np.unique(items[could]))
+    return len(np.unique(items[racks.values == readers[items]]))

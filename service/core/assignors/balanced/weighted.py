@@ -5,14 +5,12 @@ beats (``bounds``), a search that mostly comes close to it, and, where that take
 assignments.
 
 *Search*: a member keeps what it owns, as far as its share by the bound goes, and gives up few heavy partitions rather than
-many light ones. The others go, heaviest first, to the member that is then least loaded (Graham's longest processing time).
+many light ones. The others go, heaviest first, to the member that is then least loaded (``spread``).
 Then the most loaded member gives a partition to another, or exchanges one, as long as the worse of the two becomes better by
 a ten-thousandth. Last, partitions of one weight and with the same subscribers return to their owners where members exchange them
 for one another.
 
 Limits are numbers of steps, never a time, so that the same group always has the same answer.
-
-Source: Graham, "Bounds on multiprocessing timing anomalies" (1969).
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ import numpy as np
 from service.core.assignors.balanced.bounds import keep, least_maximum, least_within
 from service.core.assignors.balanced.exchanges import exchange
 from service.core.assignors.balanced.exhaustive import exhaust
-from service.core.assignors.balanced.items import by_kind
+from service.core.assignors.balanced.spread import spread
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE
 
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
     from service.core.assignors.balanced.exhaustive import Choices
     from service.core.assignors.balanced.items import Items
-    from service.core.model import Int32s, Int64s
+    from service.core.model import Int32s
 
 PIECE_STEPS: Final = 20_000_000
 """Steps of the search between two looks at the time: about half a second."""
@@ -83,7 +81,7 @@ def share_out(
     holders = items.owners.copy()
     loads = keep(items, holders, bound)
     left = np.array([max_moves - np.count_nonzero(holders != items.owners)])
-    _spread(items, holders, loads, bound)
+    spread(items, holders, loads, bound)
     check_time()
     is_best = glance is not None and bool((loads <= bound * items.capacities).all())
     if len(holders) and not is_best:
@@ -93,7 +91,7 @@ def share_out(
             check_time()
             if done:
                 break
-    _restore(items, holders)
+    restore(items, holders)
     if choices is None or is_best:
         return Shared(holders, least, bound, exact=False)
     forced = int(np.count_nonzero((choices.moves | ~choices.may).all(axis=1)))
@@ -105,66 +103,41 @@ def share_out(
 
 
 @kernel
-def _spread(items: Items, holders: Int32s, loads: Int64s, bound: float) -> None:
-    """Give what nobody holds, heaviest first, to the subscriber that is then least loaded; ties to the one with fewer partitions.
+def restore(items: Items, holders: Int32s) -> None:
+    """Let members exchange partitions of one weight and kind of topic so that owners keep as many as they can.
 
-    A previous owner gets it back if it is then within the bound. holders, loads : updated
+    holders : int32[items]; updated
     """
-    counts = np.zeros(len(loads), np.int64)
-    for holder in holders:
-        if holder != NONE:
-            counts[holder] += 1
-    of_kind, members = by_kind(items.kinds)
-    for item in range(len(holders)):
-        if holders[item] != NONE:
-            continue
-        weight, topic, owner = items.weights[item], items.topics[item], items.owners[item]
-        chosen = NONE
-        least = np.inf
-        if owner != NONE and (loads[owner] + weight) / items.capacities[owner] <= bound:
-            chosen = owner
-        else:
-            for i in range(items.readers_of[topic], items.readers_of[topic + 1]):
-                kind = items.readers[i]
-                for j in range(of_kind[kind], of_kind[kind + 1]):
-                    member = members[j]
-                    ratio = (loads[member] + weight) / items.capacities[member]
-                    if ratio < least or (ratio == least and counts[member] < counts[chosen]):
-                        least, chosen = ratio, member
-        holders[item] = chosen
-        loads[chosen] += weight
-        counts[chosen] += 1
-
-
-def _restore(items: Items, holders: Int32s) -> None:
-    """Let members exchange partitions of one weight and kind of topic so that owners keep as many as they can."""
-    if not len(holders):
-        return
-    classes = np.unique(items.topics.astype(np.int64) << 52 | items.weights, return_inverse=True)[1].astype(np.int32)
-    order = np.argsort(classes, kind="stable").astype(np.int32)
-    _return(holders, items.owners, order, classes, len(items.kinds))
-
-
-@kernel
-def _return(holders: Int32s, owners: Int32s, order: Int32s, classes: Int32s, members: int) -> None:
-    """``_restore``. order : int32[items], items of one class together"""
-    room = np.zeros(members, np.int32)
+    room = np.zeros(len(items.kinds), np.int32)
     start = 0
-    while start < len(order):
-        stop = start
-        while stop < len(order) and classes[order[stop]] == classes[order[start]]:
-            room[holders[order[stop]]] += 1
+    while start < len(holders):
+        stop = start + 1
+        while stop < len(holders) and items.weights[stop] == items.weights[start]:
             stop += 1
         if stop - start > 1:
-            _within(holders, owners, order[start:stop], room)
-        for i in range(start, stop):
-            room[holders[order[i]]] = 0
+            alike = start + np.argsort(items.topics[start:stop], kind="mergesort").astype(np.int32)
+            _restore_among(items, holders, alike, room)
         start = stop
 
 
 @inner_kernel
-def _within(holders: Int32s, owners: Int32s, some: Int32s, room: Int32s) -> None:
-    """The same within a class. room : int32[members], how many of the class each has; counted down"""
+def _restore_among(items: Items, holders: Int32s, alike: Int32s, room: Int32s) -> None:
+    """The same for partitions of one weight, those of one kind of topic together. room : int32[members], all 0"""
+    start = 0
+    while start < len(alike):
+        stop = start
+        while stop < len(alike) and items.topics[alike[stop]] == items.topics[alike[start]]:
+            room[holders[alike[stop]]] += 1
+            stop += 1
+        _restore_within(holders, items.owners, alike[start:stop], room)
+        for i in range(start, stop):
+            room[holders[alike[i]]] = 0
+        start = stop
+
+
+@inner_kernel
+def _restore_within(holders: Int32s, owners: Int32s, some: Int32s, room: Int32s) -> None:
+    """The same for partitions of one weight and kind of topic. room : int32[members], how many of them each has; counted down"""
     left = np.empty(len(some), np.int32)  # the members of what is not kept
     kept = np.zeros(len(some), np.bool_)
     for i in range(len(some)):

@@ -13,7 +13,7 @@ def static_first(group: Group) -> Int32s:
     Reproduces AbstractPartitionAssignor.MemberInfo.compareTo.
     """
     if group.instance_ids.count(None) == len(group):
-        return java_order(group.member_ids)
+        return group.by_id
     static = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is not None]
     dynamic = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is None]
     by_instance = java_order([group.instance_ids[member] or "" for member in static])

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.model import Assignor
-from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
 from service.core.registry import Implementation
@@ -23,7 +22,7 @@ def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. The first member is the leader."""
     owners = np.full(group.topics.partitions_count, NONE, np.int32)
     dealt = _dealt(group)
-    owners[dealt] = np.resize(java_order(group.member_ids), len(dealt))
+    owners[dealt] = np.resize(group.by_id, len(dealt))
     return Assignment(grouped(owners, len(group)))
 
 

@@ -7,7 +7,7 @@ them read all topics, and nothing depends on what they had before.
 from typing import Final
 
 from service.core.assignors.model import Assignor
-from service.core.assignors.splits import mirror_maker, readers
+from service.core.assignors.splits import mirror_maker, readers, spark
 from service.core.registry import Implementation
 
 SPLITS: Final[tuple[Assignor, ...]] = (
@@ -20,10 +20,16 @@ SPLITS: Final[tuple[Assignor, ...]] = (
     ),
     Assignor(
         name="spark:kafka-source",
-        run=readers.spark,
-        implementation=Implementation("spark", "4.2.0", "KafkaOffsetRangeCalculator.getLocation"),
-        summary="The executor that a partition prefers, by the hash of topic and partition; where minPartitions splits none.",
-        warnings=readers.spark_warnings,
+        run=spark.assign,
+        implementation=Implementation("spark", "4.2.0", "KafkaOffsetRangeCalculator.getRanges"),
+        summary=(
+            "The executor that a partition prefers, by the hash of topic and partition, if it is free within "
+            "spark.locality.wait; with `lag` the ranges of offsets that tasks read, divided by `min_partitions` and "
+            "`max_records_per_partition`."
+        ),
+        is_timed=True,
+        reserves=True,
+        divides=True,
     ),
     Assignor(
         name="beam:kafka-io",

@@ -1,7 +1,6 @@
-"""The formulas of Flink, Spark, Beam and Druid: Group → Assignment, Ragged member → partitions, ascending.
+"""The formulas of Flink, Beam and Druid: Group → Assignment, Ragged member → partitions, ascending.
 
 Source: org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumerator.getSplitOwner,
-org.apache.spark.sql.kafka010.KafkaOffsetRangeCalculator.getLocation,
 org.apache.beam.sdk.io.kafka.KafkaUnboundedSource.split,
 org.apache.druid.indexing.kafka.supervisor.KafkaSupervisor.getTaskGroupIdForPartition.
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
+from service.core.jvm.hashing import java_hash_codes
 from service.core.model import Assignment, Group, Int32s, Int64s
 from service.core.ragged import grouped
 
@@ -25,25 +24,21 @@ def flink(group: Group) -> Assignment:
     return dealt((starts[topics] % max(len(group), 1) + ids), group)
 
 
-def spark(group: Group) -> Assignment:
-    """Math.floorMod of TopicPartition.hashCode. Members are the executors in Spark's order: host, then id, both descending."""
-    topics, ids, hashes = partitions_of(group)
-    return dealt(topic_partition_hash_codes(hashes[topics], ids).astype(np.int64), group)
-
-
-def spark_warnings(_: Group) -> list[str]:
-    """What Spark does beside it."""
-    sentence = (
-        "Spark's scheduler runs a task elsewhere if the preferred executor is busy for longer than spark.locality.wait. Where "
-        "minPartitions is above the number of partitions, ranges of offsets prefer no executor."
-    )
-    return [sentence]
-
-
 def beam(group: Group) -> Assignment:
-    """In turn over all partitions, sorted by topic and number; splits beyond the number of partitions do not exist."""
+    """In turn over all partitions, sorted by topic and number; splits beyond the number of partitions do not exist.
+
+    Beam makes more splits than are wanted until all have equally many partitions. Raises InvalidQuestion for fewer members.
+    """
     partitions_of(group)
-    return dealt(np.arange(group.topics.partitions_count), group)
+    partitions = group.topics.partitions_count
+    wanted = min(len(group), partitions)
+    splits = next((count for count in range(wanted, partitions) if wanted and partitions % count == 0), partitions)
+    if splits > len(group) > 0:
+        detail = (
+            f"Beam makes {splits} splits where {wanted} are wanted, so that each has equally many of the {partitions} partitions."
+        )
+        raise InvalidQuestion(f"{detail} Give so many members.", "members")
+    return dealt(np.arange(partitions), group)
 
 
 def druid(group: Group) -> Assignment:
@@ -52,8 +47,10 @@ def druid(group: Group) -> Assignment:
     if len(group.topics) <= 1:
         return dealt(ids.astype(np.int64), group)
     mixed = np.abs((hashes[topics].astype(np.int64) * 31 + ids).astype(np.int32))
-    if (mixed < 0).any():  # Math.abs of the least integer is negative, and so is the task group
-        raise InvalidQuestion("Druid gives a partition of these topics a negative task group, which no task has.", "topics")
+    # Math.abs of the least integer is negative, and so is its remainder, unless it is 0.
+    if len(group) and (np.fmod(mixed, len(group)) < 0).any():
+        detail = "Druid gives a partition of these topics a task group with a negative number, beside those of taskCount."
+        raise InvalidQuestion(detail, "topics")
     return dealt(mixed.astype(np.int64), group)
 
 
@@ -68,7 +65,7 @@ def partitions_of(group: Group) -> tuple[Int32s, Int32s, Int32s]:
         detail = "All readers of a source read all of its topics: leave out topic_names."
         raise InvalidQuestion(detail, "members", int(partial[0]) if len(partial) else 0, "topic_names")
     counts = group.topics.partitions_counts()
-    topics = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    topics = group.topics.topic_of
     ids = (np.arange(len(topics)) - np.repeat(group.topics.first[:-1], counts)).astype(np.int32)
     return topics, ids, java_hash_codes(group.topics.names)
 

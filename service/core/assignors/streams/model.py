@@ -28,12 +28,12 @@ class StreamsTopology:
     tasks_counts: tuple[int, ...]
     stateful: tuple[bool, ...]
 
-    def tasks(self, *, stateful_only: bool = False) -> list[int]:
-        """All tasks, ascending."""
+    def tasks(self, *, stateful: bool | None = None) -> list[int]:
+        """Tasks, ascending. stateful : those with, or without, state; None: all"""
         return [
             subtopology << TASK_BITS | i
             for subtopology, count in enumerate(self.tasks_counts)
-            if self.stateful[subtopology] or not stateful_only
+            if stateful in (None, self.stateful[subtopology])
             for i in range(count)
         ]
 

@@ -259,7 +259,7 @@ def _assign_standby(run: _Run) -> dict[int, int]:
     """Returns how many standby tasks of each task are missing."""
     replicas = run.group.standby_replicas
     left: dict[int, int] = {}
-    for task in run.timed(sorted(run.group.topology.tasks(stateful_only=True), key=_by_id, reverse=True)):
+    for task in run.timed(sorted(run.group.topology.tasks(stateful=True), key=_by_id, reverse=True)):
         for given in range(replicas):
             member = _previous_owner(run, task)
             if member is None:

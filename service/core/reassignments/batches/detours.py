@@ -20,10 +20,12 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
 from service.core.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
 from service.core.reassignments.model import NO_LIMIT, Brokers, broker_names
-from service.core.reassignments.sets import rack_levels
+from service.core.reassignments.permits import reach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from service.core.reassignments.permits import Permits
 
 TRIED: Final = 10_000
 """Partitions that are tried for the detours of one batch, three times each at most."""
@@ -92,7 +94,6 @@ class _DetourBatch:
         self._full = np.zeros(len(progress.brokers), np.bool_)
         self._full[coming[1][~self._fits(progress.sizes[progress.pending[coming[0]]], coming[1])]] = True
         self._rack_of = progress.brokers.racks()
-        self._racks_usable = len(np.unique(self._rack_of[progress.brokers.usable]))
         self.detours: list[Detour] = []
 
     def _fits(self, sizes: Int64s, brokers: Int32s) -> Bools:
@@ -144,37 +145,28 @@ class _DetourBatch:
         brokers = self._progress.brokers
         between = new.copy()
         every = np.arange(len(brokers), dtype=np.int32)
+        permits = self._progress.permits
+        keeps, receives = (of_sets[permits.sets[partition]] for of_sets in (permits.keeps, permits.receives))
         for i, b in enumerate(new.tolist()):
             if (old == b).any() or self._fits(np.array([size]), new[i : i + 1])[0]:
                 continue
             stays = np.isin(every, old)
-            possible = brokers.usable & ~np.isin(every, new) & ~np.isin(every, between)
+            possible = ~np.isin(every, new) & ~np.isin(every, between)
             if leaving > 0:
-                possible &= ~stays & self._fits(np.full(len(every), size), every)
+                possible &= receives & ~stays & self._fits(np.full(len(every), size), every)
             else:
-                possible &= stays
+                possible &= keeps & stays
             leaving -= 1
             choices = np.flatnonzero(possible).astype(np.int32)
             loads = self._counts / brokers.weights
             ranks = loads[choices], self._rack_of[choices] != self._rack_of[b], self._full[choices]
             for choice in choices[np.lexsort(ranks)].tolist():
                 between[i] = choice
-                if self._keeps_rack_rule(old, new, between):
+                if keeps_rack_rule(permits, self._racks, partition, old, new, between):
                     break
             else:
                 return None
         return between
-
-    def _keeps_rack_rule(self, old: Int32s, new: Int32s, between: Int32s) -> bool:
-        racks = self._rack_of
-        if self._racks == "strict":
-            return len(np.unique(racks[between])) >= min(len(between), self._racks_usable)
-        if self._racks == "none":
-            return True
-        usable = self._progress.brokers.usable
-        most = rack_levels(racks, usable, len(new))
-        here, before, later = (np.bincount(racks[row], minlength=len(most)) for row in (between, old[usable[old]], new))
-        return bool((here <= np.maximum(most, np.maximum(before, later))).all())
 
     def apply(self) -> None:
         """The progress after this batch."""
@@ -187,6 +179,20 @@ class _DetourBatch:
         progress.now = with_rows(progress.now, rows)
         progress.detours += self.detours
         progress.batch += 1
+
+
+def keeps_rack_rule(permits: Permits, rule: str, partition: int, old: Int32s, new: Int32s, between: Int32s) -> bool:
+    """May the partition be on these brokers by the rack rule? rule : as in Goal; old, new, between : now, then, meanwhile"""
+    if rule == "none":
+        return True
+    racks = permits.racks
+    homes = np.array([0, len(old)], np.int32), old
+    within = reach(permits, np.array([partition], np.int32), homes, np.array([len(new)], np.int32))
+    if rule == "strict":
+        return len(np.unique(racks[between])) >= min(len(between), int(within.racks[0]))
+    stays = old[permits.keeps[permits.sets[partition], old]]
+    here, before, later = (np.bincount(racks[row], minlength=int(racks.max()) + 1) for row in (between, stays, new))
+    return bool((here <= np.maximum(within.levels[0], np.maximum(before, later))).all())
 
 
 def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
@@ -217,7 +223,8 @@ def _no_order(
         if exceeds.any():
             full[coming[exceeds]] = True
             b, room[name] = int(coming[exceeds].min()), int(needs[exceeds].max())
-            clash.append(Clash(name, f"{name} of broker {ids[b]} is {most[b]}, and it has {loads[b]}."))
+            allowed = "max_replicas of broker {} is {}" if name == "max_replicas" else "Broker {} has room for {} bytes"
+            clash.append(Clash(name, f"{allowed.format(ids[b], most[b])}, and it has {loads[b]}."))
     subject = f"{broker_names(ids[full].tolist()).capitalize()} {'are' if full.sum() > 1 else 'is'}"
     given_up = progress.tried >= TRIED_IN_ALL
     proven = not given_up and _proven(start(brokers), progress, full)
@@ -252,7 +259,8 @@ def _remedies(
     """What would mend it: each is tried before it is told. room : by how much each limit has to be higher"""
     every = np.flatnonzero(full)
     one_each = every[np.unique(circle_of[every], return_index=True)[1]]
-    needs = " and ".join(f"{name} higher by {more}" for name, more in room.items())
+    texts = {"max_replicas": "max_replicas higher by {}", "capacity_bytes": "Room for {} more bytes"}
+    needs = ", ".join(texts[name].format(more) for name, more in room.items())
     for some in (one_each, every):
         limits = {name: getattr(brokers, name).copy() for name in room}
         for name, values in limits.items():

@@ -20,6 +20,7 @@ from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
 from service.core.reassignments.batches.schedule import BatchProgress, fill_batches, within
 from service.core.reassignments.model import NO_LIMIT
+from service.core.reassignments.order import added
 from service.core.reassignments.sets import rows_of
 
 if TYPE_CHECKING:
@@ -61,18 +62,17 @@ def in_batches(
                 check,
             )
     check()
-    steps = _steps(now, replicas, progress.batch_of, progress.detours)
+    steps = _steps(now, replicas, progress.batch_of, progress.detours, brokers.live)
     check()
     copies, _ = _changes(steps.before.offsets, steps.before.values, steps.after.offsets, steps.after.values)
     moves, amounts = (
         np.bincount(steps.batches, each.astype(np.float64), progress.batch).astype(np.int64)
         for each in (copies, copies * sizes[steps.partitions])
     )
-    traffic = _traffic(placements, steps, _sources(steps.before.offsets, steps.before.values, brokers.live))
-    return Batches(progress.batch_of, tuple(progress.detours), steps, moves, amounts, traffic)
+    return Batches(progress.batch_of, tuple(progress.detours), steps, moves, amounts, _traffic(placements, steps))
 
 
-def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour]) -> Steps:
+def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour], live: Bools) -> Steps:
     changed = np.flatnonzero(batch_of != NONE)
     partitions = np.concatenate([[detour.partition for detour in detours], changed]).astype(np.int32)
     batches = np.concatenate([[detour.batch for detour in detours], batch_of[changed]]).astype(np.int32)
@@ -90,7 +90,9 @@ def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour]) -
     goes_on = on_the_way[changed] != NONE
     before[len(detours) :][goes_on] = on_the_way[changed][goes_on]
     order = np.lexsort((partitions, batches))
-    return Steps(partitions[order], batches[order], rows_of(pool, before[order]), rows_of(pool, after[order]))
+    source = rows_of(pool, before[order])
+    sources = _sources(source.offsets, source.values, live)
+    return Steps(partitions[order], batches[order], source, rows_of(pool, after[order]), sources)
 
 
 def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits: BatchLimits) -> None:
@@ -185,15 +187,12 @@ def _sources(now_of: Int32s, now: Int32s, live: Bools) -> Int32s:
     return sources
 
 
-def _traffic(placements: Placements, steps: Steps, sources: Int32s) -> Traffic:
-    """What the steps send and receive. sources : int32[steps]   the broker that each is copied from"""
-    before, after = steps.before, steps.after
-    rows = after.row_of_each_value()
-    width = int(max(before.values.max(initial=0), after.values.max(initial=0))) + 1
-    keys = rows.astype(np.int64) * width + after.values
-    copied = ~np.isin(keys, before.row_of_each_value().astype(np.int64) * width + before.values)
-    step, target = rows[copied], after.values[copied]
-    brokers = np.concatenate([target, sources[step]]).astype(np.int64)
+def _traffic(placements: Placements, steps: Steps) -> Traffic:
+    """What the steps send and receive."""
+    copied = added(steps.before, steps.after)
+    step, target = steps.after.row_of_each_value()[copied], steps.after.values[copied]
+    width = int(max(target.max(initial=0), steps.sources.max(initial=0))) + 1
+    brokers = np.concatenate([target, steps.sources[step]]).astype(np.int64)
     incoming = np.repeat([1, 0], len(target))
     both = np.concatenate([step, step])
     partition = steps.partitions[both]

@@ -104,6 +104,13 @@ class Traffic:
             low, high = (low, middle) if self.seconds(middle, batches, pace).sum() <= seconds else (middle, high)
         return high
 
+    def timing(self, batches: int, pace: Pace, throttle: int | None, seconds: int | None) -> BatchTiming:
+        """How long so many batches take at a throttle, and the throttle for a time. Raises InvalidQuestion."""
+        needed = self.throttle_for(seconds, batches, pace) if seconds else None
+        used = max(throttle or 0, needed or 0) or None
+        ends = int(self.rates.max(initial=0.0) / pace.throttle_utilization) + 1
+        return BatchTiming(used, self.seconds(used, batches, pace) if used else None, needed, ends)
+
 
 @dataclass(frozen=True)
 class Detour:
@@ -123,12 +130,14 @@ class Steps:
 
     partitions, batches : int32[steps]
     before, after : Ragged step → brokers
+    sources : int32[steps], the broker that each copies from: its leader, the first live one; NONE if none is
     """
 
     partitions: Int32s
     batches: Int32s
     before: Ragged
     after: Ragged
+    sources: Int32s
 
 
 @dataclass(frozen=True)
@@ -152,10 +161,7 @@ class Batches:
 
     def timing(self, pace: Pace, throttle: int | None, seconds: int | None = None) -> BatchTiming:
         """How long they take at a throttle in bytes per second, and the throttle for a time. Raises InvalidQuestion."""
-        needed = self.traffic.throttle_for(seconds, len(self), pace) if seconds else None
-        used = max(throttle or 0, needed or 0) or None
-        ends = int(self.traffic.rates.max(initial=0.0) / pace.throttle_utilization) + 1
-        return BatchTiming(used, self.traffic.seconds(used, len(self), pace) if used else None, needed, ends)
+        return self.traffic.timing(len(self), pace, throttle, seconds)
 
     def cost(self, balance: str) -> int:
         """What is copied in all. balance : as in Goal"""

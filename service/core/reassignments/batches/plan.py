@@ -15,13 +15,14 @@ from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Ragged
 from service.core.reassignments.batches.detours import with_rows
 from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.batches.partners import TRIES, with_partners
 from service.core.reassignments.evenness import least_unevenness, unevenness
 from service.core.reassignments.leaders import elect
-from service.core.reassignments.model import NO_LIMIT
-from service.core.reassignments.plan import plan
+from service.core.reassignments.model import NO_LIMIT, bytes_on
+from service.core.reassignments.plan import plan, with_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from service.core.model import Int32s
     from service.core.reassignments.batches.model import Batches, BatchLimits, Detour
@@ -88,19 +89,42 @@ def _planned(
     best = plan(brokers, placements, goal, check)
     batches = in_batches(brokers, placements, best.replicas, limits, goal.racks, check)
     while batches.detours:
-        stays = _stays(brokers, placements, goal, best.replicas, batches.detours)
-        if not stays:
+        for changed in _alternatives(brokers, placements, goal, best.replicas, batches.detours):
+            replicas = elect(
+                brokers, placements, with_rows(best.replicas, changed), goal.leaders, check, per_topic=goal.per_topic
+            )
+            shorter = in_batches(brokers, placements, replicas, limits, goal.racks, check)
+            if shorter.cost(goal.balance) < batches.cost(goal.balance):
+                best, batches = replace(best, replicas=replicas), shorter
+                break
+        else:
             break
-        replicas = elect(brokers, placements, with_rows(best.replicas, stays), goal.leaders, check, per_topic=goal.per_topic)
-        shorter = in_batches(brokers, placements, replicas, limits, goal.racks, check)
-        if shorter.cost(goal.balance) >= batches.cost(goal.balance):
-            break
-        best, batches = replace(best, replicas=replicas), shorter
     cost = batches.cost(goal.balance)
+    detoured = goal.objective == "fewest-moves" and best.cost == best.lower_bound < cost  # it is no longer among the fewest
+    if goal.resources:
+        best = with_resources(brokers, placements, goal, best, None) if detoured else best
+        return replace(best, cost=cost), batches
     evenness, bound = unevenness(brokers, placements, goal, best.replicas), best.evenness_bound
-    if goal.objective == "fewest-moves" and best.cost == best.lower_bound < cost:  # detours: it is no longer among the fewest
+    if detoured:
         bound = min(bound, least_unevenness(brokers, placements, goal, None))
     return replace(best, cost=cost, evenness=evenness, evenness_bound=min(bound, evenness)), batches
+
+
+def _alternatives(
+    brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, detours: tuple[Detour, ...]
+) -> Iterator[dict[int, Int32s]]:
+    """Lists of some partitions with which the plan is as good and may take fewer detours."""
+    if goal.resources:  # leaders would have to be chosen anew
+        return
+    changes = [_stays(brokers, placements, goal, replicas, detours)]
+    changes += (with_partners(brokers, placements, goal, replicas, detours, skipped) for skipped in range(TRIES))
+    for at, changed in enumerate(changes):
+        if changed and not any(_same(changed, other) for other in changes[:at]):
+            yield changed
+
+
+def _same(some: dict[int, Int32s], others: dict[int, Int32s]) -> bool:
+    return some.keys() == others.keys() and all((some[key] == others[key]).all() for key in some)
 
 
 def _stays(
@@ -113,8 +137,8 @@ def _stays(
     ):
         return {}
     counts = np.bincount(replicas.values, minlength=len(brokers))
-    sizes, loads = placements.bytes_of_each(), np.zeros(len(brokers), np.int64)
-    np.add.at(loads, replicas.values, sizes[replicas.row_of_each_value()])
+    sizes = placements.bytes_of_each()
+    loads = bytes_on(replicas, sizes, len(brokers))
     stays = {}
     for detour in detours:
         target, size = replicas.row(detour.partition), int(sizes[detour.partition])

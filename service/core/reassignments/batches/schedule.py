@@ -24,7 +24,8 @@ from service.core.errors import InvalidQuestion
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
-from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
+from service.core.reassignments.permits import Permits
 from service.core.reassignments.sets import rows_of
 
 
@@ -37,6 +38,7 @@ class BatchProgress:
     counts, loads : int64[brokers]   replicas and bytes of each
     pending : int32[...]   the partitions that are left, in the order in which they are taken
     batch_of : int32[partitions]   see Batches
+    permits : which brokers may have which partitions
     tried : attempts to send a partition on a detour
     """
 
@@ -49,6 +51,7 @@ class BatchProgress:
     loads: Int64s
     pending: Int32s
     batch_of: Int32s
+    permits: Permits
     batch: int = 0
     detours: list[Detour] = field(default_factory=list)
     tried: int = 0
@@ -58,10 +61,10 @@ class BatchProgress:
         """Before the first batch."""
         now, sizes = placements.replicas, placements.bytes_of_each()
         counts = np.bincount(now.values, minlength=len(brokers)).astype(np.int64)
-        loads = np.zeros(len(brokers), np.int64)
-        np.add.at(loads, now.values, sizes[now.row_of_each_value()])
+        loads = bytes_on(now, sizes, len(brokers))
         batch_of = np.full(len(placements), NONE, np.int32)
-        return cls(brokers, now, then, sizes, copies.copy(), counts, loads, pending, batch_of)
+        permits = Permits.of(brokers, placements)
+        return cls(brokers, now, then, sizes, copies.copy(), counts, loads, pending, batch_of, permits)
 
     def nearly_full(self) -> Bools:
         """bool[brokers], which have no room, or are nine tenths full."""
@@ -78,8 +81,7 @@ class BatchProgress:
     def rooms_in_the_end(self) -> Bools:
         """bool[brokers], which have room once all is done."""
         counts = np.bincount(self.then.values, minlength=len(self.counts))
-        loads = np.zeros(len(self.loads), np.int64)
-        np.add.at(loads, self.then.values, self.sizes[self.then.row_of_each_value()])
+        loads = bytes_on(self.then, self.sizes, len(self.loads))
         rooms: Bools = (counts < self.brokers.max_replicas) & (loads < self.brokers.capacity_bytes)
         return rooms
 

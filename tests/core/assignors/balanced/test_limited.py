@@ -8,11 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from service.core.assignors.balanced import balanced
+from service.core.assignors.balanced import balanced, weighing
 from service.core.assignors.balanced.frontier import frontier
+from service.core.assignors.balanced.moves import forced_moves
 from service.core.errors import InvalidQuestion
-from tests.core.assignors.balanced.test_balanced import found, ragged, random_group, relations
-from tests.core.assignors.balanced.test_weighted import ratios_of, weighed
+from service.decisions.groups.question import of_rows
+from service.decisions.groups.rows import read_group
+from tests.core.assignors.balanced.test_balanced import by_integer_program, found, ragged, random_group, relations
+from tests.core.assignors.balanced.test_weighted import least_maximum, ratios_of, weighed
 from tests.reference.balanced_groups import best_within
 
 
@@ -36,6 +39,7 @@ def small_group(draw):
 def test_no_assignment_that_moves_so_few_is_better(seed):
     """Every number of moves of small groups, against every assignment."""
     draw = random.Random(seed)
+    racked = proven = 0
     for _ in range(100):
         group = small_group(draw)
         (readers, claims, near), read = relations(group)
@@ -55,6 +59,77 @@ def test_no_assignment_that_moves_so_few_is_better(seed):
             assert (certificate.load.gap, certificate.moves.gap, certificate.moves.value) == (0, 0, moves)
             if certificate.rack_local is not None:
                 assert certificate.rack_local.value == close <= len(read) - best[2] <= certificate.rack_local.bound
+                racked, proven = racked + 1, proven + (certificate.rack_local.gap == 0)
+    assert proven > 0.99 * racked > 0
+
+
+def test_what_moves_is_what_others_read_nearby():
+    """Of six partitions of a member the two on the rack of one that has come, and then one for a second member."""
+    racks = [["a"], ["b"], ["c"], ["a"], ["b"], ["c"], ["a", "b"], ["c"]]
+    owned = [[0, 1, 2, 3, 4, 5], [6, 7], []]
+    members = [
+        {"member_id": f"c{i}", "rack_id": "abc"[i], "owned_partitions": [{"topic_name": "t", "partition_ids": owned[i]}]}
+        for i in range(3)
+    ]
+    question = of_rows([{"topic_name": "t", "partitions_count": 8, "partition_racks": racks}], members)
+    group = read_group(question.topics, question.members)
+    for k in range(4):
+        rack_local = balanced.assign(group, max_moves=k).certificate.rack_local
+        assert (rack_local.value, rack_local.bound) == (3 + k, 3 + k)
+
+
+def limits_of(group):
+    """Some numbers of moves, from the fewest possible to one below those of the best balance."""
+    fewest, most = forced_moves(group), int(balanced.assign(group).certificate.moves.value)
+    return sorted({fewest, (fewest + most) // 2, max(fewest, most - 1)})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_integer_programmes_find_the_same_or_lie_between_bound_and_value(seed):
+    """Middling groups, with racks or without: HiGHS says what is best with so few moves."""
+    draw = random.Random(seed)
+    group = random_group(draw, 6, [draw.randint(2, 6) for _ in range(6)], [0, 3][seed % 2], 1.2)
+    relation, _ = relations(group)
+    for k in limits_of(group):
+        assignment = balanced.assign(group, max_moves=k)
+        loads, moves, close = found(group, assignment)
+        certificate = assignment.certificate
+        largest, squares, fewest, nearest = by_integer_program(*relation, len(group), k)
+        assert (loads[0], certificate.load.gap) == (largest, 0)
+        assert certificate.evenness.bound <= squares <= certificate.evenness.value == sum(load**2 for load in loads)
+        if squares == certificate.evenness.value:
+            assert certificate.moves.bound <= fewest <= moves <= k
+            if fewest == moves and certificate.rack_local is not None:
+                assert close <= nearest <= certificate.rack_local.bound
+
+
+def claimed_once(group):
+    """The same, where each partition has at most one claimant."""
+    taken, rows = set(), []
+    for member in range(len(group)):
+        rows.append([p for p in group.owned.row(member).tolist() if p not in taken])
+        taken.update(rows[-1])
+    return replace(group, owned=ragged(rows))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_integer_programmes_find_the_same_with_weights_and_the_search_alone_comes_close(seed, monkeypatch):
+    """With capacities or without."""
+    draw = random.Random(seed)
+    weights = [draw.randint(10, 1000) for _ in range(20)]
+    group = claimed_once(weighed(draw, 3, [draw.randint(4, 8) for _ in range(6)], 0, 1, weights))
+    for k in limits_of(group):
+        least = least_maximum(group, k)
+        proven = balanced.assign(group, max_moves=k).certificate.load
+        with monkeypatch.context() as patched:
+            patched.setattr(weighing, "MOST_ITEMS", -1)
+            searched = balanced.assign(group, max_moves=k)
+        assert found(group, searched)[1] <= k
+        for load in (proven, searched.certificate.load):
+            assert load.bound <= least * (1 + 1e-6)
+            assert least <= load.value * (1 + 1e-4)
+        assert proven.gap or proven.value == pytest.approx(least, rel=1e-4)
+        assert searched.certificate.load.value <= least * 1.05
 
 
 def test_the_sum_of_squares_has_a_bound_where_it_is_not_proven():

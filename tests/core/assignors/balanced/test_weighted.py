@@ -13,6 +13,9 @@ from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.assignors.balanced import balanced, exhaustive, weighing
 from service.core.errors import AllocatorError
 from service.core.model import NONE
+from service.core.ragged import grouped
+from service.decisions.groups.question import of_rows
+from service.decisions.groups.rows import read_group
 from tests.core.assignors.balanced.test_balanced import found, random_group, relations, values
 from tests.reference.balanced_groups import best_weighted
 
@@ -106,13 +109,14 @@ def test_the_bounds_hold_where_not_all_is_looked_through(seed, monkeypatch):
             assert values(assignment)["rack_local"][0] == close <= values(assignment)["rack_local"][1]
 
 
-def least_maximum(group):
-    """By an integer programme: the largest load ÷ capacity."""
-    (readers, _, _), read = relations(group)
+def least_maximum(group, max_moves=np.inf):
+    """By an integer programme: the largest load ÷ capacity, if at most so many partitions move."""
+    (readers, claims, _), read = relations(group)
     pairs = [(p, m) for p, some in enumerate(readers) for m in sorted(some)]
-    rows = np.zeros((len(readers) + len(group), len(pairs) + 1))
+    rows, moves = np.zeros((len(readers) + len(group), len(pairs) + 1)), np.zeros(len(pairs) + 1)
     for column, (p, m) in enumerate(pairs):
         rows[p, column] = 1
+        moves[column] = bool(claims[p]) and m not in claims[p]
         rows[len(readers) + m, column] = group.topics.weights[read][p]
     rows[len(readers) :, -1] = -1 if group.capacities is None else -group.capacities
     low = np.append(np.ones(len(readers)), np.full(len(group), -np.inf))
@@ -122,7 +126,7 @@ def least_maximum(group):
         np.append(np.zeros(len(pairs)), 1),
         integrality=np.append(np.ones(len(pairs)), 0),
         bounds=Bounds(0, upper),
-        constraints=[LinearConstraint(rows, low, high)],
+        constraints=[LinearConstraint(rows, low, high), LinearConstraint(moves[None], 0, max_moves)],
         options={"mip_rel_gap": 1e-4},
     )
     return solved.fun
@@ -148,6 +152,17 @@ def test_ten_thousand_partitions_come_close_to_the_bound():
     objective = assignment.certificate.load
     assert 0 <= objective.gap < 0.01
     assert assignment.certificate.load.method == weighing.BY_SEARCH
+
+
+def test_a_hundred_thousand_partitions_owned_by_anybody_come_close_to_the_bound_within_the_steps():
+    """Members that together are not better off than the most loaded one would like are not looked at."""
+    draw = np.random.default_rng(1)
+    weights = draw.lognormal(0, 1, 100_000)
+    topics = [{"topic_name": "t", "partitions_count": len(weights), "partition_weights": weights.tolist()}]
+    question = of_rows(topics, [{"member_id": f"m{i}"} for i in range(1_000)])
+    group = read_group(question.topics, question.members)
+    owned = grouped(draw.integers(0, len(group), len(weights)).astype(np.int32), len(group))
+    assert balanced.assign(replace(group, owned=owned)).certificate.load.gap < 0.0005
 
 
 def test_a_search_that_is_too_long_ends(monkeypatch):

@@ -151,7 +151,7 @@ def rebalances(draw, max_partitions=9, max_members=8):
 
 @both
 @given(body=st.one_of(bodies(), rebalances()))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_agrees_with_its_plain_twin(name, body):
     assert assigned(name, body) == by_twin(name, body)
 
@@ -159,7 +159,7 @@ def test_agrees_with_its_plain_twin(name, body):
 @pytest.mark.slow
 @both
 @given(body=st.one_of(bodies(), rebalances(), rebalances(max_partitions=30, max_members=12)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_agrees_with_the_real_class(name, body):
     here = assigned(name, body)
     if here != "endless":

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from service.api.connect.form import FORM
+from service.conformance.connect_groups import connect_group
 from service.core.assignors.connect.incremental import backoff
 from service.core.assignors.connect.work import TASK_BITS, Work, serialized
 from service.core.jvm.hashing import java_hash_codes
@@ -14,7 +15,7 @@ from service.decisions.budget import Budget
 from service.decisions.connect import ConnectQuestion, answer
 from tests.support.golden import params
 from tests.support.jvm import kafka_jvm
-from tests.support.task_groups import connect_differs, connect_group
+from tests.support.task_groups import connect_differs
 
 VECTORS = params(*(f"releases/4.3.1/connect-{protocol}" for protocol in ("eager", "compatible", "sessioned")))
 

@@ -11,7 +11,9 @@ from service.decisions.budget import Budget
 from tests.support.golden import params
 from tests.support.task_groups import clients_differ, streams_clients
 
-VECTORS = params(*(f"releases/4.3.1/streams-classic-{name}" for name in ("high-availability", "sticky", "fallback-prior")))
+VECTORS = params(
+    *(f"releases/4.3.1/streams-classic-{name}" for name in ("high-availability", "sticky", "fallback-prior", "racks"))
+)
 HAS_ANOTHER_TABLE = {12, 24, 48, 96}
 """Elements for which ``new HashSet<>(collection)`` makes a larger table than a set into which they come one by one."""
 

@@ -18,7 +18,6 @@ import numpy as np
 from service.core.assignors.classic.racks import racks_matter
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
-from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Ragged
 from service.core.ragged import PIECE, ascending, rows_and_places
@@ -134,7 +133,7 @@ def read_subscriptions(group: Group) -> Claims:
     """The claims of a group whose members own nothing and have no racks."""
     subscriptions, topics = group.subscriptions, group.topics
     hashes = java_hash_codes(group.member_ids)
-    by_id = java_order(group.member_ids)
+    by_id = group.by_id
     ranks = np.empty_like(by_id)
     ranks[by_id] = np.arange(len(by_id), dtype=np.int32)
     order = iteration_order(hashes, ranks=ranks)

@@ -5,9 +5,9 @@ Source: StickyAssignmentExecutor._populate_sorted_partitions (kafka-python 3.0.1
 
 import numpy as np
 
-from service.core.heap import heapify, sift_down
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
+from service.core.optimize.heap import heapify, sift_down
 
 
 @kernel

@@ -21,9 +21,9 @@ from service.core.assignors.classic.sticky.movements import SIZE, Movements, ali
 from service.core.assignors.classic.sticky.reassign import ENDLESS, OFTEN, SETTLED
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
-from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.optimize.heap import heapify, sift_down, sift_up
 from service.core.ragged import put
 
 THROWN: Final = 1

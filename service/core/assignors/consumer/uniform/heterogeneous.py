@@ -89,7 +89,7 @@ def _assigned(group: Group) -> tuple[Ragged, Int32s, Int32s, Ragged, int, int, I
         in_order = np.lexsort((ids.ranks, lengths, -(counts / lengths))).astype(np.int32)
     in_order = in_order[lengths[in_order] > 0]
     _refuse_beyond_the_end(group, order, ids)
-    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
+    topic_of = topics.topic_of
     owners, loads, duplicate = _kept(
         order, topics.first, topic_of,
         group.subscriptions.offsets, group.subscriptions.values, group.owned.offsets, group.owned.values,

@@ -23,6 +23,7 @@ from service.core.registry import Strategy
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from service.core.assignors.streams.classic.racks import RackCosts
     from service.core.assignors.streams.model import StreamsTopology
     from service.core.model import Int32s
 
@@ -85,12 +86,19 @@ class ClientsGroup:
     """A group of the classic protocol.
 
     subtopologies : the number of each subtopology of the topology; clients : in the order of the request
+    racks : None: they play no part
     """
 
     topology: StreamsTopology
     subtopologies: tuple[int, ...]
     clients: tuple[Client, ...]
     settings: StreamsSettings
+    racks: RackCosts | None = None
+
+    @property
+    def by_number(self) -> list[Client]:
+        """The clients in the order of their process ids."""
+        return sorted(self.clients, key=lambda client: client.number)
 
     def hashes(self, tasks: Sequence[int]) -> Int32s:
         """int32[tasks], TaskId.hashCode() of each: Objects.hash(subtopology, partition, null)."""
@@ -133,25 +141,30 @@ class ClientQueue:
     """Clients by a load, the least first, of which a constraint leaves out some for a task: ConstrainedPrioritySet."""
 
     def __init__(self, constraint: Callable[[Client, int], bool], load: Callable[[Client], float]) -> None:
-        self._constraint = constraint
-        self._queue: PriorityQueue[Client] = PriorityQueue(lambda client: (load(client), client.number))
+        self._constraint, self._load = constraint, load
+        self._keys: dict[Client, tuple[float, int]] = {}
+        self._queue: PriorityQueue[Client] = PriorityQueue(self._keys.__getitem__)
 
     def offer(self, *clients: Client) -> None:
-        """Enter clients, with the loads that they have now."""
+        """Enter clients, with the loads that they have now. No other client's load has changed since it was entered."""
+        for client in clients:
+            self._keys[client] = self._load(client), client.number
         for client in clients:
             if client in self._queue:
                 self._queue.remove(client)
             self._queue.add(client)
 
-    def poll(self, task: int, also: Callable[[Client], bool] = lambda _: True) -> Client | None:
+    def poll(self, task: int, also: Callable[[Client], bool] | None = None) -> Client | None:
         """The first client that may have the task, which leaves the queue; None: none may."""
+        queue, may_have = self._queue, self._constraint
         passed: list[Client] = []
         found = None
-        while self._queue and found is None:
-            client = self._queue.poll()
-            if self._constraint(client, task) and also(client):
+        for _ in range(len(queue)):
+            client = queue.poll()
+            if may_have(client, task) and (also is None or also(client)):
                 found = client
-            else:
-                passed.append(client)
-        self.offer(*clients_in_order(passed))
+                break
+            passed.append(client)
+        for client in clients_in_order(passed):
+            queue.add(client)
         return found

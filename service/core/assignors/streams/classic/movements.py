@@ -6,7 +6,8 @@ Source: org.apache.kafka.streams.processor.internals.assignment.TaskMovement (ka
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from service.core.assignors.streams.classic.clients import Client, ClientQueue
 from service.core.jvm.priority_queue import PriorityQueue
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 RUNNING: Final = -2
 """The lag of a client that runs the task: Task.LATEST_OFFSET."""
+
+Move: TypeAlias = tuple[tuple[int, int], Client]
+"""How many clients are caught up on a task, few first, the task, and the client that it is to move to."""
 
 UNBOUNDED: Final = 2**63 - 1
 """The acceptable lag with which every client is caught up."""
@@ -48,7 +52,7 @@ class TaskMovements:
     def is_caught_up(self, client: Client, task: int) -> bool:
         """Is the client's state good enough for the task?"""
         lag = client.lags[task]
-        return lag == RUNNING or self.acceptable_lag == UNBOUNDED or 0 <= lag <= self.acceptable_lag
+        return 0 <= lag <= self.acceptable_lag or lag == RUNNING or self.acceptable_lag == UNBOUNDED
 
     def move_active(self) -> int:
         """Move active tasks to clients that are caught up; returns how many had to move."""
@@ -56,7 +60,7 @@ class TaskMovements:
         needed = len(moves)
         while moves:
             self.check_time()
-            task, destination = moves.poll()
+            (_, task), destination = moves.poll()
             source = queue.poll(task, lambda client: task in client.standby)  # noqa: B023 - it is asked at once
             source = source or queue.poll(task) or self._most_caught_up(task, destination, lambda _: True)
             if source is None:
@@ -72,7 +76,7 @@ class TaskMovements:
         moved = 0
         while moves:
             self.check_time()
-            task, destination = moves.poll()
+            (_, task), destination = moves.poll()
             source = queue.poll(task, lambda client: task not in client)  # noqa: B023
             source = source or self._most_caught_up(task, destination, lambda client: task not in client)  # noqa: B023
             if source is None:
@@ -86,24 +90,21 @@ class TaskMovements:
 
     def _queues(
         self, tasks: Callable[[Client], set[int]], stays: Callable[[int, int], bool]
-    ) -> tuple[ClientQueue, PriorityQueue[tuple[int, Client]]]:
-        """The clients by load, and the (task, client) that are to move, those first that few clients are caught up on."""
-        queue = ClientQueue(self.is_caught_up_for, lambda client: client.load)
-        moves: PriorityQueue[tuple[int, Client]] = PriorityQueue(lambda move: (len(self.caught_up(move[0])), move[0]))
+    ) -> tuple[ClientQueue, PriorityQueue[Move]]:
+        """The clients by load, and what is to move."""
+        queue = ClientQueue(self.is_caught_up, lambda client: client.load)
+        moves: PriorityQueue[Move] = PriorityQueue(itemgetter(0))
         for client in self.clients:
             self.check_time()
             for task in sorted(tasks(client)):
                 if not stays(client.number, task) and not self.is_caught_up(client, task) and self._is_behind(client, task):
-                    moves.add((task, client))
+                    moves.add(((len(self.caught_up(task)), task), client))
             queue.offer(client)
         return queue, moves
 
-    def is_caught_up_for(self, client: Client, task: int) -> bool:
-        """The constraint of a queue."""
-        return self.is_caught_up(client, task)
-
     def _is_behind(self, client: Client, task: int) -> bool:
-        return min(each.lags[task] for each in self.clients) < client.lags[task]
+        lag = client.lags[task]
+        return any(each.lags[task] < lag for each in self.clients)
 
     def _most_caught_up(self, task: int, destination: Client, may: Callable[[Client], bool]) -> Client | None:
         """The client with the least lag, if it is less than the destination's."""

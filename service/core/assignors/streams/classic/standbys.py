@@ -37,6 +37,16 @@ def may_move(group: ClientsGroup, source: Client, destination: Client) -> bool:
     return not group.settings.tags or all(destination.tags.get(key) == value for key, value in source.tags.items())
 
 
+def may_exchange(group: ClientsGroup, source: Client, destination: Client, task: int) -> bool:
+    """May a standby task go from one client to another so that the clients with the task have no fewer different tags?"""
+    if not group.settings.tags:
+        return True
+    others = {
+        tag for client in group.clients if client not in (source, destination) and task in client for tag in client.tags.items()
+    }
+    return len(others.union(destination.tags.items())) >= len(others.union(source.tags.items()))
+
+
 def _by_tags(group: ClientsGroup, clients: Sequence[Client], tasks: Sequence[int], queue: ClientQueue) -> dict[int, int]:
     """Standby tasks to clients that differ from those with the task in as many tags as can be; returns how many are left."""
     values: dict[str, set[str]] = {}

@@ -5,15 +5,19 @@
 3. The rest, then standby tasks, go to a previous client if its threads are not full or no other has more room; else to the least
    loaded one, preferably one whose tasks were not together with this one yet.
 
-Source: org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor and FallbackPriorTaskAssignor (4.3.1),
-without the cost of racks.
+If the group has a strategy for racks, clients exchange active tasks before standby tasks are assigned, and standby tasks
+afterwards, so that tasks are in the racks of their partitions (``racks.py``); not with ``fallback-prior``.
+
+Source: org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTaskAssignor and FallbackPriorTaskAssignor (4.3.1).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Final
 
 from service.core.assignors.streams.classic.clients import Client, clients_in_order
+from service.core.assignors.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.core.jvm.ordering import capacity_for_set
 
 if TYPE_CHECKING:
@@ -21,6 +25,14 @@ if TYPE_CHECKING:
 
     from service.core.assignors.streams.classic.clients import ClientsGroup
     from service.core.clock import TimeLimit
+
+
+COSTS: Final = (1, 10)
+"""DEFAULT_STATEFUL_TRAFFIC_COST and _NON_OVERLAP_COST."""
+ALL: Final = -1
+"""Every bit."""
+NO_ROOM: Final = (inf, 0)
+"""Less room than any client has."""
 
 
 def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
@@ -36,13 +48,22 @@ def assign_fallback(group: ClientsGroup, check_time: TimeLimit) -> bool:
 
 
 class _Run:
+    """An assignment under way.
+
+    bits : of each client, those of the tasks that it has; room : by which clients are compared
+    earlier : task → those of tasks that were together with it before clients exchanged tasks
+    holders : task → (client with it, those of its tasks that are together with it by that)
+    """
+
     def __init__(self, group: ClientsGroup, check_time: TimeLimit) -> None:
         self.group, self.check_time = group, check_time
         self.tasks = group.topology.tasks()
         self.clients = clients_in_order(group.clients)
         self.bit = {task: 1 << i for i, task in enumerate(self.tasks)}
         self.bits = dict.fromkeys(self.clients, 0)
-        self.holders: dict[int, list[Client]] = {}
+        self.room = {client: _room(client) for client in self.clients}
+        self.earlier: dict[int, int] = {}
+        self.holders: dict[int, list[tuple[Client, int]]] = {}
         self.had_active: dict[int, Client] = {task: client for client in self.clients for task in client.had_active}
         self.had_standby: dict[int, list[Client]] = {}
         for client in self.clients:
@@ -68,12 +89,40 @@ class _Run:
         for task in left:
             client = self._find(task, self.clients)
             self._give(task, client, client.active)
+        if not preserve:
+            self._exchange_active()
         self._assign_standbys()
+        if self.group.racks and not preserve and self.group.settings.standby_replicas:
+            costs = self.group.racks.stateful(*COSTS)
+            optimize_standbys(self.group.racks, self.group.by_number, costs, lambda *_: True, self.check_time)
+
+    def _exchange_active(self) -> None:
+        """By racks. Tasks that come together by that do not count as such, but those that a client gets afterwards do."""
+        racks, topology = self.group.racks, self.group.topology
+        if racks is None:
+            return
+        clients = self.group.by_number
+        self.earlier = {task: self._together(task) for task in self.tasks}
+        optimize_active(racks, clients, topology.tasks(stateful=True), racks.stateful(*COSTS), self.check_time)
+        optimize_active(racks, clients, topology.tasks(stateful=False), STATELESS, self.check_time)
+        for client in clients:
+            self.bits[client] = sum(self.bit[task] for task in client.active)
+            self.room[client] = _room(client)
+            for task in client.active:
+                self.holders[task] = [(client, ~self.bits[client])]
+
+    def _together(self, task: int) -> int:
+        """The bits of the tasks that have been on a client with this one."""
+        together = self.earlier.get(task, 0)
+        for holder, counting in self.holders.get(task, ()):
+            together |= self.bits[holder] & counting
+        return together
 
     def _assign_standbys(self) -> None:
-        for task in self.group.in_order(self.group.topology.tasks(stateful_only=True)):
+        for task in self.group.in_order(self.group.topology.tasks(stateful=True)):
             for _ in range(self.group.settings.standby_replicas):
-                able = clients_in_order([client for client in self.clients if task not in client])
+                holders = {holder for holder, _ in self.holders[task]}
+                able = clients_in_order([client for client in self.clients if client not in holders])
                 if not able:
                     break
                 client = self._find(task, able)
@@ -83,7 +132,8 @@ class _Run:
         self.check_time()
         kind.add(task)
         self.bits[client] |= self.bit[task]
-        self.holders.setdefault(task, []).append(client)
+        self.room[client] = _room(client)
+        self.holders.setdefault(task, []).append((client, ALL))
 
     def _find(self, task: int, able: Sequence[Client]) -> Client:
         """The client for a task. able : those that may get it, in the order of their set"""
@@ -103,7 +153,7 @@ class _Run:
 
     def _should_balance(self, client: Client) -> bool:
         """Are its threads full, while another client has more room?"""
-        return client.count >= client.capacity and any(_has_more_room(other, client) for other in self.clients)
+        return client.count >= client.capacity and min(self.room.values()) < self.room[client]
 
     def _previous_standby(self, task: int, able: Sequence[Client]) -> Client | None:
         """The least loaded of those that had the task as a standby task."""
@@ -114,24 +164,21 @@ class _Run:
         return self._least_loaded(task, [client for client in in_set if client in able])
 
     def _least_loaded(self, task: int, able: Sequence[Client]) -> Client | None:
-        together = 0
-        for holder in self.holders.get(task, ()):
-            together |= self.bits[holder]
-        found = self._least(able, together)
+        found = self._least(able, self._together(task))
         return self._least(able, None) if found is None else found
 
     def _least(self, able: Sequence[Client], together: int | None) -> Client | None:
         """The client with the most room; with ``together``, the tasks that were with a task, only such as have others."""
-        least = None
+        least, most_room = None, NO_ROOM
         for client in able:
-            if client.count == 0:
+            room = self.room[client]
+            if room[0] == 0:
                 return client
-            is_less = least is None or _has_more_room(client, least)
-            if is_less and (together is None or self.bits[client] & ~together):
-                least = client
+            if room < most_room and (together is None or self.bits[client] & ~together):
+                least, most_room = client, room
         return least
 
 
-def _has_more_room(client: Client, other: Client) -> bool:
-    """ClientState.hasMoreAvailableCapacityThan."""
-    return (client.load, -client.capacity) < (other.load, -other.capacity)
+def _room(client: Client) -> tuple[float, int]:
+    """The least has the most room: ClientState.hasMoreAvailableCapacityThan."""
+    return client.load, -client.capacity

@@ -1,0 +1,1 @@
+"""Log directories: on which disk of its broker each replica is, and on which it should be."""

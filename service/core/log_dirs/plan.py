@@ -1,0 +1,200 @@
+"""The plan: on which disk of its broker each replica goes.
+
+A directory is to the replicas of its broker what a broker is to partitions with one replica, and no broker matters to another. So
+each broker is planned by ``service.core.reassignments``, with its directories as the brokers: bytes are evened out over the disks
+by their size, ``draining`` and ``cordoned`` mean the same, and batches keep ``capacity_bytes`` while a replica is on two disks.
+What is on a disk besides the replicas is a partition that stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.errors import NoPlan
+from service.core.log_dirs.bounds import least_bytes, least_unevenness
+from service.core.log_dirs.exchanges import MOST_WORK, MOST_WORK_IN_ALL, improved
+from service.core.log_dirs.infeasibility import check_feasible, no_order
+from service.core.log_dirs.model import (
+    DRAINS,
+    EVENS,
+    FREES,
+    MAKES_ROOM,
+    WAS_FULL,
+    DirMoves,
+    DirReplicas,
+    LogDirPlan,
+    LogDirs,
+)
+from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
+from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.evenness import band, squares
+from service.core.reassignments.model import Brokers, Goal, Placements, bytes_on
+
+if TYPE_CHECKING:
+    from service.core.reassignments.batches.model import Batches, BatchLimits
+    from service.core.reassignments.model import Plan
+
+
+@dataclass(frozen=True)
+class BrokerDisks:
+    """The question of one broker.
+
+    brokers : its directories; placements : its replicas, and after them what else is on its disks
+    first_dir, first_replica : where those of the broker begin
+    most_work : moves and swaps that are looked at to improve its plan
+    """
+
+    brokers: Brokers
+    placements: Placements
+    first_dir: int
+    first_replica: int
+    most_work: int
+
+    @classmethod
+    def of(cls, log_dirs: LogDirs, replicas: DirReplicas, weights: Float64s, broker: int) -> BrokerDisks:
+        """The question of a broker. weights : float64[dirs], see ``LogDirs.weights``"""
+        first, last = log_dirs.offsets[broker : broker + 2].tolist()
+        some = slice(*replicas.offsets[broker : broker + 2].tolist())
+        count = last - first
+        others = np.flatnonzero(log_dirs.other_bytes[first:last] > 0).astype(np.int32)
+        dirs = np.concatenate([replicas.dirs[some] - first, others]).astype(np.int32)
+        rows, stays = len(dirs), np.concatenate([replicas.stays[some], np.ones(len(others), np.bool_)])
+        nothing = np.zeros(len(others), np.int32)
+        cluster = Cluster(np.arange(count, dtype=np.int32), (), np.full(count, NONE, np.int32), np.zeros(count, np.bool_))
+        plain = Brokers.of(cluster)
+        brokers = Brokers(
+            cluster,
+            log_dirs.draining[first:last],
+            plain.listed,
+            weights[first:last],
+            plain.max_replicas,
+            log_dirs.capacity_bytes[first:last],
+            plain.replaced_by,
+            plain.demoted,
+            log_dirs.cordoned[first:last],
+            plain.destinations,
+        )
+        placements = Placements(
+            replicas.topic_names,
+            np.concatenate([replicas.topics[some], nothing]),
+            np.concatenate([replicas.partition_ids[some], nothing]),
+            Ragged(np.arange(rows + 1, dtype=np.int32), dirs),
+            np.ones(rows, np.int32),
+            np.concatenate([replicas.sizes[some], log_dirs.other_bytes[first:last][others]]),
+            None,
+            stays,
+        )
+        most_work = min(MOST_WORK, MOST_WORK_IN_ALL // len(log_dirs.broker_ids))
+        return cls(brokers, placements, first, some.start, most_work)
+
+    @property
+    def rests(self) -> bool:
+        """Do the replicas keep all rules where they are?"""
+        brokers, placements = self.brokers, self.placements
+        loads = bytes_on(placements.replicas, placements.bytes_of_each(), len(brokers))
+        leaves = brokers.draining[placements.replicas.values] & ~placements.excluded
+        return not leaves.any() and bool((loads <= brokers.capacity_bytes)[brokers.usable].all())
+
+    def evenness(self, dirs: Int32s) -> float:
+        """The sum of squares ÷ weight. dirs : int32[partitions], where each is"""
+        return squares(self.brokers, np.bincount(dirs, self.placements.bytes_of_each(), len(self.brokers)))
+
+
+def plan_log_dirs(
+    log_dirs: LogDirs, replicas: DirReplicas, goal: Goal, limits: BatchLimits, check: Callable[[], None] = lambda: None
+) -> LogDirPlan:
+    """The plan for each broker by itself.
+
+    goal : in bytes and without racks; its limits of copies are of each broker, as are the limits of a batch
+    check : called every few milliseconds; may raise to give up
+    Raises NoPlan for the first broker that has none.
+    """
+    dirs, outside = replicas.dirs.copy(), np.zeros(len(log_dirs), np.bool_)
+    count, weights = len(log_dirs.broker_ids), log_dirs.weights()
+    copied, lower_bound = np.zeros((2, count), np.int64)
+    evenness, evenness_bound = np.zeros((2, count))
+    moves = list[DirMoves]()
+    for broker in range(count):
+        check()
+        disks = BrokerDisks.of(log_dirs, replicas, weights, broker)
+        if disks.rests and (goal.objective == "fewest-moves" or np.count_nonzero(disks.brokers.usable) < 2):
+            evenness[broker] = evenness_bound[broker] = disks.evenness(disks.placements.replicas.values)
+            continue
+        best, batches = _planned(disks, log_dirs, broker, goal, limits, check)
+        moves.append(_moves(disks, goal, best, batches))
+        dirs[moves[-1].replicas] = moves[-1].targets  # those of later batches come later
+        outside[best.outside + disks.first_dir] = True
+        copied[broker], evenness[broker] = best.cost, best.evenness
+        lower_bound[broker] = min(best.cost, max(best.lower_bound, least_bytes(disks.brokers, disks.placements, goal, best)))
+        evenness_bound[broker] = min(best.evenness, max(best.evenness_bound, least_unevenness(disks.brokers, disks.placements)))
+    return LogDirPlan(dirs, _joined(moves), copied, lower_bound, evenness, evenness_bound, outside)
+
+
+def _planned(
+    disks: BrokerDisks, log_dirs: LogDirs, broker: int, goal: Goal, limits: BatchLimits, check: Callable[[], None]
+) -> tuple[Plan, Batches]:
+    """The plan of a broker. Raises NoPlan."""
+    names = [log_dirs.path(log_dir) for log_dir in range(*log_dirs.offsets[broker : broker + 2].tolist())]
+    broker_id = int(log_dirs.broker_ids[broker])
+    check_feasible(disks.brokers, disks.placements, (broker_id, names), check)
+    with no_order(broker_id, rests=disks.rests):
+        best, batches = plan_in_batches(disks.brokers, disks.placements, goal, limits, check)
+        return _improved(disks, goal, limits, best, check) or (best, batches)
+
+
+def _improved(
+    disks: BrokerDisks, goal: Goal, limits: BatchLimits, best: Plan, check: Callable[[], None]
+) -> tuple[Plan, Batches] | None:
+    """The plan improved; None where nothing does, or where that has no batches without detours."""
+    brokers, placements = disks.brokers, disks.placements
+    dirs = improved(brokers, placements, goal, best.replicas.values, disks.most_work)
+    if (dirs == best.replicas.values).all():
+        return None
+    replicas = replace(best.replicas, values=dirs)
+    try:
+        batches = in_batches(brokers, placements, replicas, limits, goal.racks, check)
+    except NoPlan:
+        return None
+    if batches.detours:
+        return None
+    outside = best.outside
+    if goal.tolerance is not None:
+        loads = bytes_on(replicas, placements.bytes_of_each(), len(brokers))
+        low, high = band(brokers.usable, brokers.weights, loads, goal.tolerance)
+        outside = np.flatnonzero(brokers.usable & ((loads < low) | (loads > high))).astype(np.int32)
+    changed = replace(best, replicas=replicas, cost=batches.cost("bytes"), evenness=disks.evenness(dirs), outside=outside)
+    return changed, batches
+
+
+def _moves(disks: BrokerDisks, goal: Goal, best: Plan, batches: Batches) -> DirMoves:
+    """The moves of a broker, with those of detours."""
+    steps = batches.steps
+    sources, targets = steps.before.values, steps.after.values
+    reasons = np.full(len(sources), EVENS if goal.objective == "even" else MAKES_ROOM, np.uint8)
+    reasons[disks.brokers.draining[sources]] = DRAINS
+    away = targets != best.replicas.values[steps.partitions]
+    reasons[away & (reasons != DRAINS)] = FREES
+    reasons[sources != disks.placements.replicas.values[steps.partitions]] = WAS_FULL
+    first = np.int32(disks.first_dir)
+    return DirMoves(steps.partitions + np.int32(disks.first_replica), steps.batches, sources + first, targets + first, reasons)
+
+
+def _joined(moves: list[DirMoves]) -> DirMoves:
+    """The moves of all brokers, batch by batch."""
+    columns = [
+        np.concatenate([np.empty(0, dtype), *parts])
+        for dtype, parts in zip(
+            (np.int32, np.int32, np.int32, np.int32, np.uint8),
+            zip(*((each.replicas, each.batches, each.sources, each.targets, each.reasons) for each in moves), strict=True)
+            if moves
+            else ((),) * 5,
+            strict=True,
+        )
+    ]
+    order = np.argsort(columns[1], kind="stable")
+    return DirMoves(*(column[order] for column in columns))

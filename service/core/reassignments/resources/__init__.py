@@ -1,0 +1,1 @@
+"""Several resources evened out together: bytes, rates, CPU, replicas and leaders."""

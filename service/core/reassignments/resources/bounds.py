@@ -1,0 +1,84 @@
+"""How even each of several resources is, and the most even that it could be by itself. As ``evenness`` for one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from service.core.model import Bools, Float64s, Int64s, Ragged
+from service.core.reassignments.evenness import STEPS, filled, squares
+from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, ResourceEvenness
+from service.core.reassignments.permits import Permits
+from service.core.reassignments.resources.loads import COUNTS, Loads
+
+
+def evenness_of_resources(
+    brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, copies: Int64s | None
+) -> tuple[ResourceEvenness, ...]:
+    """The resources of the goal. replicas : leaders first; copies : as in ``least_unevenness``"""
+    loads, now = Loads.of(brokers, placements, goal, replicas), placements.replicas
+    rows, excluded = now.row_of_each_value(), placements.excluded[now.row_of_each_value()]
+    usable, count = brokers.usable, len(brokers)
+    on_usable, permits = usable[now.values], Permits.of(brokers, placements)
+    at_home = permits.kept(now)
+    stays = _that_stay(placements, at_home, copies) & on_usable
+    may_stay, receives = (at_home | excluded) & on_usable, permits.receives.any(axis=0)
+    leads = np.zeros(len(rows), np.bool_)
+    leads[now.offsets[:-1]] = True
+    found = []
+    for name, part, totals in zip(loads.names, loads.parts, loads.totals.T, strict=True):
+        # Of a partition that may change any replica may lead, so what stays takes at least the lesser of the two.
+        leader, follower = (each[rows] for each in part)
+        of_excluded = np.where(leads, leader, follower)
+        least, most = (np.where(excluded, of_excluded, bound(leader, follower)) for bound in (np.minimum, np.maximum))
+        fixed, kept = (
+            np.bincount(now.values[which], taken[which], count).astype(np.float64)
+            for which, taken in ((stays, least), (may_stay, most))
+        )
+        limits = {"bytes": brokers.capacity_bytes, "replicas": brokers.max_replicas}.get(name, np.full(count, NO_LIMIT))
+        most_of_each = np.where(limits == NO_LIMIT, np.inf, limits)
+        most_of_each = np.where(receives, most_of_each, np.minimum(most_of_each, kept))
+        more = max(0.0, float(totals[usable].sum() - fixed.sum()))
+        value = squares(brokers, totals)
+        if name in COUNTS:
+            bound = _filled_whole(brokers, fixed, round(fixed.sum() + more), most_of_each)
+        else:
+            bound = squares(brokers, filled(brokers, fixed, more, most_of_each))
+        found.append(ResourceEvenness(name, value, min(value, bound * (1 - ROUNDING / 10))))
+    return tuple(found)
+
+
+def weighted(goal: Goal, resources: tuple[ResourceEvenness, ...], scales: Float64s) -> tuple[float, float]:
+    """The value and the bound of the evenness of the first priority: the weighted sum of its resources, each ÷ its scale.
+
+    scales : float64[resources], the sums of squares of the resources divided at will; 0 for what nothing takes
+    """
+    of_first = zip(goal.resources[0], resources, scales.tolist(), strict=False)
+    first = [(weight / scale, each) for (_, weight), each, scale in of_first if scale > 0]
+    return sum(share * each.value for share, each in first), sum(share * each.lower_bound for share, each in first)
+
+
+def _that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) -> Bools:
+    """bool[replicas], those of now that no plan moves. at_home : bool[replicas], those that may stay"""
+    rows = placements.replicas.row_of_each_value()
+    stays: Bools = placements.excluded[rows]
+    if copies is None:
+        return stays
+    kept = np.bincount(rows[at_home], minlength=len(placements))
+    stays |= at_home & (kept == placements.replication_factors - copies)[rows]
+    return stays
+
+
+def _filled_whole(brokers: Brokers, fixed: Float64s, total: int, limits: Float64s) -> float:
+    """The least sum of squares ÷ weight with ``total`` whole replicas on the usable brokers. fixed, limits : as of ``filled``"""
+    weights = np.where(brokers.usable, brokers.weights, 0.0)
+    most = np.maximum(fixed, np.where(brokers.usable, limits, np.inf))
+
+    def up_to(level: float) -> Float64s:  # all replicas that add at most this much each
+        counts: Float64s = np.clip(np.floor((level * weights + 1) / 2), fixed, most)
+        return counts
+
+    low, high = 0.0, 2.0 * (total + 1.0) / max(float(brokers.weights[brokers.usable].min(initial=1.0)), 1e-300)
+    for _ in range(STEPS):
+        level = (low + high) / 2
+        low, high = (level, high) if up_to(level).sum() <= total else (low, level)
+    return squares(brokers, up_to(low)) + low * max(0.0, total - float(up_to(low).sum()))

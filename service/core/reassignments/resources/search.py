@@ -1,0 +1,139 @@
+"""Sets and leaders that even out several resources: from a goal to the arrays of ``balance``, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.model import NONE, Bools, Float64s, Ragged
+from service.core.reassignments.evenness import band
+from service.core.reassignments.feasibility.feasible import bytes_of_brokers
+from service.core.reassignments.leaders import elect, with_leaders
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.reassignments.order import copied, in_order
+from service.core.reassignments.resources.balance import ANY_COPIES, even_out_resources
+from service.core.reassignments.resources.loads import COUNTS, Loads
+from service.core.reassignments.resources.state import Resources
+from service.core.reassignments.search.exchanges import link
+from service.core.reassignments.sets import replica_state, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.model import Int32s
+    from service.core.reassignments.search.exchanges import ReplicaSets
+
+_LEAST: Final = 1e-5
+"""What a step that copies gains at least, as a share of the sum of one broker if all is even; less if half a replica is less."""
+
+_NEAR: Final = 1e-9
+"""A load this near to a band, as a share, is within it."""
+
+
+def even_out_replicas(
+    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]
+) -> tuple[Ragged, Bools]:
+    """Even out the sets, which keep the rules, and choose leaders. The replicas, leaders first, and who is outside the tolerance.
+
+    chosen : int32[partitions of the state]
+    """
+    before = elect(brokers, placements, in_order(brokers, placements, chosen, state), "keep", check)
+    loads = Loads.of(brokers, placements, goal, before)
+    resources = _resources(brokers, placements, goal, chosen, state, before, loads)
+    priorities = len(goal.resources)
+    copies = ANY_COPIES if goal.objective == "even" else 0
+    even_out_resources(state, resources, range(priorities), copies, check)
+    outside = np.zeros(len(brokers), np.bool_)
+    if goal.tolerance is not None:
+        outside = brokers.usable & _outside(resources)
+        even_out_resources(state, resources, range(priorities, 2 * priorities), 0, check)
+    leaders = before.values[before.offsets[:-1]].copy()
+    leaders[chosen] = resources.leaders
+    after = in_order(brokers, placements, chosen, state)
+    return with_leaders(brokers, placements, after, leaders, goal.leaders, check), outside
+
+
+def even_out_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Ragged:
+    """The replicas where they are, with the leaders that even out the resources."""
+    chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+    state, _ = replica_state(brokers, placements, chosen, "none", hold=False)
+    state.members[:] = rows_of(placements.replicas, chosen).values
+    state.loads[:] = np.bincount(placements.replicas.values, minlength=len(brokers))
+    link(state)
+    return even_out_replicas(brokers, placements, goal, chosen, state, check)[0]
+
+
+def _resources(
+    brokers: Brokers,
+    placements: Placements,
+    goal: Goal,
+    chosen: Int32s,
+    state: ReplicaSets,
+    replicas: Ragged,
+    loads: Loads,
+) -> Resources:
+    """replicas, loads : of the sets, with leaders first"""
+    scales, count = loads.scales(brokers), len(brokers)
+    weights = np.array([weight for level in goal.resources for _, weight in level])
+    factors = np.divide(weights, scales, out=np.zeros(len(scales)), where=scales > 0)
+    of_one = np.where(np.isin(loads.names, COUNTS) & (factors > 0), factors, np.inf) / brokers.weights.max(initial=1.0)
+    ends = np.cumsum([len(level) for level in goal.resources])
+    columns = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1)
+    least = np.array(
+        [
+            min(_LEAST / max(1, int(np.count_nonzero(brokers.usable))), float(of_one[first:end].min()) / 2)
+            for first, end in columns.tolist()
+        ]
+    )
+    banded = np.zeros(len(columns), np.bool_)
+    low, high = np.zeros((2, count, len(scales)))
+    if goal.tolerance is not None:
+        bands = [_band(brokers, name, loads.totals[:, i], goal.tolerance) for i, name in enumerate(loads.names)]
+        low, high = (np.stack([each[i] for each in bands], axis=1) for i in (0, 1))
+        columns, least = np.concatenate([columns, columns]), np.concatenate([least, least])
+        banded = np.concatenate([~banded, banded])
+    of_each = (len(columns), count, len(scales))
+    leaders = replicas.values[replicas.offsets[:-1]][chosen]
+    may_lead = brokers.usable & ~brokers.demoted
+    now = placements.replicas.values[placements.replicas.offsets[:-1]][chosen]
+    copies = copied(placements, replicas)
+    sizes = placements.bytes_of_each()
+    limits = goal.max_moves, goal.max_bytes
+    return Resources(
+        leaders.astype(np.int32),
+        np.stack([np.stack([each.follower[chosen], each.leader[chosen]]) for each in loads.parts], axis=2),
+        loads.totals.copy(),
+        columns.astype(np.int64),
+        banded,
+        np.broadcast_to(factors / brokers.weights[:, None], of_each).copy(),
+        np.broadcast_to(low, of_each).copy(),
+        np.broadcast_to(high, of_each).copy(),
+        least,
+        sizes[chosen],
+        bytes_of_brokers(brokers, placements, chosen, state),
+        brokers.capacity_bytes.astype(np.int64),
+        may_lead,
+        np.where(may_lead[now], now, NONE).astype(np.int32),
+        np.array([not goal.only_leaders, goal.leaders != "keep"]),
+        np.array([copies.sum(), copies @ sizes], np.int64),
+        np.array([NO_LIMIT if limit is None else limit for limit in limits], np.int64),
+        np.zeros(len(loads.names)),
+    )
+
+
+def _band(brokers: Brokers, name: str, totals: Float64s, tolerance: float) -> tuple[Float64s, Float64s]:
+    """float64[brokers] twice, as ``band``; what is not counted is not rounded."""
+    if name in COUNTS:
+        low, high = band(brokers.usable, brokers.weights, totals.astype(np.int64), tolerance)
+        return low.astype(np.float64), high.astype(np.float64)
+    usable = brokers.usable
+    shares = np.where(usable, brokers.weights, 0.0) * totals[usable].sum() / max(float(brokers.weights[usable].sum()), 1e-300)
+    return shares * max(0.0, 1 - tolerance), shares * (1 + tolerance)
+
+
+def _outside(r: Resources) -> Bools:
+    """bool[brokers], which are outside the band of a resource."""
+    far = (r.loads > r.high[0] * (1 + _NEAR)) | (r.loads < r.low[0] * (1 - _NEAR))
+    outside: Bools = (far & (r.shares[0] > 0)).any(axis=1)
+    return outside

@@ -1,0 +1,92 @@
+"""At least so many leaders of a topic on each of its brokers, as Cruise Control's MinTopicLeadersPerBrokerGoal wants them.
+
+*Question*: of replicas that allow it, which partitions does each broker lead, with the fewest changes?
+
+*Algorithm*: a minimum-cost flow, source → partition → pair of topic and broker → sink, of which each pair takes its least number.
+If the largest flow is less than all of them, no choice of leaders does it. ``pins`` brings the replicas where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from service.core.model import NONE, Int32s, Int64s, Ragged
+from service.core.optimize.flows import fill, network
+from service.core.reassignments.model import Placements, TopicLeaders
+
+
+class Edges(NamedTuple):
+    """tails, heads : int64[edges], nodes; capacities, prices : int64[edges]"""
+
+    tails: Int64s
+    heads: Int64s
+    capacities: Int64s
+    prices: Int64s
+
+    @classmethod
+    def of_one(cls, tails: Int64s, heads: Int64s, prices: Int64s) -> Edges:
+        """Edges that carry one unit each."""
+        return cls(tails, heads, np.ones(len(tails), np.int64), prices)
+
+
+def enough(placements: Placements, leaders: Int32s) -> bool:
+    """Does each broker lead as many partitions of each topic as it is to? leaders : int32[partitions]"""
+    least = placements.topic_leaders
+    if least is None:
+        return True
+    pairs = pairs_of(least, placements.topics, leaders)
+    return bool((np.bincount(pairs[pairs != NONE], minlength=len(least.least)) >= least.least).all())
+
+
+def held(placements: Placements, choices: Ragged, leaders: Int32s, check: Callable[[], None]) -> Int32s | None:
+    """int32[partitions]: the broker that is to lead each, NONE where any may; None if the choices do not allow it.
+
+    choices : Ragged partition → the brokers that may lead it; leaders : int32[partitions], those that need no change
+    """
+    least = placements.topic_leaders
+    if least is None:
+        return None
+    row = choices.row_of_each_value()
+    pairs = pairs_of(least, placements.topics[row], choices.values)
+    row, brokers, pairs = row[pairs != NONE], choices.values[pairs != NONE], pairs[pairs != NONE]
+    edges = Edges.of_one(row, len(placements) + pairs, (brokers != leaders[row]).astype(np.int64))
+    flow = flow_to_pairs(len(placements), 0, edges, least.least, check)
+    if flow is None:
+        return None
+    chosen = np.full(len(placements), NONE, np.int32)
+    chosen[row[flow > 0]] = brokers[flow > 0]
+    return chosen
+
+
+def pairs_of(least: TopicLeaders, topics: Int32s, brokers: Int32s) -> Int64s:
+    """int64[...], the place in ``least`` of each topic and broker, NONE where it has none."""
+    width = 1 + int(max(least.brokers.max(initial=0), brokers.max(initial=0)))
+    known = least.topics.astype(np.int64) * width + least.brokers  # ascending
+    wanted = topics.astype(np.int64) * width + brokers
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    places: Int64s = np.where(known[at] == wanted, at, NONE).astype(np.int64)
+    return places
+
+
+def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, check: Callable[[], None]) -> Int64s | None:
+    """int64[edges], a cheapest flow in which every pair gets its least; None if there is none.
+
+    edges : among the nodes, which are the partitions, the pairs, and ``between`` more
+    """
+    needed = int(least.sum(dtype=np.int64))
+    inner, pairs = partitions + len(least) + between, np.arange(len(least))
+    sent_by = np.unique(edges.tails[edges.tails < partitions])
+    nothing, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    # Node 0 is the source; the sink is the last.
+    tails = np.concatenate([1 + edges.tails, np.zeros(len(sent_by), np.int64), 1 + partitions + pairs])
+    heads = np.concatenate([1 + edges.heads, 1 + sent_by, np.full(len(pairs), inner + 1)])
+    capacities = np.concatenate([edges.capacities, np.repeat(one, len(sent_by)), least.astype(np.int64)])
+    prices = np.concatenate([edges.prices, np.repeat(nothing, len(sent_by) + len(pairs))])
+    through = network(inner + 2, tails.astype(np.int32), heads.astype(np.int32), capacities, prices)
+    if fill(through, check) < needed:
+        return None
+    flow: Int64s = through.flow()[: len(edges.tails)]
+    return flow
