@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from service.core.attribution.agreement import compare
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.decisions import key_values
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
+from service.decisions.keys import values as key_values
 
 if TYPE_CHECKING:
     from service.core.attribution.agreement import PartitionerComparison
@@ -53,5 +53,6 @@ def answer(question: ComparisonQuestion, budget: Budget) -> ComparisonAnswer:
     if faults:
         raise_all((*faults, *faults_of(lambda: key_values.read(question.keys, question.key_format, budget))))
     column, key_format = key_values.read(question.keys, question.key_format, budget)
-    result = compare(chosen(question.partitioners), column, key_format, question.partitions_count, question.examples)
+    partitioners, count = chosen(question.partitioners), question.partitions_count
+    result = compare(partitioners, column, key_format, count, question.examples, budget.check_time)
     return ComparisonAnswer(question, result)

@@ -14,7 +14,7 @@ from service.core.assignors.connect.work import TASK_BITS, Work, serialized
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
-from service.core.measures import spread
+from service.core.measures.skew import spread
 from service.core.registry import released
 from service.decisions.figures import Figures
 

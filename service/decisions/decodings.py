@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from service.core.kafka_versions import FORMATTERS_3_4, FORMATTERS_3_9
 from service.core.wire import printed
+from service.core.wire.connect_protocol import read_worker_assignment, read_worker_metadata
 from service.core.wire.consumer_protocol import (
     read_assignment,
     read_cooperative_sticky_user_data,
@@ -17,6 +19,8 @@ from service.core.wire.consumer_protocol import (
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.offsets_topic import read_offsets_topic, record_bytes
+from service.core.wire.printed_by_3_9 import lines_of_group_record
+from service.core.wire.printed_by_scala_3_9 import scala_lines_of_group_record
 from service.core.wire.record_texts import UNREAD, read_group_records, read_share_group_state_records
 from service.decisions.figures import Figures
 
@@ -24,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from service.core.model import Keys
+    from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata
     from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData
     from service.core.wire.coordinator_records import CoordinatorRecord
+    from service.core.wire.errors import Printed
     from service.core.wire.offsets_topic import OffsetsTopic
     from service.core.wire.record_texts import RecordTexts
     from service.decisions.budget import Budget
@@ -33,13 +39,18 @@ if TYPE_CHECKING:
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 OFFSETS_TOPIC: Final = "offsets_topic"
 
+CONNECT_KINDS: Final = ("connect_metadata", "connect_assignment")
+
 ODD_BYTES: Final = 200
-"""Memory for each byte of a record that is read field by field, with its fields and their JSON."""
+"""Memory for each byte of what is read field by field, with its fields and their JSON."""
 
 CHECKED_RECORDS: Final = 1_000
 """Records read field by field between two looks at the time."""
 
-Decoded: TypeAlias = "CoordinatorRecord | MemberSubscription | MemberAssignment | StickyUserData | DecodedRecords | OffsetsTopic"
+Decoded: TypeAlias = (
+    "CoordinatorRecord | MemberSubscription | MemberAssignment | StickyUserData | WorkerMetadata | WorkerAssignment"
+    " | DecodedRecords | OffsetsTopic"
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,23 @@ class DecodingQuestion:
         """Of the record."""
         return printed.OF_GROUP_RECORDS if self.kind == GROUP_RECORD else printed.OF_SHARE_GROUP_STATE
 
+    def lines(self, record: CoordinatorRecord) -> Mapping[str, Printed]:
+        """What the formatters print of the record."""
+        of_bytes = self._lines_of_bytes()
+        return printed.lines(record, self.formatters, self.kafka_version) if of_bytes is None else of_bytes
+
+    def lines_instead_of(self, error: Unreadable) -> Mapping[str, Printed]:
+        """What they print if the record cannot be read."""
+        of_bytes = self._lines_of_bytes()
+        return printed.instead_of(error, self.formatters) if of_bytes is None else of_bytes
+
+    def _lines_of_bytes(self) -> Mapping[str, Printed] | None:
+        """What the formatters of releases print that read the bytes in their own way; None for other releases."""
+        if self.kafka_version not in (FORMATTERS_3_4, FORMATTERS_3_9):
+            return None
+        lines = scala_lines_of_group_record(self.key, self.value)
+        return lines if self.kafka_version == FORMATTERS_3_4 else lines_of_group_record(self.key, self.value) | lines
+
 
 @dataclass(frozen=True)
 class DecodedRecords:
@@ -108,13 +136,15 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
     """Read the bytes. Raises Unreadable, for a record with what Kafka's formatters print instead."""
     count = 1 if question.records is None else len(question.records.keys)
     figures = Figures(question.kind, {"records": count})
+    if question.kind in CONNECT_KINDS:
+        budget.reserve(ODD_BYTES * len(question.data))
     if question.records is not None:
         return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures)
     try:
         return DecodingAnswer(question, READ[question.kind](question), figures)
     except Unreadable as error:
         if question.kind in RECORDS:
-            error.printed = printed.instead_of(error, question.formatters)
+            error.printed = question.lines_instead_of(error)
         raise
 
 
@@ -146,6 +176,8 @@ READ: Final[dict[str, Callable[[DecodingQuestion], Decoded]]] = {
     "assignment": lambda question: read_assignment(question.data),
     "sticky_user_data": lambda question: read_sticky_user_data(question.data),
     "cooperative_sticky_user_data": lambda question: read_cooperative_sticky_user_data(question.data),
+    "connect_metadata": lambda question: read_worker_metadata(question.data),
+    "connect_assignment": lambda question: read_worker_assignment(question.data),
 }
 """How the bytes of each kind are read, unless they are several records."""
 

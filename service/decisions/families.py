@@ -37,6 +37,7 @@ FAMILIES: Final = (
     Family("placements", "/v1/replica-placements", "placements"),
     Family("placement_audits", "/v1/placement-audits", "placements"),
     Family("reassignments", "/v1/reassignments", "placements"),
+    Family("log_dirs", "/v1/log-dir-plans", "placements"),
     Family("reassignment_lints", "/v1/reassignments:lint", "placements"),
 )
 

@@ -10,9 +10,9 @@ from service.core.attribution.observations import observe
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import data_bytes
-from service.decisions import key_values
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
+from service.decisions.keys import values as key_values
 
 if TYPE_CHECKING:
     from service.core.attribution.fingerprints import Fingerprint

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.measures import spread
+from service.core.measures.skew import spread
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import CountLimits, Rates, check_not_empty, plans
 from service.core.sizing.reach import reach
 from service.core.sizing.throughput import Throughput, throughput
-from service.decisions import key_values
 from service.decisions.figures import Figures
-from service.decisions.keys import from_arrow
+from service.decisions.keys import values as key_values
+from service.decisions.keys.columns import from_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,11 +9,11 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.measures import occurrences, spread
+from service.core.measures.skew import occurrences, spread
 from service.core.partitioners import PARTITIONERS, Question, allocate, check_options
 from service.core.partitioners.explanation import explain
-from service.decisions import key_values
 from service.decisions.figures import Figures
+from service.decisions.keys import values as key_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.core.keys.columns import Column
-    from service.core.measures import Spread
+    from service.core.measures.skew import Spread
     from service.core.model import Bools, Int32s, Int64s
     from service.core.partitioners import Answer, Partitioner
     from service.decisions.budget import Budget

@@ -9,12 +9,13 @@ import numpy as np
 
 from service.core.errors import MAX_ERRORS, InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.measures import spread
+from service.core.measures.broker_load import load_of
+from service.core.measures.skew import spread
+from service.core.measures.zone_traffic import placed_traffic
 from service.core.model import PlacementRequest, Ragged
 from service.core.placement_audits.audit import audit
 from service.core.placement_audits.evenness import evenness
 from service.core.placers import PLACERS
-from service.core.placers.load import load_of
 from service.decisions.figures import Figures
 from service.decisions.placements.rows import read_cluster, read_placement
 
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from service.core.measures.broker_load import Load
+    from service.core.measures.zone_traffic import ZoneTraffic
     from service.core.model import Cluster, Int32s
     from service.core.placement_audits.audit import PlacementAudit
     from service.core.placement_audits.evenness import Evenness
     from service.core.placers import Placer
-    from service.core.placers.load import Load
     from service.decisions.budget import Budget
 
 
@@ -54,7 +56,7 @@ class AuditAnswer:
     placement : Ragged partition → brokers, NONE for one that the cluster does not have; first_id : of the first partition
     position : int32[partitions], where each stands in the question
     evenness : over all draws; None if the placer refuses such a topic, or partitions differ in replicas
-    load : of the brokers, as it is
+    load : of the brokers, as it is; traffic : between zones, likewise; None without racks
     """
 
     question: AuditQuestion
@@ -66,6 +68,7 @@ class AuditAnswer:
     audit: PlacementAudit
     evenness: Evenness | None
     load: Load
+    traffic: ZoneTraffic | None
 
     @property
     def figures(self) -> Figures:
@@ -97,7 +100,8 @@ def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
     request = PlacementRequest(len(placement), int(lengths[0]), int(ids[0]))
     refused = result.broken_rule is not None and result.broken_rule.row is None
     even = None if refused or (lengths != lengths[0]).any() else evenness(placer, cluster, request)
-    return AuditAnswer(question, placer, cluster, int(ids[0]), placement, order, result, even, load_of(cluster, placement))
+    load, traffic = load_of(cluster, placement), placed_traffic(cluster, placement, None)
+    return AuditAnswer(question, placer, cluster, int(ids[0]), placement, order, result, even, load, traffic)
 
 
 def _placer(question: AuditQuestion) -> Placer:

@@ -55,7 +55,7 @@ def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
     budget.check("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
     budget.check("max_assignment_cells", cells * len(brokers), "replicas × brokers")
     budget.reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 400 * (len(current) + len(question.reassigned)) + 200 * cells)
-    placements = read_placements(question.topics, brokers, None, frozenset())
+    placements = read_placements(question.topics, brokers, None, np.zeros(len(question.topics), np.bool_))
     reassigned = _read_reassigned(question.reassigned, brokers, placements)
     result = lint(brokers, placements, reassigned, budget.check_time)
     figures = Figures("lint", {"partitions": len(reassigned.partition_ids), "brokers": len(brokers)})

@@ -32,6 +32,7 @@ from service.analyses.nested_columns import (
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
+from service.core.measures.zone_traffic import NOT_KNOWN
 from service.core.rebalances.rebalance import rebalance
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import assigned, told
@@ -41,6 +42,7 @@ from service.decisions.groups.rows import (
     NAME,
     TOPIC,
     TOPIC_PARTITIONS,
+    has_lag,
     partitions_total,
     plain_members,
     plain_topics,
@@ -87,6 +89,8 @@ RESULT: Final = pa.schema(
         "revoked": pa.int64(),
         "fewest_possible_moves": pa.int64(),
         "follow_up_rebalance": pa.bool_(),
+        "local_share": pa.float64(),
+        "cross_zone_bytes_per_second": pa.float64(),
         "warnings": pa.list_(NAME),
         "assignments": pa.list_(pa.struct({"member_id": NAME, "partitions": pa.list_(TOPIC_PARTITIONS)})),
         "unassigned": pa.list_(TOPIC_PARTITIONS),
@@ -97,7 +101,8 @@ RESULT: Final = pa.schema(
     }
 )
 """A row for each group and assignor. ``own``: it is the group's own assignor. ``settled_skew``: that after the second
-rebalance of a cooperative assignor, if one follows; else ``skew``. ``recommended_members``: see ``Sizing``, of the own
+rebalance of a cooperative assignor, if one follows; else ``skew``. ``local_share``, ``cross_zone_bytes_per_second``: see
+``ZoneTraffic``, then; null without racks. ``recommended_members``: see ``Sizing``, of the own
 assignor. ``error``: the class of the assignor's error, or WRONG_ROW if the row is not a group, with the row as JSON in
 ``record``; the columns of the result are then null."""
 
@@ -290,12 +295,15 @@ def _columns(answer: GroupAnswer) -> dict[str, Any]:
     """The columns of a result."""
     group, outcome = answer.first.group, answer.first.outcome
     settled = answer.second or answer.first
+    traffic = (answer.settled.traffic if answer.second else answer.traffic) or NOT_KNOWN
+    figures = traffic.figures(None, of_lag=has_lag(answer.question.topics))
     return {
         **vars(outcome.load),
         "settled_skew": settled.outcome.load.skew,
         **vars(outcome.movement),
         "fewest_possible_moves": outcome.fewest_possible_moves,
         "follow_up_rebalance": outcome.assignment.follow_up_rebalance,
+        **{name: figures[name] for name in ("local_share", "cross_zone_bytes_per_second")},
         "warnings": answer.warnings,
         "assignments": (group, answer.first.rows),
         "unassigned": (group, outcome.unassigned),

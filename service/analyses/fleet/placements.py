@@ -15,10 +15,11 @@ from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, Plu
 from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
+from service.core.measures.broker_load import Load, load_of, rows_of_topics
+from service.core.measures.zone_traffic import NOT_KNOWN, placed_traffic
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
-from service.core.placers.load import Load, load_of, rows_of_topics
 from service.decisions.groups.rows import NAME
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
 
@@ -48,6 +49,7 @@ RESULT: Final = pa.schema(
         "broker_load": LOADS,
         "replica_skew": pa.float64(),
         "leader_skew": pa.float64(),
+        "local_share": pa.float64(),
         "obeys": pa.bool_(),
         "doubled": PARTITION_IDS,
         "unknown_brokers": PARTITION_IDS,
@@ -60,6 +62,7 @@ RESULT: Final = pa.schema(
         "current_broker_load": LOADS,
         "current_replica_skew": pa.float64(),
         "current_leader_skew": pa.float64(),
+        "current_local_share": pa.float64(),
         "error": NAME,
         "exception": NAME,
         "detail": NAME,
@@ -121,16 +124,19 @@ def _place_row(row: dict[str, pa.Array], placer: str | None, everywhere: pa.Stru
     random = JavaRandom(string_hash_code(plain["topic_name"]) if seed is None else seed)
     try:
         placement = strategy.run(usable, request, random)
-        load = load_of(usable, rows_of_topics([placement]))
+        rows = rows_of_topics([placement])
+        load = load_of(usable, rows)
         result |= {
             "placements": _placements(request.partition_ids(), usable.broker_ids[placement]),
             "broker_load": _loads(usable, load),
             "replica_skew": load.spread("replicas").skew,
             "leader_skew": load.spread("leaders").skew,
+            "local_share": _local_share(usable, rows),
         }
         if current is not None:
             ids, replicas = current
             result |= _audited(cluster, ids, audit(cluster, replicas, request.replication_factor))
+            result["current_local_share"] = _local_share(cluster, replicas)
     except AllocatorError as error:
         exception = error.exception if isinstance(error, KafkaError) else None
         result |= {"error": type(error).__name__, "exception": exception, "detail": str(error)}
@@ -215,6 +221,11 @@ def _audited(cluster: Cluster, ids: Int32s, current: Audit) -> dict[str, Any]:
         "current_replica_skew": current.load.spread("replicas").skew,
         "current_leader_skew": current.load.spread("leaders").skew,
     }
+
+
+def _local_share(cluster: Cluster, placement: Ragged) -> float | None:
+    """The share that is read on the reader's rack, if as many readers are on each; None without racks."""
+    return (placed_traffic(cluster, placement, None) or NOT_KNOWN).local_share
 
 
 def _placements(ids: Int32s, replicas: Int32s) -> pa.ListArray:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from service.analyses.fleet import assignments, placements
 from service.analyses.fleet.assignments import WRONG_ROW
-from service.core.measures import spread
+from service.core.measures.skew import spread
 
 GROUP_COLUMNS: Final = tuple(name for name in assignments.RESULT.names if name not in ("assignments", "unassigned", "record"))
 TOPIC_COLUMNS: Final = tuple(name for name in placements.RESULT.names if name not in ("placements", "record"))

@@ -12,22 +12,22 @@ from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 from service.core.reassignments import BATCH_ORDERS
-from service.core.reassignments.batches.model import Batches, BatchLimits, BatchTiming, Pace
-from service.core.reassignments.effects import effects, timing_sentence, warnings
+from service.core.reassignments.batches.model import Batches, BatchLimits, Pace
 from service.core.reassignments.model import (
     Brokers,
     Goal,
     Placements,
-    Plan,
 )
 from service.decisions.budget import Budget
 from service.decisions.groups.rows import NAME
-from service.decisions.reassignments.answer import answer
+from service.decisions.reassignments.answer import ReassignmentAnswer, answer
+from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
     PLACED_TOPIC,
-    PLACEMENT,
+    RATES,
     TARGET_BROKER,
+    placement_rows,
     plain_placed_topics,
     plain_target_brokers,
 )
@@ -41,7 +41,7 @@ STEPS: Final = "batches.parquet"
 FRONTIER: Final = "frontier.parquet"
 
 PLACED: Final = {"topic_name": pa.string(), "partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}
-OPTIONAL: Final = {"partition_bytes": pa.int64(), "partition_bytes_per_second": pa.float64()}
+OPTIONAL: Final = {"partition_bytes": pa.int64(), **dict.fromkeys(RATES, pa.float64())}
 """The columns of placements that are required, and those that are not."""
 
 BROKERS: Final = (
@@ -52,10 +52,49 @@ BROKERS: Final = (
 
 
 def reassign(
-    placements: tuple[str, pa.Table],
-    brokers: tuple[str, pa.Table],
+    placements: tuple[str, pa.Table], brokers: tuple[str, pa.Table], *, price_per_gb: float | None = None, **options: Any
+) -> Outcome:
+    """Plan the reassignment. placements, brokers : a name for errors, and a table; options : see ``_question``.
+
+    Raises WrongTable, and AllocatorError.
+    """
+    question = _question(_topics(*placements), _brokers(*brokers), **options)
+    try:
+        planned = answer(question, Budget())
+    except InvalidQuestion as error:
+        detail = "Column partition_bytes is required for --balance bytes, throttles and capacities."
+        text = detail if "partition_bytes are required" in error.detail else str(error)
+        raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {text}") from None
+    summary = _summary(planned, options["balance"], price_per_gb)
+    steps = _batches(planned.batches, planned.timing.seconds, sized=planned.placements.sizes is not None)
+    moves = moves_table(planned.brokers, planned.placements, planned.moves)
+    tables = {REASSIGNMENT: _reassignment(planned.brokers, planned.placements, planned.batches), MOVES: moves, STEPS: steps}
+    points = None if planned.frontier is None else planned.frontier.table()
+    if points is not None:
+        tables[FRONTIER] = points
+    return Outcome(
+        summary=summary,
+        tables=tables,
+        report=report_of(summary, steps, placements[0], points),
+        headline={
+            "partitions": number(len(planned.placements)),
+            "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(planned.plan.lower_bound)})",
+            "leaders to change": number(summary["moves"]["leaders"]),
+            "batches": number(len(planned.batches)),
+        },
+    )
+
+
+def _question(
+    topics: pa.StructArray,
+    brokers: pa.StructArray,
     *,
     excluded_topics: tuple[str, ...],
+    included_topics: tuple[str, ...] = (),
+    destinations: tuple[int, ...] = (),
+    broker_sets: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...] = (),
+    infer_replaces: bool = False,
     replication_factor: int | None,
     objective: str | None,
     racks: str,
@@ -64,6 +103,7 @@ def reassign(
     tolerance: float | None = None,
     max_moves: int | None = None,
     max_bytes: int | None = None,
+    disk_threshold: float = 1.0,
     frontier: bool = False,
     order: str = BATCH_ORDERS[0],
     moves_per_broker: int | None,
@@ -72,45 +112,27 @@ def reassign(
     throttle_bytes_per_second: int | None,
     throttle_utilization: float,
     batch_seconds: float,
-    **_: Any,
-) -> Outcome:
-    """Plan the reassignment. placements, brokers : a name for errors, and a table. Raises WrongTable, and AllocatorError."""
-    topics = _topics(*placements)
-    broker_rows = _brokers(*brokers)
+) -> ReassignmentQuestion:
+    """The rows and the options of the job as a question."""
+    counted, resources = read_balance(parse_balance(balance))
     between = {"tolerance": tolerance, "max_moves": max_moves, "max_bytes": max_bytes}
-    goal = Goal.of(objective, racks=racks, leaders=leaders, balance=balance, **between)
-    pace = Pace(throttle_utilization, batch_seconds)
-    limits = BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight, order)
-    excluded, throttle = tuple(excluded_topics), throttle_bytes_per_second
-    question = ReassignmentQuestion(
-        broker_rows, topics, None, goal, limits, pace, replication_factor, excluded, throttle, frontier=frontier
-    )
-    try:
-        told = answer(question, Budget())
-    except InvalidQuestion as error:
-        detail = "Column partition_bytes is required for --balance bytes, throttles and capacities."
-        text = detail if "partition_bytes are required" in error.detail else str(error)
-        raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {text}") from None
-    cluster, placed, result, batches, timing = told.brokers, told.placements, told.plan, told.batches, told.timing
-    moves = moves_table(cluster, placed, told.moves)
-    summary = _summary(cluster, placed, goal, result, batches, timing)
-    summary["effects"] += timing_sentence(timing, pace)
-    summary["pace"] = {"throttle_bytes_per_second": throttle_bytes_per_second, **asdict(pace)}
-    steps = _batches(batches, timing.seconds, sized=placed.sizes is not None)
-    tables = {REASSIGNMENT: _reassignment(cluster, placed, batches), MOVES: moves, STEPS: steps}
-    points = None if told.frontier is None else told.frontier.table()
-    if points is not None:
-        tables[FRONTIER] = points
-    return Outcome(
-        summary=summary,
-        tables=tables,
-        report=report_of(summary, steps, placements[0], points),
-        headline={
-            "partitions": number(len(placed)),
-            "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(result.lower_bound)})",
-            "leaders to change": number(summary["moves"]["leaders"]),
-            "batches": number(len(batches)),
-        },
+    return ReassignmentQuestion(
+        brokers,
+        topics,
+        None,
+        Goal.of(objective, racks=racks, leaders=leaders, balance=counted, resources=resources, **between),
+        BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight, order),
+        Pace(throttle_utilization, batch_seconds),
+        replication_factor,
+        tuple(excluded_topics),
+        throttle_bytes_per_second,
+        frontier=frontier,
+        included=tuple(included_topics),
+        destinations=tuple(destinations) or None,
+        broker_sets=tuple(broker_sets),
+        disk_threshold=disk_threshold,
+        topic_leaders=tuple(topic_leaders),
+        infer_replaces=infer_replaces,
     )
 
 
@@ -127,9 +149,7 @@ def _topics(name: str, table: pa.Table) -> pa.StructArray:
     names = pc.dictionary_encode(column["topic_name"].cast(NAME))
     index = np.array(names.indices, np.int32)
     bounds = pa.array(np.searchsorted(index, np.arange(len(names.dictionary) + 1)), pa.int32())
-    inner = pa.StructArray.from_arrays(
-        [column["partition_id"], column["replicas"], pa.nulls(len(table), pa.list_(pa.int32()))], fields=list(PLACEMENT)
-    )
+    inner = placement_rows(column["partition_id"], column["replicas"])
     lists = {name: pa.ListArray.from_arrays(bounds, column[name]) for name in OPTIONAL if name in column}
     lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
     arrays = [lists.get(field.name, pa.nulls(len(names.dictionary), field.type)).cast(field.type) for field in PLACED_TOPIC]
@@ -187,16 +207,19 @@ def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
     )
 
 
-def _summary(
-    brokers: Brokers, placements: Placements, goal: Goal, result: Plan, batches: Batches, timing: BatchTiming
-) -> dict[str, Any]:
+def _summary(planned: ReassignmentAnswer, balance: str, price_per_gb: float | None) -> dict[str, Any]:
+    brokers, placements, question = planned.brokers, planned.placements, planned.question
+    result, batches, timing = planned.plan, planned.batches, planned.timing
     now = placements.replicas
-    loads = placements.loads(brokers, result.replicas)
     leads = now.values[now.offsets[:-1]] != result.replicas.values[result.replicas.offsets[:-1]]
+    before, after = (load_summary(brokers, load) for load in planned.loads)
+    for state, traffic in zip((before, after), planned.traffic, strict=True):
+        if traffic is not None:
+            state["zone_traffic"] = traffic.figures(price_per_gb)
     return {
         "job": "reassign",
-        "objective": goal.objective,
-        "balance": goal.balance,
+        "objective": question.goal.objective,
+        "balance": balance,
         "topics": len(placements.topic_names),
         "partitions": len(placements),
         "moves": {
@@ -207,10 +230,14 @@ def _summary(
             "gap": result.gap,
         },
         "goals": result.goals,
-        "effects": list(effects(brokers, goal, result, batches, loads)),
-        "warnings": list(warnings(brokers, placements, result, batches, timing)),
+        "effects": planned.effects,
+        "warnings": planned.warnings,
+        "inferred_replaces": None
+        if planned.replacements is None
+        else [{"broker_id": new, "replaces": gone} for new, gone in planned.replacements.pairs(brokers)],
         "batches": len(batches),
         "duration_seconds": timing.total,
-        "before": load_summary(brokers, loads[0]),
-        "after": load_summary(brokers, loads[1]),
+        "before": before,
+        "after": after,
+        "pace": {"throttle_bytes_per_second": question.throttle, **asdict(question.pace)},
     }

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.placers.load import COUNTS
-from service.report.numbers import duration, number, size
+from service.core.measures.broker_load import COUNTS
+from service.report.numbers import duration, number, size, zone_traffic
 from service.report.pages import COLORS, LABELLED, Figure, Figures, Report, Section, Table, chart
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from service.core.placers.load import Load
+    from service.core.measures.broker_load import Load
     from service.core.reassignments.model import Brokers
 
 LISTED: Final = 50
@@ -55,7 +55,8 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
         for name in ("replicas", "leaders")
     ]
     evenness = Table(("of brokers", "skew now", "skew after", "least", "most"), rows)
-    sections = [Section("At a glance", (Figures(tuple(figures)), evenness), " ".join(summary["effects"][1:]))]
+    traffic = [f"{when}: {text}." for when, text in (("Now", _traffic(before)), ("After", _traffic(after))) if text]
+    sections = [Section("At a glance", (Figures(tuple(figures)), evenness), " ".join([*summary["effects"][1:], *traffic]))]
     if summary["warnings"]:
         sections.append(Section("Before you execute it", (), " ".join(summary["warnings"])))
     sections.append(
@@ -66,6 +67,10 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
     if summary["batches"]:
         sections.append(Section("Batches", (_batches(batches),), "Execute a batch when the one before it is complete."))
     return Report("Reassign", source, tuple(sections), summary["effects"][0])
+
+
+def _traffic(state: dict[str, Any]) -> str:
+    return zone_traffic(state.get("zone_traffic", {}))
 
 
 def _copies_against_evenness(frontier: pa.Table) -> Section:

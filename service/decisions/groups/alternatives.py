@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.core.errors import InvalidQuestion, KafkaError, LimitExceeded, PluginError
-from service.core.measures import spread, weighted_load
+from service.core.measures.skew import spread, weighted_load
+from service.core.measures.zone_traffic import zone_traffic
 from service.core.ragged import transposed
 from service.core.rebalances.movement import movement
 from service.core.rebalances.moves import final_rows, follow_up
 from service.core.rebalances.rebalance import rebalance
-from service.core.zone_traffic import zone_traffic
 from service.decisions.groups.question import strategy, variations
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.certificate import Certificate
     from service.core.errors import AllocatorError
-    from service.core.measures import Spread
+    from service.core.measures.certificate import Certificate
+    from service.core.measures.skew import Spread
+    from service.core.measures.zone_traffic import ZoneTraffic
     from service.core.model import Float64s, Group, Int32s, Ragged
     from service.core.rebalances.movement import Movement
     from service.core.rebalances.rebalance import Rebalance
-    from service.core.zone_traffic import ZoneTraffic
     from service.decisions.budget import Budget
     from service.decisions.groups.question import GroupQuestion
 

@@ -43,6 +43,9 @@ TRAFFIC_BYTES: Final = 40
 LOAD_BYTES: Final = 100
 """Memory of the loads of a member under an assignor that is compared, and of their text."""
 
+UNVARIED: Final = {"max_moves": None, "frontier": False, "min_partitions": None, "max_records_per_partition": None, "compare": ()}
+"""What an assignor that is compared is not asked for."""
+
 VARIED: Final = ("group_protocol", "assignor", "client", "client_version", "balance_racks", "kafka_version")
 """The fields of an assignor that is compared."""
 
@@ -60,6 +63,7 @@ class GroupQuestion:
     counts : combinations of partition counts by topic name, of which the leader may have seen any; without ``expected`` one
     compare : other assignors, as rows with any of VARIED, to be set beside the one asked for
     price_per_gb : of traffic between zones; None: not known
+    min_partitions, max_records_per_partition : Spark's options, by which ``spark:kafka-source`` divides the ``lag``
     max_moves : how many partitions may move, for ``balanced``; None: as many as the best balance takes
     frontier : whether to tell what fewer moves achieve
     moves : whether to list each partition that moves; None: if they are few
@@ -79,6 +83,8 @@ class GroupQuestion:
     counts: tuple[dict[str, int], ...] = ({},)
     compare: Sequence[Mapping[str, Any]] = ()
     price_per_gb: float | None = None
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
     max_moves: int | None = None
     frontier: bool = False
     moves: bool | None = None
@@ -157,8 +163,7 @@ def _varied(question: GroupQuestion, row: Mapping[str, Any]) -> GroupQuestion:
     given: dict[str, Any] = {name: row.get(name) for name in VARIED}
     protocol = given["group_protocol"] or ("classic" if given["client"] else question.protocol)
     version = given["kafka_version"] or question.kafka_version
-    given |= {"group_protocol": protocol, "kafka_version": version, "max_moves": None, "frontier": False, "compare": ()}
-    return replace(question, **given)
+    return replace(question, **{**given, "group_protocol": protocol, "kafka_version": version, **UNVARIED})
 
 
 def strategy(question: GroupQuestion) -> Assignor:
@@ -191,6 +196,12 @@ def _released(assignor: Assignor, question: GroupQuestion) -> Assignor:
         if not released.limits_moves:
             raise InvalidQuestion(f"{assignor.name} cannot limit moves; balanced can.", "max_moves")
         released = replace(released, run=partial(released.run, max_moves=question.max_moves))
+    dividing = {"min_partitions": question.min_partitions, "max_records": question.max_records_per_partition}
+    if released.divides:
+        released = replace(released, run=partial(released.run, **dividing))
+    elif any(value is not None for value in dividing.values()):
+        named = "min_partitions" if question.min_partitions is not None else "max_records_per_partition"
+        raise InvalidQuestion(f"{assignor.name} divides no partitions; spark:kafka-source does.", named)
     if question.frontier and released.frontier is None:
         raise InvalidQuestion(f"{assignor.name} has no frontier; balanced has.", "assignor")
     if not question.balance_racks:

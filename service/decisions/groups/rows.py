@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.measures import LARGEST, SMALLEST
+from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import first_repeat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.model import Bools, Float64s, Int32s
+    from service.core.model import Bools, Float64s, Int32s, Int64s
 
 NAME = pa.string()
 LAG = pa.struct({"committed_offsets": pa.list_(pa.int64()), "log_end_offsets": pa.list_(pa.int64())})
@@ -159,15 +159,17 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
         members.field("rack_id"), topics.field("partition_racks"), np.diff(first)
     )
     owned, unknown_partitions = _owned(members.field("owned_partitions"), owned_topics, first)
+    offsets = _offsets(topics)
     return Group(
         topics=Topics(
             tuple(known.to_pylist()),
             first,
             partition_racks,
             tuple(topics.field("topic_id").to_pylist()),
-            _weights(topics),
+            _weights(topics, offsets),
             rank,
             leader_racks,
+            offsets,
         ),
         member_ids=tuple(members.field("member_id").to_pylist()),
         instance_ids=tuple(members.field("instance_id").to_pylist()),
@@ -316,15 +318,21 @@ def _racks(
     return rack_ids, member_racks, Ragged(offsets_of(lengths), racks.astype(np.int32)), leader_racks
 
 
-def _weights(topics: pa.StructArray) -> Float64s | None:
+def _offsets(topics: pa.StructArray) -> Int64s | None:
+    """int64[2, partitions], committed offset and log end of each, NONE: not known; None where no topic has any."""
+    if not has_lag(topics):
+        return None
+    return np.stack([pc.fill_null(lists.flatten(), NONE).to_numpy() for lists in topics.field("lag").flatten()])
+
+
+def _weights(topics: pa.StructArray, offsets: Int64s | None) -> Float64s | None:
     """float64[partitions], the load or the lag of each; None where no topic has any (``topic_faults``: all have, or none)."""
-    weights, lag = topics.field("partition_weights"), topics.field("lag")
-    if not lag.null_count and len(lag):
-        committed, ends = (lists.flatten() for lists in lag.flatten())
+    weights = topics.field("partition_weights")
+    if offsets is not None:
+        committed, ends = offsets
         # Nothing committed, or no end known: nobody knows how far the group is behind.
-        known = (pc.fill_null(committed, NONE).to_numpy(zero_copy_only=False) >= 0) & ~_nulls(ends)
-        behind = pc.fill_null(ends, 0).to_numpy(zero_copy_only=False) - pc.fill_null(committed, 0).to_numpy(zero_copy_only=False)
-        return np.where(known, np.maximum(behind, 0), 0).astype(np.float64)
+        known = (committed >= 0) & (ends >= 0)
+        return np.where(known, np.maximum(ends - committed, 0), 0).astype(np.float64)
     return None if weights.null_count else weights.flatten().to_numpy(zero_copy_only=False)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.assignors.balanced.frontier import TradeOff
-    from service.core.model import Group, Int32s
+    from service.core.model import Group, Int32s, OffsetRanges
     from service.core.rebalances.moves import Differences, Moves
 
 
@@ -93,6 +93,23 @@ def moves_table(group: Group, moves: Moves) -> pa.Table:
             "partition_id": pa.array(ids),
             "from_member_id": _members(group, moves.source),
             "to_member_id": _members(group, moves.target),
+        }
+    )
+
+
+def ranges_table(group: Group, ranges: OffsetRanges, owners: Ragged) -> pa.Table:
+    """The columns topic_name, partition_id, from_offset, until_offset and member_id, null where no executor is preferred."""
+    topics, ids = group.topic_partitions(ranges.partitions)
+    owned = owners.lengths()[ranges.partitions] > 0
+    members = np.full(len(ranges), NONE, np.int32)
+    members[owned] = owners.values[owners.offsets[ranges.partitions[owned]]]
+    return pa.table(
+        {
+            "topic_name": pa.array(names_of_topics(group), NAME).take(pa.array(topics)),
+            "partition_id": pa.array(ids),
+            "from_offset": pa.array(ranges.starts),
+            "until_offset": pa.array(ranges.ends),
+            "member_id": _members(group, members),
         }
     )
 

@@ -12,7 +12,7 @@ from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import faults_of, raise_all
-from service.core.member_counts.plans import MembersLoad, first_members, load_of, plans, settled, useful_counts
+from service.core.member_counts.plans import MembersLoad, load_of, plans, settled, useful_counts
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
@@ -104,7 +104,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, found, strict=True)]
     assignor, made = several[0]
     loads = {each.members_count: each.load for each in (*made, *plans(group, current, beside, assignor, budget.check_time))}
-    now = first_members(group, current)
+    now = group.first_members(current)
     return MemberCountsAnswer(
         question,
         partitions,

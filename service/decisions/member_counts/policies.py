@@ -58,13 +58,14 @@ def policies(question: MemberCountsQuestion) -> tuple[Policy, ...]:
 
 
 def _lags(question: MemberCountsQuestion) -> list[Int64s]:
-    """int64[partitions] of each topic."""
+    """int64[...] of each topic, the lags of its partitions."""
     topics = question.group.topics
     first = np.cumsum(topics.field("partitions_count"))[:-1]
     if has_lag(topics):
         offsets = (pc.fill_null(lists.flatten(), UNKNOWN) for lists in topics.field("lag").flatten())
         committed, ends = (each.to_numpy(zero_copy_only=False) for each in offsets)
-        return np.split(partition_lags(committed, ends, question.trigger), first)
+        of_topics = zip(np.split(committed, first), np.split(ends, first), strict=True)
+        return [partition_lags(*each, question.trigger) for each in of_topics]
     weights = topics.field("partition_weights").flatten().to_numpy(zero_copy_only=False)
     return np.split(np.minimum(weights, float(MOST_LAG)).astype(np.int64), first)
 

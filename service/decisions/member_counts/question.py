@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.assignors import KAFKAS
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.member_counts.keda import Scaling, Trigger
 from service.decisions.groups.rows import has_lag
@@ -42,6 +42,7 @@ class MemberCountsQuestion:
     consumption_rate : the load that a member works off per second; the load is then a lag
     threads_per_pod : members that run in one pod
     timing : fields of ``Timing`` and ``min_session_timeout_ms``; absent or None: Kafka's default
+    price_per_gb : of what crosses zones; None: not known
     beside_balanced : plan under ``balanced`` too, where the protocol has it?
     standstill : simulate how long partitions have no reader until the group has so many members?
     trigger, scaling : of KEDA's ScaledObject
@@ -53,6 +54,7 @@ class MemberCountsQuestion:
     limits: Limits = Limits()
     threads_per_pod: int = 1
     timing: Mapping[str, Any] = field(default_factory=dict)
+    price_per_gb: float | None = None
     standstill: bool = True
     beside_balanced: bool = True
     trigger: Trigger = field(default_factory=Trigger)
@@ -62,6 +64,11 @@ class MemberCountsQuestion:
     def assignors_count(self) -> int:
         """Under how many assignors the numbers are planned: share groups have no ``balanced``."""
         return 2 if self.beside_balanced and self.group.protocol != "share" else 1
+
+    @property
+    def has_lag(self) -> bool:
+        """Is the load a lag, which members work off, and no rate?"""
+        return self.consumption_rate is not None or has_lag(self.group.topics)
 
     @property
     def is_weighted(self) -> bool:
@@ -104,5 +111,7 @@ def _faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
         )
     if question.group.protocol in KAFKAS:
         yield from timing_faults(as_it_is(question, question.group.members, question.group.assignor))
+    elif question.group.protocol in GROUP_PROTOCOLS:
+        yield InvalidQuestion(f"Members are planned for groups that rebalance: {', '.join(KAFKAS)}.", "group_protocol")
     if question.scaling.min_replica_count > question.scaling.max_replica_count:
         yield InvalidQuestion("Above max_replica_count.", "keda", "min_replica_count")

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.measures import LARGEST, SMALLEST
+from service.core.measures.broker_load import load_of
+from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged
-from service.core.placers.load import load_of
 from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
 
 BROKER = pa.struct(

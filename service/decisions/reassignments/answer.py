@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from service.core.measures.zone_traffic import placed_traffic
 from service.core.reassignments.batches.plan import plan_in_batches
+from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.moves import moves_of
-from service.core.zone_traffic import placed_traffic
+from service.core.reassignments.rack_traffic import rack_traffic
+from service.core.reassignments.resources.loads import placed_loads
 from service.decisions.figures import Figures
 from service.decisions.reassignments.frontier import frontier_of
 from service.decisions.reassignments.question import plan_id, read
 
 if TYPE_CHECKING:
-    from service.core.placers.load import Load
+    from service.core.measures.broker_load import Load
+    from service.core.measures.zone_traffic import ZoneTraffic
     from service.core.reassignments.batches.model import Batches, BatchTiming
     from service.core.reassignments.model import Brokers, Placements, Plan
     from service.core.reassignments.moves import ReplicaMoves
-    from service.core.zone_traffic import ZoneTraffic
+    from service.core.reassignments.rack_traffic import RackTraffic
+    from service.core.reassignments.replacements import Replacements
     from service.decisions.budget import Budget
     from service.decisions.reassignments.frontier import Frontier
     from service.decisions.reassignments.question import ReassignmentQuestion
@@ -28,7 +33,8 @@ class ReassignmentAnswer:
     """A plan.
 
     loads : of the brokers, before and after; traffic : between zones, likewise; None without racks
-    frontier : copies against evenness; None if the question does not ask for it
+    across_racks : what the plan takes across racks; None without
+    frontier : copies against evenness; replacements : of brokers that are gone; None if the question does not ask for it
     """
 
     question: ReassignmentQuestion
@@ -40,14 +46,28 @@ class ReassignmentAnswer:
     moves: ReplicaMoves
     loads: tuple[Load, Load]
     timing: BatchTiming
+    across_racks: RackTraffic | None
     traffic: tuple[ZoneTraffic | None, ...]
     frontier: Frontier | None = None
+    replacements: Replacements | None = None
 
     @property
     def figures(self) -> Figures:
         """See Figures."""
         items = {"partitions": len(self.placements), "brokers": len(self.brokers)}
         return Figures(self.question.goal.objective, items, self.loads[1].spread().skew, tag=self.plan_id)
+
+    @property
+    def effects(self) -> list[str]:
+        """Sentences: what the plan does, and how long it takes."""
+        about_brokers = effects(self.brokers, self.question.goal, self.plan, self.batches, self.loads)
+        return [*about_brokers, *timing_sentence(self.timing, self.question.pace)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences: what to know before the plan is executed."""
+        doubts = () if self.replacements is None else self.replacements.doubts(self.brokers)
+        return [*doubts, *warnings(self.brokers, self.placements, self.plan, self.batches, self.timing)]
 
 
 def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer:
@@ -66,8 +86,10 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         plan,
         batches,
         moves,
-        placements.loads(brokers, plan.replicas),
+        placed_loads(brokers, placements, plan.replicas),
         batches.timing(question.pace, question.throttle, question.seconds),
+        rack_traffic(brokers, placements, plan.replicas, batches.steps),
         tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
         frontier_of(cluster, goal, budget) if question.frontier else None,
+        cluster.replacements,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,18 @@ from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Goal
-from service.decisions.reassignments.rows import as_topics, check_broker_ids, check_topic_names, read_brokers, read_placements
+from service.core.reassignments.replacements import Replacements
+from service.core.reassignments.resources.loads import names_of
+from service.decisions.reassignments.balance import faults_of_balance
+from service.decisions.reassignments.rows import (
+    as_topics,
+    check_broker_ids,
+    check_topic_names,
+    read_brokers,
+    read_placements,
+    room_for,
+)
+from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,11 +42,18 @@ class ReassignmentQuestion:
     brokers : rows TARGET_BROKER, the cluster as it should be
     topics, reassigned : rows PLACED_TOPIC or rows REASSIGNED (see ``reassignments.rows``): the current placement, one of the two
     replication_factor : of all topics; None: unchanged
-    excluded : topics whose replicas and leaders do not change
+    excluded, included : names and patterns of topics (see ``reassignments.selection``): those whose replicas and leaders do not
+        change, and the only ones that may; no ``included``: all topics may
     throttle : bytes per second of each broker, in each direction; seconds : the time for all batches
     frontier : also answer copies against evenness
     min_insync_replicas : of topics that give none; None: unknown
     price_per_gb : of traffic between zones; None: unknown
+    destinations : ids of the brokers that may get replicas; None: all
+    broker_sets : for names and patterns of topics the ids of the brokers that they may be on; the first that fits a topic holds
+    disk_threshold : the share of its ``capacity_bytes`` that a broker may use
+    topic_leaders : for names and patterns of topics how many of their partitions each of these brokers leads at least; None: each
+        broker that may lead
+    infer_replaces : whether a new broker replaces one that is gone where only one can
     """
 
     brokers: pa.StructArray
@@ -50,14 +69,21 @@ class ReassignmentQuestion:
     frontier: bool = False
     min_insync_replicas: int | None = None
     price_per_gb: float | None = None
+    included: tuple[str, ...] = ()
+    destinations: tuple[int, ...] | None = None
+    broker_sets: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    disk_threshold: float = 1.0
+    topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...] = ()
+    infer_replaces: bool = False
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The question's rows as the core's arrays."""
+    """The question's rows as the core's arrays. replacements : who may replace whom; None: nothing is inferred"""
 
     brokers: Brokers
     placements: Placements
+    replacements: Replacements | None = None
 
 
 def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
@@ -76,25 +102,49 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
     factors = np.array(topics.field("replication_factor").fill_null(factor), np.int64)
     cells = max(len(replicas.flatten()), partitions * max(factor, int(factors.max(initial=0))))
     budget.check("max_placement_cells", cells, "partitions × replicas", field)
-    brokers = read_brokers(question.brokers, np.unique(np.array(replicas.flatten(), np.int32)))
+    brokers = read_brokers(question.brokers, np.unique(np.array(replicas.flatten(), np.int32)), question.destinations)
     budget.check("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
     budget.check("max_assignment_cells", cells * len(brokers), "replicas × brokers")
+    sets = len(question.broker_sets)
+    budget.check("max_placement_cells", sets * max(len(topics), len(brokers)), "broker sets × topics or brokers", "broker_sets")
+    budget.check("max_assignment_cells", sets * len(brokers) ** 2, "broker sets × brokers × brokers", "broker_sets")
     if question.goal.per_topic:
         budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
+    rules = len(question.topic_leaders)
+    if rules:
+        budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "min_topic_leaders")
+        budget.check(
+            "max_placement_cells", rules * max(len(topics), len(brokers)), "rules × topics or brokers", "min_topic_leaders"
+        )
     # The matrices of exchanges, and the arrays.
-    memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 120 * partitions + 140 * cells
+    memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 140 * partitions + 140 * cells
+    memory += 8 * sets * (len(brokers) + len(topics))
     if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
         memory += 4 * len(topics) * len(brokers) + 8 * len(brokers) ** 2 + 5 * partitions + 30 * cells
+    memory += 16 * len(names_of(question.goal)) * (partitions + len(brokers)) + 16 * partitions
+    if rules:  # edges of partitions to brokers, and to racks where they lack a replica
+        racks = 1 if question.goal.racks == "none" else 1 + len(question.brokers.field("rack_id").unique())
+        memory += 4 * len(topics) * len(brokers) + 150 * (cells + partitions * (2 + racks) + 4 * len(topics) * len(brokers))
     if question.frontier:  # the points of the curve
         memory += 57 * cells
     budget.reserve(memory)
+    excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included, question.excluded, budget)
     try:
-        excluded, least = frozenset(question.excluded), question.min_insync_replicas
-        placements = read_placements(topics, brokers, question.replication_factor, excluded, least)
+        placements = read_placements(topics, brokers, question.replication_factor, excluded, question.min_insync_replicas)
     except InvalidQuestion as error:
         raise InvalidQuestion(error.detail, *_at(error.field, topics, order)) from None
-    cluster = Cluster(brokers, placements)
-    raise_all(_faults(question, cluster))
+    allowed, unknown = broker_sets(question.broker_sets, topics.field("topic_name"), brokers, placements.topics, budget)
+    replacements = None
+    if question.infer_replaces:
+        replacements = Replacements.of(brokers, placements, question.goal.racks, budget.check_time)
+        brokers = replace(brokers, replaced_by=replacements.replaced_by(brokers))
+    least, impossible = topic_leaders(question.topic_leaders, topics.field("topic_name"), brokers, placements.topics, budget)
+    if placements.sizes is not None:
+        capacities, now = brokers.capacity_bytes, placements.replicas
+        room = room_for(question.brokers, capacities, now, placements.sizes, question.disk_threshold)
+        brokers = replace(brokers, capacity_bytes=room)
+    cluster = Cluster(brokers, replace(placements, broker_sets=allowed, topic_leaders=least), replacements)
+    raise_all(chain(unmatched, unknown, impossible, _faults(question, cluster)))
     return cluster
 
 
@@ -104,17 +154,27 @@ def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
     settled: tuple[object, ...] = (question.goal, question.limits, question.throttle, question.seconds, question.pace)
     if question.price_per_gb is not None:
         settled += (question.price_per_gb,)
+    if question.broker_sets:
+        settled += (question.broker_sets,)
+    if question.topic_leaders:
+        settled += (question.topic_leaders,)
+    if question.infer_replaces:
+        settled += ("infer_replaces",)
     digest = sha256(orjson.dumps([__version__, *map(repr, settled), brokers.cluster.rack_ids, placements.topic_names]))
     for array in (
         brokers.cluster.broker_ids,
         brokers.cluster.racks,
         brokers.cluster.fenced,
         brokers.draining,
+        brokers.demoted,
         brokers.listed,
         brokers.weights,
         brokers.max_replicas,
         brokers.capacity_bytes,
         brokers.replaced_by,
+        brokers.cordoned,
+        brokers.destinations,
+        brokers.cpu_usage,
         placements.topics,
         placements.partition_ids,
         placements.replicas.offsets,
@@ -122,6 +182,7 @@ def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
         placements.replication_factors,
         placements.sizes,
         placements.rates,
+        placements.read_rates,
         placements.excluded,
         placements.in_sync,
         placements.min_in_sync,
@@ -149,13 +210,22 @@ def _at(field: tuple[str | int, ...], topics: Any, order: Any) -> tuple[str | in
 def _faults(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
     """What the parts of a body say together and cannot mean."""
     placements = cluster.placements
-    known = set(placements.topic_names)
-    for row, name in enumerate(question.excluded):
-        if name not in known:
-            yield InvalidQuestion(f"Unknown topic {name!r}.", "excluded_topics", row)
-    if question.goal.leaders == "only" and (placements.replication_factors != placements.replicas.lengths()).any():
-        yield InvalidQuestion("With leaders = only, no replica moves, so the replication factor cannot change.", "leaders")
+    if question.goal.only_leaders and (placements.replication_factors != placements.replicas.lengths()).any():
+        detail = f"With leaders = {question.goal.leaders}, no replica moves, so the replication factor cannot change."
+        yield InvalidQuestion(detail, "leaders")
+    if question.goal.only_leaders and question.infer_replaces:
+        yield InvalidQuestion(
+            f"Not allowed together with leaders = {question.goal.leaders}, which moves no replica.", "infer_replaces"
+        )
     yield from _faults_of_limits(question.goal)
+    yield from faults_of_balance(question.goal, cluster.brokers, placements, frontier=question.frontier)
+    if question.disk_threshold < 1 and not (cluster.brokers.capacity_bytes != NO_LIMIT).any():
+        yield InvalidQuestion(
+            "The capacity_bytes of brokers are required for a disk threshold; a snapshot has them.", "disk_threshold"
+        )
+    if question.topic_leaders and (question.frontier or question.goal.resources):
+        others = "frontier" if question.frontier else "other or several resources"
+        yield InvalidQuestion(f"Not allowed together with {others}.", "min_topic_leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
         yield InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:
@@ -173,8 +243,8 @@ def _faults_of_limits(goal: Goal) -> Iterator[InvalidQuestion]:
             continue
         if goal.objective != "even":
             yield InvalidQuestion("Not allowed together with objective = fewest-moves.", name)
-        if goal.leaders == "only":
-            yield InvalidQuestion("Not allowed together with leaders = only, which moves no replica.", name)
+        if goal.only_leaders:
+            yield InvalidQuestion(f"Not allowed together with leaders = {goal.leaders}, which moves no replica.", name)
     if goal.tolerance is not None and goal.limited:
         yield InvalidQuestion("Not allowed together with max_moves or max_bytes.", "tolerance")
 

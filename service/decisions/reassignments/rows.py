@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, raise_all
-from service.core.measures import LARGEST, SMALLEST
+from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged
 from service.core.ragged import first_repeat
-from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.placements.rows import plain_brokers
 
@@ -20,21 +20,24 @@ TARGET_BROKER = pa.struct(
         "rack_id": NAME,
         "fenced": pa.bool_(),
         "draining": pa.bool_(),
+        "demoted": pa.bool_(),
         "weight": pa.float64(),
         "max_replicas": pa.int64(),
         "capacity_bytes": pa.int64(),
         "used_bytes": pa.int64(),
         "replaces": pa.int32(),
+        "cordoned": pa.bool_(),
+        "cpu_usage": pa.float64(),
     }
 )
-_OF_A_SNAPSHOT = {
-    "topic_id": NAME,
-    "partitions_count": pa.int32(),
-    "internal": pa.bool_(),
-    "log_end_offsets": pa.list_(pa.int64()),
-}
-"""What a snapshot says of a topic besides; it makes no difference here."""
-PLACEMENT = pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32()), "in_sync_replicas": pa.list_(pa.int32())})
+PLACEMENT = pa.struct(
+    {
+        "partition_id": pa.int32(),
+        "replicas": pa.list_(pa.int32()),
+        "in_sync_replicas": pa.list_(pa.int32()),
+        "leader": pa.int32(),
+    }
+)
 PLACED_TOPIC = pa.struct(
     {
         "topic_name": NAME,
@@ -43,10 +46,13 @@ PLACED_TOPIC = pa.struct(
         "placements": pa.list_(PLACEMENT),
         "partition_bytes": pa.list_(pa.int64()),
         "partition_bytes_per_second": pa.list_(pa.float64()),
-        **_OF_A_SNAPSHOT,
+        "partition_bytes_out_per_second": pa.list_(pa.float64()),
     }
 )
 REASSIGNED = pa.struct({"topic": NAME, "partition": pa.int32(), "replicas": pa.list_(pa.int32()), "log_dirs": pa.list_(NAME)})
+
+RATES = ("partition_bytes_per_second", "partition_bytes_out_per_second")
+"""What producers write, and what consumers read."""
 
 MOST_BYTES = 2**50
 """Of a partition, or of a broker's capacity."""
@@ -57,11 +63,18 @@ def _within(values: pa.Array, least: float, most: float) -> bool:
     return values.null_count == len(values) or bool(bounds["min"].as_py() >= least and bounds["max"].as_py() <= most)
 
 
+def _rates(values: pa.Array) -> bool:
+    """Is each that is not null 0, or a number that floats have digits for?"""
+    known = np.array(values.drop_null(), np.float64)
+    return _within(values, 0, LARGEST) and bool(((known == 0) | (known >= SMALLEST)).all())
+
+
 def plain_target_brokers(rows: pa.StructArray) -> bool:
     """Is every row of type TARGET_BROKER, none null, well-formed by itself?"""
     return (
         plain_brokers(rows)
         and _within(rows.field("weight"), SMALLEST, LARGEST)
+        and _rates(rows.field("cpu_usage"))
         and all(_within(rows.field(name), 0, MOST_BYTES) for name in ("max_replicas", "capacity_bytes", "used_bytes"))
     )
 
@@ -71,21 +84,25 @@ def plain_placed_topics(rows: pa.StructArray) -> bool:
     placements = rows.field("placements")
     inner = placements.values
     ids, replicas, in_sync = (inner.field(name) for name in ("partition_id", "replicas", "in_sync_replicas"))
-    sizes, rates = rows.field("partition_bytes").values, rows.field("partition_bytes_per_second").values
+    sizes, *rates = (rows.field(name).values for name in ("partition_bytes", *RATES))
     return bool(
         rows.field("topic_name").null_count == placements.null_count == inner.null_count == 0
         and ids.null_count == replicas.null_count == replicas.values.null_count == in_sync.values.null_count == 0
-        and sizes.null_count == rates.null_count == 0
+        and sizes.null_count == sum(each.null_count for each in rates) == 0
         and plain_names(rows.field("topic_name"), LONGEST_TOPIC_NAME)
         and _within(ids, 0, 2**31 - 1)
         and _within(sizes, 0, MOST_BYTES)
-        and _within(rates, 0, LARGEST)
-        and (rates.null_count == len(rates) or bool(((np.array(rates) == 0) | (np.array(rates) >= SMALLEST)).all()))
+        and all(map(_rates, rates))
         and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
         and all(_within(rows.field(name), 1, 2**15 - 1) for name in ("replication_factor", "min_insync_replicas"))
-        and _within(rows.field("partitions_count"), 0, 2**31 - 1)
-        and plain_names(rows.field("topic_id"), shortest=0)
     )
+
+
+def placement_rows(partition_ids: pa.Array, replicas: pa.Array) -> pa.StructArray:
+    """Rows of type PLACEMENT, of which nothing else is known."""
+    columns = {"partition_id": partition_ids, "replicas": replicas}
+    arrays = [columns.get(field.name, pa.nulls(len(replicas), field.type)) for field in PLACEMENT]
+    return pa.StructArray.from_arrays(arrays, fields=list(PLACEMENT))
 
 
 def plain_reassigned(rows: pa.StructArray) -> bool:
@@ -105,9 +122,7 @@ def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
     order = np.argsort(np.array(names.indices), kind="stable")
     bounds = np.searchsorted(np.array(names.indices)[order], np.arange(len(names.dictionary) + 1))
     taken = rows.take(pa.array(order))
-    placements = pa.StructArray.from_arrays(
-        [taken.field("partition"), taken.field("replicas"), pa.nulls(len(rows), pa.list_(pa.int32()))], fields=list(PLACEMENT)
-    )
+    placements = placement_rows(taken.field("partition"), taken.field("replicas"))
     count = len(names.dictionary)
     columns = {
         "topic_name": names.dictionary,
@@ -117,11 +132,12 @@ def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
     return pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC)), order
 
 
-def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
+def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: tuple[int, ...] | None = None) -> Brokers:
     """The brokers of these rows of type TARGET_BROKER, and after them those that only the placements mention.
 
     mentioned : int32[...]   ids of all replicas
-    Raises InvalidQuestion for duplicates, and for a broker that replaces what it cannot.
+    destinations : ids of the brokers that may get replicas; None: all
+    Raises InvalidQuestion for duplicates, for unknown destinations, and for a broker that replaces what it cannot.
     """
     check_broker_ids(rows)
     ids = np.array(rows.field("broker_id"), np.int32)
@@ -137,7 +153,8 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
     cluster = Cluster(
         np.concatenate([ids, gone]), tuple(racks.dictionary.to_pylist()), rack_of, column("fenced", False, np.bool_)
     )
-    draining = column("draining", False, np.bool_)
+    draining, cordoned = column("draining", False, np.bool_), column("cordoned", False, np.bool_)
+    open_to = np.ones(count, np.bool_) if destinations is None else _destinations(cluster, ids, destinations)
     return Brokers(
         cluster,
         draining,
@@ -145,8 +162,24 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s) -> Brokers:
         column("weight", 1.0, np.float64),
         column("max_replicas", NO_LIMIT, np.int64),
         column("capacity_bytes", NO_LIMIT, np.int64),
-        _replaced_by(cluster, rows, cluster.fenced | draining),
+        _replaced_by(cluster, rows, cluster.fenced | draining | cordoned | ~open_to),
+        column("demoted", False, np.bool_),
+        cordoned,
+        open_to,
+        None if rows.field("cpu_usage").null_count == len(rows) else column("cpu_usage", np.nan, np.float64),
     )
+
+
+def _destinations(cluster: Cluster, listed: Int32s, destinations: tuple[int, ...]) -> Bools:
+    """bool[brokers], those with these ids. listed : int32[...], the ids that there may be"""
+    known = np.isin(np.array(destinations, np.int64), listed).tolist()
+    raise_all(
+        InvalidQuestion(f"Unknown broker {broker_id}.", "destinations", row)
+        for row, broker_id in enumerate(destinations)
+        if not known[row]
+    )
+    chosen: Bools = np.isin(cluster.broker_ids, destinations)
+    return chosen
 
 
 def check_broker_ids(rows: pa.StructArray) -> None:
@@ -179,7 +212,9 @@ def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32
         if old not in index:
             raise InvalidQuestion(f"Unknown broker {old}.", *at)
         if closed[row] or old == cluster.broker_ids[row]:
-            raise InvalidQuestion("A broker that replaces another must be neither fenced nor draining.", *at)
+            raise InvalidQuestion(
+                "A broker that replaces another must be a destination, and neither fenced nor draining nor cordoned.", *at
+            )
         if replaced_by[index[old]] != NONE:
             raise InvalidQuestion(f"Broker {old} is replaced twice.", *at)
         replaced_by[index[old]] = row
@@ -195,11 +230,12 @@ def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32
 
 
 def read_placements(
-    rows: pa.StructArray, brokers: Brokers, factor: int | None, excluded: frozenset[str], min_in_sync: int | None = None
+    rows: pa.StructArray, brokers: Brokers, factor: int | None, excluded: Bools, min_in_sync: int | None = None
 ) -> Placements:
     """The placements of these rows of type PLACED_TOPIC.
 
     factor : the replication factor of topics that give none; None: as now
+    excluded : bool[topics], those that stay as they are
     min_in_sync : ``min.insync.replicas`` of topics that give none
 
     Raises InvalidQuestion for duplicates.
@@ -239,13 +275,31 @@ def read_placements(
         replicas,
         np.where(factors == 0, lengths, factors).astype(np.int32),
         _of_partitions(rows, "partition_bytes", counts, np.int64),
-        _of_partitions(rows, "partition_bytes_per_second", counts, np.float64),
-        np.array([name in excluded for name in names], np.bool_)[topics],
+        _of_partitions(rows, RATES[0], counts, np.float64),
+        excluded[topics],
         _in_sync(inner.field("in_sync_replicas"), replicas, brokers, order),
         None
         if min_in_sync is None and rows.field("min_insync_replicas").null_count == len(rows)
         else np.array(pc.fill_null(rows.field("min_insync_replicas"), min_in_sync or 0), np.int32)[topics],
+        read_rates=_of_partitions(rows, RATES[1], counts, np.float64),
     )
+
+
+def room_for(rows: pa.StructArray, capacities: Int64s, replicas: Ragged, sizes: Int64s, threshold: float) -> Int64s:
+    """int64[brokers]: the bytes of replicas that a broker may have, NO_LIMIT where it has no capacity.
+
+    rows : the brokers of the request, of type TARGET_BROKER; their ``used_bytes`` are those of their replicas and of what else is
+        on their disks, which stays there
+    capacities : int64[brokers], whole, NO_LIMIT for none
+    replicas, sizes : the brokers of each partition, and int64[partitions]
+    threshold : the share of its capacity that a broker may use
+    """
+    of_replicas = bytes_on(replicas, sizes, len(capacities))
+    used = np.zeros(len(capacities), np.int64)
+    used[: len(rows)] = pc.fill_null(rows.field("used_bytes"), 0)
+    room = np.floor(capacities * threshold).astype(np.int64) - np.maximum(used - of_replicas, 0)
+    result: Int64s = np.where(capacities == NO_LIMIT, NO_LIMIT, np.maximum(room, 0))
+    return result
 
 
 def _in_sync(lists: pa.ListArray, replicas: Ragged, brokers: Brokers, order: Int32s) -> Bools | None:

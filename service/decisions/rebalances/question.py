@@ -37,6 +37,7 @@ class RebalancesQuestion:
     detail : "totals", "rebalances" or "assignments"; None: as much as is not too much
     client, client_version : the library of a classic group's clients at 0 ms, and its release; default: Java's, and the newest
     group_id : what the group is called in metrics
+    price_per_gb : of what crosses zones; None: not known
     """
 
     topics: pa.StructArray
@@ -50,6 +51,7 @@ class RebalancesQuestion:
     client: str | None = None
     client_version: str | None = None
     group_id: str | None = None
+    price_per_gb: float | None = None
     detail: str | None = None
     explain: bool = False
 

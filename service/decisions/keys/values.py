@@ -11,7 +11,7 @@ import pyarrow as pa
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.decisions import arrays
-from service.decisions.keys import filled, flat, from_arrow, validity
+from service.decisions.keys.columns import filled, flat, from_arrow, validity
 
 if TYPE_CHECKING:
     from service.decisions.budget import Budget

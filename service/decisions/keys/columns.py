@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.model import Bools, Keys
-from service.decisions.key_types import FORMAT_OF_TYPE, TYPE_OF_FORMAT
+from service.decisions.keys.types import FORMAT_OF_TYPE, TYPE_OF_FORMAT
 
 VIEW_BYTES: Final = 16
 """Of a view: its length, four bytes of its value, a buffer and an offset."""

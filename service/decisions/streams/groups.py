@@ -24,9 +24,19 @@ from service.core.assignors.streams.model import (
 )
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
-from service.core.measures import spread
+from service.core.measures.skew import spread
 from service.core.registry import released
 from service.decisions.figures import Figures
+from service.decisions.streams.racks import (
+    EDGE_BYTES,
+    RACK_BYTES,
+    RackTraffic,
+    has_strategy,
+    rack_faults,
+    read_costs,
+    traffic_of,
+    why_disabled,
+)
 
 if TYPE_CHECKING:
     from service.core.assignors.streams.model import StreamsAssignor
@@ -50,7 +60,8 @@ class StreamsQuestion:
     member_protocol : streams (the broker assigns) or classic (the group leader does); default: streams
     assignor, kafka_version : default: that of the protocol, and its newest release
     num_standby_replicas : of the group
-    max_warmup_replicas, acceptable_recovery_lag, rack_aware_assignment_tags : settings of the leader of a classic group
+    max_warmup_replicas, acceptable_recovery_lag, rack_aware_assignment_* : settings of the leader of a classic group
+    topics : rows with the racks of partitions, for ``rack_aware_assignment_strategy``
     group_id : what the group is called in metrics
     """
 
@@ -64,6 +75,10 @@ class StreamsQuestion:
     max_warmup_replicas: int = StreamsSettings.max_warmup_replicas
     acceptable_recovery_lag: int = StreamsSettings.acceptable_recovery_lag
     rack_aware_assignment_tags: Sequence[str] = ()
+    rack_aware_assignment_strategy: str | None = None
+    rack_aware_assignment_traffic_cost: int | None = None
+    rack_aware_assignment_non_overlap_cost: int | None = None
+    topics: Sequence[Row] = ()
     group_id: str | None = None
 
     protocol: ClassVar[str] = "streams"
@@ -102,6 +117,7 @@ class StreamsAnswer:
 
     group : clients of a classic group are its members
     probing_rebalance : of a classic group: does another rebalance follow, since tasks wait for their state?
+    rack_traffic : where racks are taken into account
     """
 
     question: StreamsQuestion
@@ -111,6 +127,7 @@ class StreamsAnswer:
     assignment: StreamsAssignment
     movement: TaskMovement
     probing_rebalance: bool | None = None
+    rack_traffic: RackTraffic | None = None
 
     @property
     def figures(self) -> Figures:
@@ -124,9 +141,9 @@ class StreamsAnswer:
     def warnings(self) -> list[str]:
         """What a reader of the answer must know."""
         missing = sum(self.assignment.missing_standbys.values())
-        if not missing:
-            return []
-        return [f"{missing} standby tasks are missing: a process has each task once, so that more processes are needed."]
+        told = [f"{missing} standby tasks are missing: a process has each task once, so that more processes are needed."]
+        disabled = why_disabled(self.question) if has_strategy(self.question) else None
+        return told[: missing > 0] + ([disabled] if disabled else [])
 
 
 def answer(question: StreamsQuestion, budget: Budget) -> StreamsAnswer:
@@ -139,7 +156,8 @@ def answer(question: StreamsQuestion, budget: Budget) -> StreamsAnswer:
         clients = read_clients(question)
         probing = assignor.run(clients, budget.check_time)
         assignment = _assigned_to(clients)
-        return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment), probing)
+        traffic = traffic_of(question, clients, clients.racks) if clients.racks else None
+        return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment), probing, traffic)
     assignment = assignor.run(group, budget.check_time)
     return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment))
 
@@ -193,7 +211,10 @@ def read_clients(question: StreamsQuestion) -> ClientsGroup:
         question.acceptable_recovery_lag,
         question.rack_aware_assignment_tags,
     )
-    return ClientsGroup(topology, tuple(map(int, topology.subtopology_ids)), clients, settings)
+    racks = None
+    if has_strategy(question) and why_disabled(question) is None:
+        racks = read_costs(question, topology, [client.number for client in clients])
+    return ClientsGroup(topology, tuple(map(int, topology.subtopology_ids)), clients, settings, racks)
 
 
 def _halves(process: int) -> tuple[int, int]:
@@ -223,7 +244,7 @@ def _topology(question: StreamsQuestion) -> tuple[StreamsTopology, dict[str, tup
 def _assigned_to(group: ClientsGroup) -> StreamsAssignment:
     """What the clients of a group were assigned."""
     copies = Counter(task for client in group.clients for task in client.standby)
-    missing = {task: group.settings.standby_replicas - copies[task] for task in group.topology.tasks(stateful_only=True)}
+    missing = {task: group.settings.standby_replicas - copies[task] for task in group.topology.tasks(stateful=True)}
     return StreamsAssignment(
         [sorted(client.active) for client in group.clients],
         [sorted(client.standby) for client in group.clients],
@@ -262,6 +283,10 @@ def _reserve(question: StreamsQuestion, budget: Budget) -> None:
     had += sum(len(member.get(kind) or ()) for member in holders for kind in ("task_offsets", "lags"))
     budget.check("max_partitions", tasks, "active and standby tasks", "subtopologies")
     budget.reserve(TASK_BYTES * (tasks + had + len(holders)))
+    if has_strategy(question):
+        edges = sum(row["tasks_count"] for row in question.subtopologies) * len(holders)
+        partitions = sum(len(row["partition_racks"]) for row in question.topics)
+        budget.reserve(EDGE_BYTES * edges + RACK_BYTES * partitions * len(holders))
 
 
 def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> TaskMovement:
@@ -289,6 +314,7 @@ def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion("Missing: at least one gets tasks.", field)
     yield from _repeated("subtopologies", "subtopology_id", question.subtopologies)
     yield from _repeated(field, name, holders)
+    yield from rack_faults(question)
     if question.is_classic:
         yield from _classic_faults(question)
 

@@ -1,0 +1,1 @@
+"""Keys of questions: lists and Arrow columns → the core's columns."""

@@ -1,0 +1,1 @@
+"""Which replica goes to which log directory of its broker."""

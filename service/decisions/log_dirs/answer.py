@@ -1,0 +1,74 @@
+"""The answer: which replicas move to which directory, in batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from service.core.log_dirs.plan import plan_log_dirs
+from service.core.log_dirs.usage import DirUsage
+from service.core.reassignments.batches.model import Traffic
+from service.decisions.figures import Figures
+from service.decisions.log_dirs.question import plan_id, read
+
+if TYPE_CHECKING:
+    from service.core.log_dirs.model import LogDirPlan
+    from service.core.reassignments.batches.model import BatchTiming
+    from service.decisions.budget import Budget
+    from service.decisions.log_dirs.question import DirCluster, LogDirQuestion
+
+
+@dataclass(frozen=True)
+class LogDirAnswer:
+    """A plan. usage : of the directories, before and after"""
+
+    question: LogDirQuestion
+    plan_id: str
+    cluster: DirCluster
+    plan: LogDirPlan
+    usage: tuple[DirUsage, DirUsage]
+    timing: BatchTiming
+
+    @property
+    def figures(self) -> Figures:
+        """See Figures."""
+        items = {"partitions": len(self.cluster.placements), "brokers": len(self.cluster.log_dirs.broker_ids)}
+        skew = float(self.usage[1].skews().max(initial=1.0))
+        return Figures(self.question.goal.objective, items, skew, tag=self.plan_id)
+
+
+def answer(question: LogDirQuestion, budget: Budget) -> LogDirAnswer:
+    """Plan the moves. Raises InvalidQuestion (all faults at once), NoPlan, and what the budget raises."""
+    cluster = read(question, budget)
+    log_dirs, replicas = cluster.log_dirs, cluster.replicas
+    plan = plan_log_dirs(log_dirs, replicas, question.goal, question.limits, budget.check_time)
+    budget.check_time()
+    traffic = _traffic(cluster, plan)
+    return LogDirAnswer(
+        question,
+        plan_id(question, cluster),
+        cluster,
+        plan,
+        (DirUsage.of(log_dirs, replicas, replicas.dirs), DirUsage.of(log_dirs, replicas, plan.dirs)),
+        traffic.timing(plan.batch_count(), question.pace, question.throttle, question.seconds),
+    )
+
+
+def _traffic(cluster: DirCluster, plan: LogDirPlan) -> Traffic:
+    """What each broker copies in each batch: the throttle is one of a broker, not of a directory."""
+    moves, rates = plan.moves, cluster.placements.rates
+    width = len(cluster.log_dirs.broker_ids)
+    keys = moves.batches.astype(np.int64) * width + cluster.log_dirs.broker_of()[moves.sources]
+    key, index = np.unique(keys, return_inverse=True)
+    amounts = np.zeros(len(key), np.int64)
+    np.add.at(amounts, index, cluster.replicas.sizes[moves.replicas])
+    written = np.zeros(len(moves)) if rates is None else rates[cluster.partitions[moves.replicas]]
+    return Traffic(
+        (key // width).astype(np.int32) if width else key.astype(np.int32),
+        (key % width).astype(np.int32) if width else key.astype(np.int32),
+        np.ones(len(key), np.bool_),
+        amounts,
+        np.bincount(index, written, len(key)).astype(np.float64, copy=False),
+    )

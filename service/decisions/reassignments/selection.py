@@ -1,0 +1,159 @@
+"""Which topics a plan may change, which brokers they may be on, and how many leaders each has: by names and patterns of topics.
+
+In a pattern, ``*`` stands for any characters, also none, and ``?`` for one; every other character stands for itself. No name
+that Kafka accepts has either, whereas the dot of a regular expression is part of many names. RE2, which Arrow matches with, takes
+time in proportion to the length of the pattern times that of the names.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from service.core.errors import InvalidQuestion
+from service.core.reassignments.model import BrokerSets, TopicLeaders
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.core.model import Bools, Int32s
+    from service.core.reassignments.model import Brokers
+    from service.decisions.budget import Budget
+
+_WILDCARDS: Final = re.compile(r"(\*+|\?)")
+
+_AT_ONCE: Final = 1_000
+"""Names between two looks at the time: half a second with the longest names and the worst pattern."""
+
+
+def excluded_topics(
+    names: pa.StringArray, included: Sequence[str], excluded: Sequence[str], budget: Budget
+) -> tuple[Bools, list[InvalidQuestion]]:
+    """bool[topics], which stay as they are: those that ``included`` does not select, if it has any, and those that ``excluded``
+    selects; and a fault for each name or pattern that selects none.
+
+    names : none twice. Raises what the budget raises.
+    """
+    faults = list[InvalidQuestion]()
+    wanted = _selected(names, included, "included_topics", budget, faults)
+    unwanted = _selected(names, excluded, "excluded_topics", budget, faults)
+    return unwanted | ~wanted if included else unwanted, faults
+
+
+def broker_sets(
+    sets: Sequence[tuple[str, Sequence[int]]], names: pa.StringArray, brokers: Brokers, topics: Int32s, budget: Budget
+) -> tuple[BrokerSets | None, list[InvalidQuestion]]:
+    """The brokers that partitions may be on, and a fault for each name or pattern that no topic has and each unknown broker.
+
+    sets : names or patterns of topics, and ids of brokers; the first that selects a topic holds, a topic of none may be on all
+    topics : int32[partitions], the topic of each. Raises what the budget raises.
+    """
+    if not sets:
+        return None, []
+    faults, found = list[InvalidQuestion](), list[InvalidQuestion]()
+    ids = brokers.cluster.broker_ids[brokers.listed]
+    row_of = np.full(len(names), len(sets), np.int32)
+    allowed = np.ones((len(sets) + 1, len(brokers)), np.bool_)
+    characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(len(pattern) for pattern, _ in sets)
+    budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", "broker_sets")
+    for row, (pattern, broker_ids) in enumerate(sets):
+        selected = _selected(names, [pattern], "broker_sets", budget, found)
+        row_of[selected & (row_of == len(sets))] = row
+        allowed[row] = np.isin(brokers.cluster.broker_ids, np.array(broker_ids, np.int64))
+        faults += (InvalidQuestion(fault.detail, "broker_sets", row, "topics") for fault in found)
+        found.clear()
+        known = np.isin(np.array(broker_ids, np.int64), ids)
+        faults += (
+            InvalidQuestion(f"Unknown broker {broker_ids[at]}.", "broker_sets", row, "broker_ids", at)
+            for at in np.flatnonzero(~known).tolist()
+        )
+    used, rows = np.unique(row_of, return_inverse=True)
+    return BrokerSets(rows.astype(np.int32)[topics], allowed[used]), faults
+
+
+def topic_leaders(
+    rules: Sequence[tuple[str, int, Sequence[int] | None]],
+    names: pa.StringArray,
+    brokers: Brokers,
+    topics: Int32s,
+    budget: Budget,
+) -> tuple[TopicLeaders | None, list[InvalidQuestion]]:
+    """How many partitions of a topic each broker leads at least, and a fault for each name or pattern that no topic has and
+    each broker that is unknown or cannot lead.
+
+    rules : names or patterns of topics, the number, and ids of brokers, None for all that may lead; where several select a topic
+        and a broker, the largest number holds
+    topics : int32[partitions], the topic of each; of a topic without partitions nothing is asked. Raises what the budget raises.
+    """
+    if not rules:
+        return None, []
+    faults, found = list[InvalidQuestion](), list[InvalidQuestion]()
+    ids, may_lead = brokers.cluster.broker_ids, brokers.usable & ~brokers.demoted
+    least = np.zeros((len(names), len(brokers)), np.int32)
+    characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(len(pattern) for pattern, *_ in rules)
+    budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", "min_topic_leaders")
+    for row, (pattern, number, broker_ids) in enumerate(rules):
+        selected = _selected(names, [pattern], "min_topic_leaders", budget, found)
+        faults += (InvalidQuestion(fault.detail, "min_topic_leaders", row, "topics") for fault in found)
+        found.clear()
+        named = np.array(broker_ids or [], np.int64)
+        leading = may_lead if broker_ids is None else may_lead & np.isin(ids, named)
+        known, leads = np.isin(named, ids[brokers.listed]), np.isin(named, ids[may_lead])
+        faults += (
+            InvalidQuestion(
+                f"Broker {named[at]} is fenced, draining, replaced or demoted, so it is to lead nothing."
+                if known[at]
+                else f"Unknown broker {named[at]}.",
+                "min_topic_leaders", row, "broker_ids", at,
+            )
+            for at in np.flatnonzero(~leads).tolist()
+        )  # fmt: skip
+        cells = np.ix_(selected, leading)
+        least[cells] = np.maximum(least[cells], number)
+    least[np.bincount(topics, minlength=len(names)) == 0] = 0
+    rows, columns = (each.astype(np.int32) for each in np.nonzero(least))
+    return (TopicLeaders(rows, columns, least[rows, columns]) if len(rows) else None), faults
+
+
+def _selected(
+    names: pa.StringArray, selectors: Sequence[str], field: str, budget: Budget, faults: list[InvalidQuestion]
+) -> Bools:
+    """bool[topics], which some of these names and patterns select; appends to ``faults``."""
+    known = np.array(pc.is_in(pa.array(selectors, names.type), value_set=names), np.bool_)
+    selected = np.array(pc.is_in(names, value_set=pa.array(selectors, names.type)), np.bool_)
+    patterns = {selector for selector in selectors if _WILDCARDS.search(selector)}
+    characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(map(len, patterns))
+    budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", field)
+    nothing = set[str]()
+    for pattern in sorted(patterns):
+        matches = _matches(names, pattern, budget)
+        selected |= matches
+        if not matches.any():
+            nothing.add(pattern)
+    for row, selector in enumerate(selectors):
+        if selector in nothing:
+            faults.append(InvalidQuestion(f"No topic matches {selector!r}.", field, row))
+        elif selector not in patterns and not known[row]:
+            faults.append(InvalidQuestion(f"Unknown topic {selector!r}.", field, row))
+    return selected
+
+
+def _matches(names: pa.StringArray, pattern: str, budget: Budget) -> Bools:
+    """bool[names], which the pattern matches."""
+    expression, matches = _expression(pattern), np.zeros(len(names), np.bool_)
+    for start in range(0, len(names), _AT_ONCE):
+        budget.check_time()
+        matches[start : start + _AT_ONCE] = pc.match_substring_regex(names[start : start + _AT_ONCE], expression)
+    return matches
+
+
+def _expression(pattern: str) -> str:
+    """The pattern as RE2 reads it, for whole names."""
+    parts = _WILDCARDS.split(pattern)  # in turn what stands for itself, and wildcards
+    return "".join(
+        (r"(?s)\A", *("." if part == "?" else ".*" if i % 2 else re.escape(part) for i, part in enumerate(parts)), r"\z")
+    )

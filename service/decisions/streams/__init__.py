@@ -1,0 +1,1 @@
+"""Groups of Kafka Streams: tasks → members or clients."""

@@ -1,0 +1,48 @@
+"""Names and patterns of topics against matching character by character."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.core.errors import LimitExceeded
+from service.decisions.budget import Budget
+from service.decisions.reassignments.selection import excluded_topics
+
+NAMES = st.text("ab.é[\\\n", min_size=1, max_size=6)
+SELECTORS = st.lists(st.text("ab.é[\\\n*?", min_size=1, max_size=6), max_size=3)
+
+
+def matches(pattern: str, name: str) -> bool:
+    if not pattern:
+        return not name
+    if pattern[0] == "*":
+        return matches(pattern[1:], name) or (bool(name) and matches(pattern, name[1:]))
+    return bool(name) and pattern[0] in ("?", name[0]) and matches(pattern[1:], name[1:])
+
+
+@given(st.lists(NAMES, unique=True, max_size=6), SELECTORS, SELECTORS)
+def test_topics_are_those_that_patterns_match(names: list[str], included: list[str], excluded: list[str]) -> None:
+    stays, faults = excluded_topics(pa.array(names, pa.string()), included, excluded, Budget())
+    assert stays.tolist() == [
+        any(matches(pattern, name) for pattern in excluded)
+        or (bool(included) and not any(matches(pattern, name) for pattern in included))
+        for name in names
+    ]
+    assert [fault.field for fault in faults] == [
+        (field, row)
+        for field, patterns in (("included_topics", included), ("excluded_topics", excluded))
+        for row, pattern in enumerate(patterns)
+        if not any(matches(pattern, name) for name in names)
+    ]
+
+
+def test_patterns_are_refused_by_their_length_times_that_of_the_names() -> None:
+    names = pa.array(["a" * 100, "b" * 100])
+    budget = Budget({"max_assignment_cells": 1_000})
+    excluded_topics(names, (), ["a" * 100, "*aaaa", "*aaaa"], budget)
+    with pytest.raises(LimitExceeded, match="1200 characters of patterns") as caught:
+        excluded_topics(names, ["*aaaaa"], (), budget)
+    assert caught.value.field == ("included_topics",)
