@@ -13,7 +13,7 @@ from urllib.request import Request
 import jwt
 
 from service.auth.principals import CredentialsUnavailable, InvalidCredentials, WatchedFile
-from service.core.small_responses import read_small_response
+from service.bounded.responses import read_small_response
 
 logger = logging.getLogger(__name__)
 

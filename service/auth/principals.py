@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-from service.core.small_files import UnreadableFile, read_small_file
+from service.bounded.files import UnreadableFile, read_small_file
 
 logger = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ kafka-consumer-groups   ``kafka-consumer-groups --describe``, with any of ``--me
 brokers                 ``kafka-broker-api-versions``, ``kafka-cluster list-endpoints``, ``kafka-configs --describe --entity-type
                         brokers --all``, or a table ``broker,rack``
 log-dirs                ``kafka-log-dirs --describe``
+coordinator records     ``kafka-console-consumer --topic __consumer_offsets`` with one of Kafka's formatters (Kafka 3.9 and later)
 reassignment            the JSON that ``kafka-reassign-partitions`` reads and writes
 cruise-control          Cruise Control's ``kafka_cluster_state?json=true&verbose=true``
 snapshot                the JSON that ``partition-allocator snapshot`` writes, or any of its lists of brokers, topics and groups

@@ -1,14 +1,18 @@
 """Request bodies made from a description: the parts of a cluster that an endpoint takes, and nothing else."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 from service.core.errors import InvalidQuestion
+from service.core.wire.connect_groups import connect_request
+from service.core.wire.connect_protocol import CONNECT
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description, Json
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")
+NO_PLACEMENT: Final = "The placement is not known. Describe the topics as well: kafka-topics --describe."
 _PROTOCOLS: Final = {"uniform": "consumer", "simple": "share"}
 """The protocol of the assignors that only one protocol has."""
 MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
@@ -24,12 +28,9 @@ def group_assignment(description: Description, group_id: str | None, **chosen: s
     subscribes to all of them.
     """
     group = _chosen_group(description, group_id, chosen)
-    if "members" not in group and group.get("group_state"):
-        # The coordinator describes them once the group has rebalanced.
-        raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
-    members = [picked(member, MEMBER) for member in group.get("members", ())]
-    if not members:
-        raise InvalidQuestion(f"Group {group['group_id']!r} has no members.")
+    if group.get("group_protocol") == CONNECT:
+        raise InvalidQuestion(f"Group {group['group_id']!r} is one of Kafka Connect: its members do not subscribe to topics.")
+    members = [picked(member, MEMBER) for member in _members(group)]
     names = {name for member in members for name in member.get("topic_names") or ()}
     if not all("topic_names" in member for member in members):
         owned = (part for member in members for part in member.get("owned_partitions") or ())
@@ -57,6 +58,20 @@ def group_assignment(description: Description, group_id: str | None, **chosen: s
     }
 
 
+def connect_assignment(description: Description, group_id: str | None, assignor: str | None = None) -> Json:
+    """The body of ``POST /v1/connect-assignments`` for the next rebalance of a group; None: the only one. Raises InvalidQuestion.
+
+    assignor : where it is not to be as described
+    """
+    group = described_group(description, group_id)
+    return connect_request(group["group_id"], assignor or group.get("assignor"), _members(group))
+
+
+def is_connect(description: Description, group_id: str | None) -> bool:
+    """Do Kafka Connect's workers form the group? None: the only one. Raises InvalidQuestion."""
+    return described_group(description, group_id).get("group_protocol") == CONNECT
+
+
 def leader(description: Description, group_id: str | None, **chosen: str | None) -> Leader | None:
     """Who leads a group; None: the only one. chosen : see ``group_assignment``. Raises InvalidQuestion."""
     group = _chosen_group(description, group_id, chosen)
@@ -72,6 +87,16 @@ def _chosen_group(description: Description, group_id: str | None, chosen: Mappin
 def described_group(description: Description, group_id: str | None) -> Json:
     """A group; None: the only one. Raises InvalidQuestion."""
     return _one(description.groups, "group_id", group_id, "group")
+
+
+def _members(group: Json) -> list[Json]:
+    """The members of a group. Raises InvalidQuestion if there are none."""
+    if "members" not in group and group.get("group_state"):
+        # The coordinator describes them once the group has rebalanced.
+        raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
+    if not group.get("members"):
+        raise InvalidQuestion(f"Group {group['group_id']!r} has no members.")
+    return list(group["members"])
 
 
 def with_lag(topics: list[Json], description: Description, group_id: str) -> list[Json]:
@@ -131,25 +156,94 @@ def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, 
         for topic in description.topics
         if "placements" in topic
     ]
-    return {"brokers": brokers(description), "topics": topics}
+    return {"brokers": brokers(description, "cordoned"), "topics": topics}
 
 
 def reassignment(description: Description) -> Json:
-    """The body of ``POST /v1/reassignments``, with sizes and capacities if all sizes are known. Raises InvalidQuestion."""
+    """The body of ``POST /v1/reassignments``, with rates, and with sizes and capacities, if those of all are known. Raises
+    InvalidQuestion.
+    """
     body = cluster(description)
+    if description.topics and not body["topics"]:
+        raise InvalidQuestion(NO_PLACEMENT)
     least = {topic["topic_name"]: picked(topic, ("min_insync_replicas",)) for topic in description.topics}
     body["topics"] = [{**topic, **least[topic["topic_name"]]} for topic in body["topics"]]
-    sizes = {topic["topic_name"]: dict(enumerate(topic.get("partition_bytes") or ())) for topic in description.topics}
-    for topic in body["topics"]:
-        of_topic = sizes[topic["topic_name"]]
-        topic["partition_bytes"] = [of_topic.get(placement["partition_id"]) for placement in topic["placements"]]
-    if any(size is None for topic in body["topics"] for size in topic["partition_bytes"]):
-        for topic in body["topics"]:
-            del topic["partition_bytes"]
+    described = {topic["topic_name"]: topic for topic in description.topics}
+    _add_of_partitions(body, "partition_bytes_per_second", {name: _written(topic) for name, topic in described.items()})
+    sizes = {name: topic.get("partition_bytes") or () for name, topic in described.items()}
+    if not _add_of_partitions(body, "partition_bytes", sizes):
         return body
-    for broker, described in zip(body["brokers"], description.brokers, strict=True):
-        broker.update(picked(described, ("capacity_bytes",)))
+    for broker, its in zip(body["brokers"], description.brokers, strict=True):
+        broker.update(picked(its, ("capacity_bytes", "used_bytes")))
     return body
+
+
+def log_dir_plan(description: Description, broker_ids: Collection[int] = ()) -> Json:
+    """The body of ``POST /v1/log-dir-plans``. broker_ids : only these; none of them means all. Raises InvalidQuestion."""
+    rows = [row for row in description.log_dirs if row.get("log_dirs")]
+    if not rows:
+        raise InvalidQuestion(
+            "The log directories are not known. Give a snapshot, or the output of kafka-log-dirs --describe besides that of "
+            "kafka-topics --describe."
+        )
+    topics = cluster(description, PLACEMENT)["topics"]
+    if not topics:
+        raise InvalidQuestion(NO_PLACEMENT)
+    known = {row["broker_id"] for row in rows}
+    unknown = sorted(set(broker_ids) - known)
+    if unknown:
+        raise InvalidQuestion(f"The log directories of broker {unknown[0]} are not known.")
+    return {
+        "brokers": [
+            {"broker_id": row["broker_id"], "log_dirs": _disks(row["log_dirs"])}
+            for row in rows
+            if not broker_ids or row["broker_id"] in broker_ids
+        ],
+        "topics": topics,
+    }
+
+
+def share_a_disk(log_dirs: Iterable[Json]) -> bool:
+    """Do several directories seem to be on one disk? Then all report the same size and the same use, whatever is in them."""
+    of_disks = [(each.get("capacity_bytes"), each.get("used_bytes")) for each in log_dirs]
+    known = [each for each in of_disks if None not in each]
+    return len(set(known)) < len(known)
+
+
+def _disks(log_dirs: list[Json]) -> list[Json]:
+    """Directories, without capacities if several are on one disk: moving replicas then leaves it as full as it is."""
+    of_disk = () if share_a_disk(log_dirs) else ("capacity_bytes", "used_bytes")
+    return [picked(log_dir, ("log_dir", "cordoned", "draining", "replicas", *of_disk)) for log_dir in log_dirs]
+
+
+def _add_of_partitions(body: Json, field: str, numbers: Mapping[str, Sequence[float | None]]) -> bool:
+    """Give each topic of a body the numbers of its partitions, if they are known of all. numbers : topic → those of 0, 1, …"""
+    found = [
+        [dict(enumerate(numbers[topic["topic_name"]])).get(placement["partition_id"]) for placement in topic["placements"]]
+        for topic in body["topics"]
+    ]
+    if any(number is None for of_topic in found for number in of_topic):
+        return False
+    for topic, of_topic in zip(body["topics"], found, strict=True):
+        topic[field] = of_topic
+    return True
+
+
+def _written(topic: Json) -> list[float | None]:
+    """Bytes per second that producers write to each partition: its growth, or where old segments were deleted meanwhile its
+    records per second × its mean bytes per record.
+    """
+    growth, records, sizes, ends, starts = (
+        topic.get(name) or ()
+        for name in ("bytes_per_second", "records_per_second", "partition_bytes", "log_end_offsets", "log_start_offsets")
+    )
+    if not records:
+        return list(growth)
+    rates: list[float | None] = []
+    for grown, rate, size, end, start in zip_longest(growth, records, sizes, ends, starts):
+        known = None not in (rate, size, end, start) and end > start
+        rates.append(grown if grown is not None else round(rate * size / (end - start), 3) if known else None)
+    return rates
 
 
 def brokers(description: Description, *more: str) -> list[Json]:

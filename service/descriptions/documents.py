@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 from service.descriptions.json_lines import Path, line_of
 from service.descriptions.model import Description, Json, UnreadableDescription, brokers_of
 
-_PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id"}
+_PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id", "log_dirs": "broker_id"}
 """The lists of a snapshot, each with the member that names a row."""
+
+RECORD: Final = {"key", "value"}
+"""The members of what Kafka's formatters print of a record."""
+
+NOTHING_YET: Final = Description("coordinator-records")
+"""Of a record, which is described together with the others."""
 
 MOST_NOTES: Final = 3
 
@@ -37,16 +43,29 @@ def _parsed(parse: Callable[[], Any]) -> Any:
         raise UnreadableDescription("Malformed JSON: an integer is too long.", 1) from None
 
 
-def read_document(text: str, start: int) -> tuple[Description | None, int]:
-    """The description that the JSON from ``start`` on is, None if it is none, and where it ends. Raises UnreadableDescription."""
+class CoordinatorRecords(Protocol):
+    """Takes the records of coordinators."""
+
+    def take(self, record: Json, source: Source) -> None:
+        """Read one. Raises UnreadableDescription if it is at fault."""
+
+
+def read_document(text: str, start: int, records: CoordinatorRecords) -> tuple[Description | None, int]:
+    """The description that the JSON from ``start`` on is, None if it is none, and where it ends. Raises UnreadableDescription.
+
+    records : takes a record that one of Kafka's formatters has printed; alone it describes nothing
+    """
     start = _BLANK.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
     document, end = _parsed(lambda: _DECODER.raw_decode(text, start))
-    source = _Source(text, start)
+    source = Source(text, start, end)
     source.check(document, dict, ())
+    if document.keys() == RECORD:
+        records.take(document, source)
+        return NOTHING_YET, end
     return _described(document, source), end
 
 
-def _described(document: Json, source: _Source) -> Description | None:
+def _described(document: Json, source: Source) -> Description | None:
     if "partitions" in document:
         return _read_reassignment(document, source)
     if "KafkaPartitionState" in document:
@@ -58,15 +77,17 @@ def _described(document: Json, source: _Source) -> Description | None:
     return None
 
 
-class _Source:
-    """The text and where the JSON begins, for the line of a fault."""
+class Source:
+    """The text, and where the JSON begins and ends, for the line of a fault."""
 
-    def __init__(self, text: str, start: int) -> None:
-        self.text, self.start = text, start
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start, self.end = text, start, end
 
     def refuse(self, detail: str, path: Path) -> NoReturn:
         """Raise UnreadableDescription for the value at this path."""
-        raise UnreadableDescription(detail, self.text.count("\n", 0, self.start) + line_of(self.text[self.start :], path))
+        raise UnreadableDescription(
+            detail, self.text.count("\n", 0, self.start) + line_of(self.text[self.start : self.end], path)
+        )
 
     def check(self, value: Any, kind: type, path: Path) -> Any:
         """The value, which must be of this kind."""
@@ -96,7 +117,7 @@ class _Source:
         return ids  # type: ignore[no-any-return]  # checked
 
 
-def _read_snapshot(document: Json, source: _Source) -> Description:
+def _read_snapshot(document: Json, source: Source) -> Description:
     """Its parts as they are; only the names of their rows, and the placements, are checked here."""
     version = document.get("snapshot_version", 1)
     if version != 1:
@@ -105,7 +126,7 @@ def _read_snapshot(document: Json, source: _Source) -> Description:
     for part, name in _PARTS.items():
         rows, names = source.rows(document, part, ()), set()
         for i, row in enumerate(rows):
-            value = source.member(row, name, int if part == "brokers" else str, (part, i))
+            value = source.member(row, name, int if name == "broker_id" else str, (part, i))
             if value in names:
                 source.refuse(f"Duplicate {name} {value!r}.", (part, i, name))
             names.add(value)
@@ -117,10 +138,20 @@ def _read_snapshot(document: Json, source: _Source) -> Description:
     for i, group in enumerate(parts["groups"]):
         for j, member in enumerate(source.rows(group, "members", ("groups", i))):
             source.member(member, "member_id", str, ("groups", i, "members", j))
-    return Description("snapshot", parts["brokers"], parts["topics"], parts["groups"])
+    _check_sizes(parts["log_dirs"], source)
+    return Description("snapshot", parts["brokers"], parts["topics"], parts["groups"], parts["log_dirs"])
 
 
-def _read_reassignment(document: Json, source: _Source) -> Description:
+def _check_sizes(brokers: tuple[Json, ...], source: Source) -> None:
+    """Refuse sizes of disks that are no integers, which are compared with each other."""
+    for i, broker in enumerate(brokers):
+        for j, log_dir in enumerate(source.rows(broker, "log_dirs", ("log_dirs", i))):
+            for name in ("capacity_bytes", "used_bytes"):
+                if log_dir.get(name) is not None:
+                    source.member(log_dir, name, int, ("log_dirs", i, "log_dirs", j))
+
+
+def _read_reassignment(document: Json, source: Source) -> Description:
     """``{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}``; ``log_dirs`` are ignored."""
     if document.get("version", 1) != 1:
         source.refuse("version: 1 is expected.", ("version",))
@@ -130,7 +161,7 @@ def _read_reassignment(document: Json, source: _Source) -> Description:
     return placements.description("reassignment")
 
 
-def _read_cruise_control(document: Json, source: _Source) -> Description:
+def _read_cruise_control(document: Json, source: Source) -> Description:
     """The answer of ``GET kafkacruisecontrol/kafka_cluster_state?json=true&verbose=true``, which lists all partitions.
 
     A partition is listed under each of the states that it is in: offline, urp, with-offline-replicas, under-min-isr, or other.
@@ -152,38 +183,58 @@ def _read_cruise_control(document: Json, source: _Source) -> Description:
     return placements.description("cruise-control", complete=True, broker_ids=broker_ids)
 
 
-def _read_log_dirs(document: Json, source: _Source) -> Description:
-    """``kafka-log-dirs --describe``: the size of a partition is that of its largest replica, future replicas left out."""
+def _read_log_dirs(document: Json, source: Source) -> Description:
+    """``kafka-log-dirs --describe``: what is in each directory, future replicas and directories that are offline left out; the
+    size of a partition is that of its largest replica.
+    """
     sizes: dict[str, dict[int, int]] = {}
-    broker_ids, notes = [], []
+    log_dirs: dict[int, list[Json]] = {}
+    notes = []
     for i, broker in enumerate(source.rows(document, "brokers", ())):
-        broker_ids.append(source.member(broker, "broker", int, ("brokers", i)))
+        broker_id = source.member(broker, "broker", int, ("brokers", i))
+        of_broker = log_dirs.setdefault(broker_id, [])
         for j, folder in enumerate(source.rows(broker, "logDirs", ("brokers", i))):
             path = ("brokers", i, "logDirs", j)
+            replicas = _read_log_dir(folder, path, source)
             if folder.get("error") is not None:
-                notes.append(f"Broker {broker_ids[-1]} reports an error for a log directory: {folder['error']}")
-            for k, row in enumerate(source.rows(folder, "partitions", path)):
-                at = (*path, "partitions", k)
-                name, dash, partition = source.member(row, "partition", str, at).rpartition("-")
-                if not dash or not re.fullmatch("[0-9]{1,10}", partition):
-                    source.refuse(f"Not a topic and its partition: {row['partition']!r}.", at)
-                if not row.get("isFuture", False):
-                    of_topic, size = sizes.setdefault(name, {}), source.member(row, "size", int, at)
-                    of_topic[int(partition)] = max(size, of_topic.get(int(partition), 0))
+                notes.append(f"Broker {broker_id} reports an error for a log directory: {folder['error']}")
+            elif "logDir" in folder:
+                rows = [
+                    {"topic_name": name, "partition_ids": list(of_topic), "partition_bytes": list(of_topic.values())}
+                    for name, of_topic in replicas.items()
+                ]
+                of_broker.append({"log_dir": source.member(folder, "logDir", str, path), "replicas": rows})
+            for name, of_topic in replicas.items():
+                largest = sizes.setdefault(name, {})
+                largest |= {partition: max(size, largest.get(partition, 0)) for partition, size in of_topic.items()}
     topics = [
         {"topic_name": name, "partition_bytes": [of_topic[i] for i in range(len(of_topic))]}
         for name, of_topic in sizes.items()
         if max(of_topic) < len(of_topic)
     ]
     notes += [f"Some partitions of topic {name!r} have no size." for name in sizes.keys() - {row["topic_name"] for row in topics}]
-    brokers = tuple({"broker_id": one} for one in dict.fromkeys(broker_ids))
-    return Description("log-dirs", brokers, tuple(topics), notes=tuple(notes[:MOST_NOTES]))
+    brokers = tuple({"broker_id": broker_id} for broker_id in log_dirs)
+    described = tuple({"broker_id": broker_id, "log_dirs": of_broker} for broker_id, of_broker in log_dirs.items() if of_broker)
+    return Description("log-dirs", brokers, tuple(topics), log_dirs=described, notes=tuple(notes[:MOST_NOTES]))
+
+
+def _read_log_dir(folder: Json, path: Path, source: Source) -> dict[str, dict[int, int]]:
+    """Topic → partition → the size of its replica in a directory."""
+    replicas: dict[str, dict[int, int]] = {}
+    for k, row in enumerate(source.rows(folder, "partitions", path)):
+        at = (*path, "partitions", k)
+        name, dash, partition = source.member(row, "partition", str, at).rpartition("-")
+        if not dash or not re.fullmatch("[0-9]{1,10}", partition):
+            source.refuse(f"Not a topic and its partition: {row['partition']!r}.", at)
+        if not row.get("isFuture", False):
+            replicas.setdefault(name, {})[int(partition)] = source.member(row, "size", int, at)
+    return replicas
 
 
 class _Placements:
     """Topics from rows of ``topic``, ``partition`` and ``replicas``. repeated : a partition may have several equal rows"""
 
-    def __init__(self, source: _Source, *, repeated: bool = False) -> None:
+    def __init__(self, source: Source, *, repeated: bool = False) -> None:
         self.source, self.repeated = source, repeated
         self.topics: dict[str, dict[int, Json]] = {}
 

@@ -26,13 +26,13 @@ class UnreadableDescription(InvalidQuestion):
 
 @dataclass(frozen=True)
 class Description:
-    """Brokers, topics and groups of a cluster.
+    """Brokers, topics, groups and log directories of a cluster.
 
     form : the form of the text, one of FORMS in ``service.descriptions``
     brokers : ``{"broker_id", "rack_id", "fenced", …}`` each; a form that does not list the brokers has those that hold replicas
     topics : ``{"topic_name", "topic_id", "partitions_count", "placements", …}`` each
     groups : ``{"group_id", "group_protocol", "assignor", "members", …}`` each
-
+    log_dirs : ``{"broker_id", "log_dirs"}`` each: what is in each directory of a broker
     notes : sentences about what was skipped or stays open
 
     A member that the text does not tell is absent.
@@ -42,6 +42,7 @@ class Description:
     brokers: tuple[Json, ...] = ()
     topics: tuple[Json, ...] = ()
     groups: tuple[Json, ...] = ()
+    log_dirs: tuple[Json, ...] = ()
     notes: tuple[str, ...] = ()
 
     def merged(self, other: Description) -> Description:
@@ -54,6 +55,7 @@ class Description:
             _united(self.brokers, other.brokers, "broker_id"),
             _united(self.topics, other.topics, "topic_name"),
             _united(self.groups, tuple(_with_members_of(self.groups, other.groups)), "group_id"),
+            _united(self.log_dirs, other.log_dirs, "broker_id"),
             self.notes + other.notes,
         )
 

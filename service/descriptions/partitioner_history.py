@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +17,42 @@ from service.decisions.partitions import PartitionsQuestion, answer
 if TYPE_CHECKING:
     from service.descriptions.model import Description
 
-DEFAULTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    "java": (("0.8", "java-0.8"), ("0.9", "java-2.3"), ("2.4", "java:sticky"), ("3.3", "java:adaptive")),
-    "kafkajs": (("1.0", "kafkajs:legacy"), ("2.0", "kafkajs")),
-    "librdkafka": (("0.8", "librdkafka:consistent_random"),),
-    "sarama": (("1.0", "sarama"),),
-    "franz-go": (("0.1", "franz-go"),),
-    "kafka-python": (("1.0", "kafka-python"),),
-    "aiokafka": (("0.1", "aiokafka"),),
-    "kafka-go": (("0.1", "kafka-go:round-robin"),),
+
+class Default(NamedTuple):
+    """What producers of a client do, from a release on, if nothing is configured.
+
+    partitioner : by which they place keys; keyless : where records without a key go, a clause
+    """
+
+    since: str
+    partitioner: str
+    keyless: str
+
+
+IN_TURN: Final = "each available partition in turn"
+RANDOM: Final = "a random available partition each"
+STICKY: Final = "one random partition until a batch is complete (KIP-480)"
+BY_BYTES: Final = "one partition until 64 KiB were added, then another, likelier the shorter its queue (KIP-794)"
+
+DEFAULTS: Final[dict[str, tuple[Default, ...]]] = {
+    "java": (
+        Default("0.8.2", "java-0.8", IN_TURN),
+        Default("0.9", "java-2.3", IN_TURN),
+        Default("2.4", "java", STICKY),
+        Default("3.3", "java:adaptive", BY_BYTES.replace("64 KiB", "batch.size bytes")),
+    ),
+    "kafkajs": (Default("1.0", "kafkajs:legacy", IN_TURN), Default("2.0", "kafkajs", IN_TURN)),
+    "librdkafka": (
+        Default("0.8", "librdkafka:consistent_random", RANDOM),
+        Default("1.6", "librdkafka:consistent_random", "one random partition for sticky.partitioning.linger.ms (KIP-480)"),
+    ),
+    "sarama": (Default("1.0", "sarama", RANDOM),),
+    "franz-go": (Default("0.1", "franz-go", STICKY), Default("1.6", "franz-go", BY_BYTES)),
+    "kafka-python": (Default("1.0", "kafka-python", RANDOM),),
+    "aiokafka": (Default("0.1", "aiokafka", RANDOM),),
+    "kafka-go": (Default("0.1", "kafka-go:round-robin", "as records with a key: each partition in turn"),),
 }
-"""Client → (first release, partitioner), oldest first. Java's since 2.4: KIP-480; since 3.3: KIP-794."""
+"""By client, oldest first. docs/upgrades.md has the source of each."""
 
 SAMPLED: Final = 10_000
 """Keys that stand for a topic's: ``key-0``, ``key-1`` …"""
@@ -49,11 +74,11 @@ class KeyChange:
     null_keys: str
 
 
-def default_partitioner(client: str, release: str | None) -> str:
+def default_of(client: str, release: str | None) -> Default:
     """The default of a client's release; None: of the newest."""
     history = DEFAULTS[client]
-    reached = [name for first, name in history if release is None or reaches(release, first)]
-    return reached[-1] if reached else history[0][1]
+    reached = [each for each in history if release is None or reaches(release, each.since)]
+    return reached[-1] if reached else history[0]
 
 
 def key_changes(
@@ -62,11 +87,11 @@ def key_changes(
     """For each topic but Kafka's own, if producers change to another client or release whose default partitioner is another."""
     if client not in DEFAULTS or new_client not in DEFAULTS:
         return
-    names = [default_partitioner(client, release), default_partitioner(new_client, new_release)]
-    if names[0] == names[1]:
+    before, after = default_of(client, release), default_of(new_client, new_release)
+    names = [before.partitioner, after.partitioner]
+    if names[0] == names[1] and before.keyless == after.keyless:
         return
-    rules = [PARTITIONERS[name].null.rule for name in names]
-    null_keys = f"{rules[0]} → {rules[1]}" if rules[0] != rules[1] else "as before"
+    null_keys = "as before" if before.keyless == after.keyless else f"{before.keyless} → {after.keyless}"
     shares: dict[int, float | None] = {}
     for topic in description.topics:
         count = topic.get("partitions_count")

@@ -9,9 +9,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final, Protocol
 
 from service.descriptions.brokers_text import BrokersText, read_rack_table
-from service.descriptions.documents import read_document
+from service.descriptions.documents import NOTHING_YET, read_document
 from service.descriptions.groups_text import GroupsText, unwrapped
 from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.records_text import RecordsText
 from service.descriptions.topics_text import TopicsText
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _BLANK: Final = re.compile(r"\s*")
 _SPOKEN: Final = re.compile(
     r"Querying brokers for log directories information|Received log directory information from brokers .*"
     r"|Current partition replica assignment|Save this to use as the --reassignment-json-file option during rollback"
+    r"|Processed a total of [0-9]+ messages"
 )
 """What Kafka's tools print around JSON."""
 
@@ -79,6 +81,7 @@ class _Pasted:
     def __init__(self) -> None:
         self.topics = TopicsText()
         self.readers: tuple[_Reader, ...] = (self.topics, GroupsText(), BrokersText())
+        self.records = RecordsText()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()
         self.skipped_count = 0
@@ -94,6 +97,8 @@ class _Pasted:
             line = text[position : min(end, position + LONGEST_LINE)].rstrip()
             if line.lstrip().startswith("{") and not proposed:
                 stop = self._document(text, position, number)
+                while text.startswith("{", stop):  # Kafka's formatters print no line breaks
+                    stop = self._document(text, stop, number)
                 number += text.count("\n", position, stop)
                 end = _end(text, stop)
                 line = text[stop : min(end, stop + LONGEST_LINE)].strip()
@@ -102,7 +107,8 @@ class _Pasted:
             proposed = line == _PROPOSED
             position, number = end + 1, number + 1
         self._skip_waiting(0)
-        described = [part for reader in self.readers if (part := reader.description()) is not None]
+        parts = (*(reader.description() for reader in self.readers), self.records.description())
+        described = [part for part in parts if part is not None]
         if not described and not self.documents:
             return self._refuse(text)
         return reduce(Description.merged, (*described, *self.documents)).noted(*self._notes())
@@ -145,10 +151,10 @@ class _Pasted:
     def _document(self, text: str, position: int, number: int) -> int:
         """Read the JSON that begins on this line; where it ends. JSON that describes nothing is skipped."""
         self._skip_waiting(0)
-        description, stop = read_document(text, position)
+        description, stop = read_document(text, position, self.records)
         if description is None:
             self.waiting.append((number, text[position : min(stop, position + SHOWN)].lstrip(), None))
-        else:
+        elif description is not NOTHING_YET:
             self.documents.append(description)
         return stop
 
@@ -158,7 +164,7 @@ class _Pasted:
             raise UnreadableDescription("Empty.", 1)
         number, line = self.first_skipped
         if line.startswith("["):
-            read_document(text, 0)
+            read_document(text, 0, self.records)
         if line.startswith("{"):
             raise UnreadableDescription("Neither a snapshot nor another description of a cluster.", number)
         raise UnreadableDescription(

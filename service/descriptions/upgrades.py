@@ -1,4 +1,4 @@
-"""What an upgrade changes for a described cluster: groups and keys that are answered otherwise; and how members get there.
+"""What an upgrade changes for a described cluster: groups, keys and placements; and how members get there.
 
 A group is put to the assignor that it has and to the one that it is to have, with the members and owned partitions of now. So a
 difference is one of the next rebalance, whatever causes it. A client's group is one whose leader uses the client (``leaders``).
@@ -23,26 +23,39 @@ from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import leader_of
 from service.descriptions.model import Description, Json
 from service.descriptions.partitioner_history import KeyChange, key_changes
+from service.descriptions.placer_history import Brokers, PlacementChange, check_zookeeper, placement_changes
 
 KAFKA: Final = "kafka"
 """Brokers and Java's clients together."""
+ZOOKEEPER: Final = "zookeeper"
+"""The same, of brokers with ZooKeeper."""
 EAGER, COOPERATIVE, CLASSIC, CONSUMER = "eager", "cooperative", "classic", "consumer"
 PROTOCOLS: Final = {EAGER: COOPERATIVE, COOPERATIVE: EAGER, CLASSIC: CONSUMER}
 """What a group goes from, and to; nothing leads from the consumer protocol back without a stop of all members."""
-CONSUMER_SINCE: Final = {"java": "4.0", "librdkafka": "2.12"}
-"""The first releases of clients whose consumers have the consumer protocol (KIP-848) for production."""
+CONSUMER_SINCE: Final = {"java": "4.0", "librdkafka": "2.12", "franz-go": "1.22"}
+"""The first releases of clients whose consumers have the consumer protocol (KIP-848) for production. The newest releases of the
+other clients that are compared send no ConsumerGroupHeartbeat.
+"""
+CONSUMER_SETTINGS: Final = {"franz-go": "kgo.ServerSideBalancer()"}
+"""What makes a client's member one of the consumer protocol, where that is not Java's setting."""
+JAVAS_CONSUMER_SETTING: Final = (
+    "group.protocol=consumer and without partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms, which the "
+    "broker has then"
+)
 
 
 @dataclass(frozen=True)
 class State:
-    """What a cluster is upgraded from or to: ``librdkafka:1.9``, ``kafka:3.9``, ``eager``, ``consumer`` …
+    """What a cluster is upgraded from or to: ``librdkafka:1.9``, ``kafka:3.9``, ``zookeeper:3.9``, ``eager``, ``consumer`` …
 
     name : a client, KAFKA, or a protocol
     release : as written; None for a protocol, and for a client's newest
+    zookeeper : of KAFKA, have its brokers ZooKeeper?
     """
 
     name: str
     release: str | None = None
+    zookeeper: bool = False
 
     @classmethod
     def read(cls, text: str) -> State:
@@ -52,13 +65,18 @@ class State:
             if release:
                 raise InvalidQuestion(f"{name} is a protocol and has no releases.")
             return cls(name)
-        if name != KAFKA:
+        if name not in (KAFKA, ZOOKEEPER):
             of_client("classic", name, None)
         if release:
             try:
                 numbers(release)
             except ValueError as fault:
                 raise InvalidQuestion(f"{text}: {fault}.") from None
+        if name == ZOOKEEPER:
+            if not release:
+                raise InvalidQuestion(f"{ZOOKEEPER} needs a release of Kafka: {ZOOKEEPER}:3.9.")
+            check_zookeeper(release)
+            return cls(KAFKA, release, zookeeper=True)
         return cls(name, release or None)
 
 
@@ -91,12 +109,14 @@ class Upgrade:
 
     groups : those that it concerns; others : the number of those that it does not
     keys : the default partitioners, before and after, by topic
+    placements : the placers of brokers, before and after, by topic
     notes : what is assumed for all
     """
 
     groups: tuple[GroupChange, ...]
     others: int
     keys: tuple[KeyChange, ...]
+    placements: tuple[PlacementChange, ...]
     notes: tuple[str, ...]
 
 
@@ -108,6 +128,8 @@ def upgrade(description: Description, before: State, after: State) -> Upgrade:
         raise InvalidQuestion(f"There is no way from {before.name} to {after.name}; known are {pairs}, and clients to clients.")
     if (before.name == KAFKA) != (after.name == KAFKA):
         raise InvalidQuestion(f"{KAFKA} stands for brokers with Java's clients: name it on both sides, or a client on both.")
+    if after.zookeeper and not before.zookeeper:
+        raise InvalidQuestion("There is no way back from KRaft to ZooKeeper.")
     states, notes = [before, after], list[str]()
     for i, state in enumerate(states):
         states[i], note = _compared(state)
@@ -115,7 +137,12 @@ def upgrade(description: Description, before: State, after: State) -> Upgrade:
     concerned = [(group, *ways) for group in description.groups if (ways := _ways(group, *states)) is not None]
     changes = tuple(_change(description, *each) for each in concerned)
     keys = tuple(key_changes(description, _client(before), before.release, _client(after), after.release))
-    return Upgrade(changes, len(description.groups) - len(changes), keys, tuple(notes))
+    placements = tuple(placement_changes(description, *map(_brokers, states))) if before.name == KAFKA else ()
+    return Upgrade(changes, len(description.groups) - len(changes), keys, placements, tuple(notes))
+
+
+def _brokers(state: State) -> Brokers:
+    return Brokers(state.release, zookeeper=state.zookeeper)
 
 
 def _compared(state: State) -> tuple[State, list[str]]:
@@ -225,7 +252,7 @@ def _titled(assignor: Assignor) -> str:
 def _steps(old: Assignor, new: Assignor, client: str, protocol: str, old_protocol: str) -> Iterator[str]:
     """How the members get from one assignor to the other, as their libraries accept it."""
     if protocol != old_protocol:
-        yield from _steps_to_consumer(client)
+        yield from _steps_to_consumer(client, old)
         return
     if protocol != "classic":
         yield "Upgrade the brokers one by one. The coordinator assigns by its own release, at the group's next rebalance."
@@ -252,18 +279,18 @@ def _setting(assignors: tuple[Assignor, ...]) -> str:
     return f"{name}=[{', '.join(bare)}]" if values[0].startswith("[") else f"{name}={','.join(bare)}"
 
 
-def _steps_to_consumer(client: str) -> Iterator[str]:
+def _steps_to_consumer(client: str, old: Assignor) -> Iterator[str]:
     since = CONSUMER_SINCE.get(client)
     if since is None:
-        known = " and ".join(f"{name} since {release}" for name, release in CONSUMER_SINCE.items())
-        yield f"Look up whether {client} has the consumer protocol; {known} are known to have it."
+        known = [f"{name} since {release}" for name, release in CONSUMER_SINCE.items()]
+        release = f" {old.implementation.release}" if old.implementation else ""
+        lacking = f"{client}{release} does not have the consumer protocol"
+        yield f"{lacking}: wait for a release that has it, or change to a client that has it, as {', '.join(known)}."
     else:
         yield f"Upgrade the members to {client} {since} or later, and the brokers to 4.0 or later."
     yield "Leave group.consumer.migration.policy of the brokers at bidirectional, so that members of both protocols can mix."
-    yield (
-        "Restart the members one by one with group.protocol=consumer and without partition.assignment.strategy, "
-        "session.timeout.ms and heartbeat.interval.ms, which the broker has then. The first of them converts the group."
-    )
+    setting = CONSUMER_SETTINGS.get(client, JAVAS_CONSUMER_SETTING)
+    yield f"Restart the members one by one with {setting}. The first of them converts the group."
 
 
 def document(found: Upgrade) -> dict[str, Any]:
@@ -272,5 +299,6 @@ def document(found: Upgrade) -> dict[str, Any]:
         "groups": [vars(group) for group in found.groups],
         "groups_not_concerned": found.others,
         "keys": [vars(change) for change in found.keys],
+        "placements": [vars(change) for change in found.placements],
         "notes": found.notes,
     }

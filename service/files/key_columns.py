@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.keys.formats import FORMATS
-from service.decisions.key_types import FORMAT_OF_TYPE
-from service.decisions.keys import flat, from_arrow
+from service.decisions.keys.columns import flat, from_arrow
+from service.decisions.keys.types import FORMAT_OF_TYPE
 from service.decisions.texts import is_text, readable
 
 if TYPE_CHECKING:

@@ -38,11 +38,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
-from service.core.encodings import wrong_encoding
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
-from service.decisions.key_types import TYPE_OF_FORMAT
+from service.decisions.keys.types import TYPE_OF_FORMAT
 from service.decisions.texts import is_text
+from service.files.encodings import wrong_encoding
 from service.files.errors import WrongTable
 from service.files.json_blocks import json_blocks
 from service.files.rejected import UNREADABLE, RejectedRows, as_texts

@@ -3,18 +3,19 @@
 ::
 
     properties.py       the properties files of Kafka's own tools → the settings of a client
-    sasl.py, oauth.py   login modules and tokens → the SASL settings of a client
-    key_stores.py       PEM, JKS and PKCS12 stores → an ``ssl.SSLContext``
+    security/           login modules and tokens → SASL settings; PEM, JKS and PKCS12 stores → an ``ssl.SSLContext``
     client.py           connections to the brokers, and requests over them
-    bounded_connections.py, bounded_decoding.py   the library's connections and decoders, for brokers that are not trusted
-    bounded_records.py  the same for compressed records, of producers that are not trusted either
+    bounded/            the library's connections and decoders, for brokers and producers that are not trusted
     sample.py           a sample of a topic's newest records
     messages/           the definitions of the requests that the client library does not know
     topics.py           brokers, topics, placements, sizes, offsets
     groups.py           groups of the classic, consumer and share protocols, and committed offsets
     streams_groups.py   groups of the streams protocol
+    connect/            groups of Kafka Connect, and their last rebalance computed again
     offsets_topic.py    what only ``__consumer_offsets`` tells about groups
     snapshot.py         all of it as one snapshot
+    verification.py     a snapshot against what Kafka would decide; findings.py: what that finds
+    cluster_metrics.py  a snapshot as Prometheus metrics
 
 kafka-python (the extra ``kafka``) has the connections, TLS and SASL; only this package imports it.
 """

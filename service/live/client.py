@@ -4,7 +4,7 @@
 by side. If a broker is gone or too slow, an error takes the place of its answer, so that the rest is still known.
 
 A broker that is not what it seems can neither delay a client for long nor fill its memory: all requests together have a deadline,
-responses have a longest size and an allowance (``bounded_connections``), and a cluster has at most MOST_BROKERS brokers.
+responses have a longest size and an allowance (``connections``), and a cluster has at most MOST_BROKERS brokers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
 
-from service.live import bounded_connections
-from service.live.bounded_connections import LONGEST_RESPONSE, MeteredSelector
-from service.live.bounded_decoding import Allowance
+from service.live.bounded import connections
+from service.live.bounded.connections import LONGEST_RESPONSE, MeteredSelector
+from service.live.bounded.decoding import Allowance
 from service.live.errors import Unreachable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ POLL_MS: Final = 100
 PAUSE_SECONDS: Final = 0.1
 GROUPS_PER_REQUEST: Final = 100
 
-bounded_connections.install()
+connections.install()
 
 NO_ERROR: Final = 0
 _PASSING: Final = (

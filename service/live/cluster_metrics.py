@@ -16,6 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from service.core.errors import AllocatorError
+from service.core.wire.connect_protocol import CONNECT
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
@@ -44,7 +45,10 @@ GAUGES: Final = {
     "allocator_cluster_topic_key_skew_ratio": ("Skew of a topic's sampled records with a key over its partitions.", ("topic",)),
     "allocator_cluster_group_members": ("Members of a group.", ("group",)),
     "allocator_cluster_group_lag": ("Records that a group has not committed yet.", ("group",)),
-    "allocator_cluster_group_skew_ratio": ("Skew of partitions and of lag over a group's members.", ("group", "measure")),
+    "allocator_cluster_group_skew_ratio": (
+        "Skew of partitions and of lag over a group's members, of connectors and of tasks over Connect's workers.",
+        ("group", "measure"),
+    ),
     "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
     "allocator_cluster_group_recommended_members": (
         "The fewest members that work off the lag in time; without --member-rate, of whom none has more partitions than now.",
@@ -98,8 +102,9 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
         key=lambda group: (-len(group.get("members", ())), group["group_id"]),
     )
     _measure_groups(snapshot, groups[: bounds.max_groups], samples, need)
-    _measure_members(snapshot, groups[: bounds.max_groups], _rates(snapshot, older, seconds), samples, bounds.max_members)
-    members_count = sum(len(group.get("members", ())) for group in groups)
+    readers = [group for group in groups[: bounds.max_groups] if group["group_protocol"] != CONNECT]
+    _measure_members(snapshot, readers, _rates(snapshot, older, seconds), samples, bounds.max_members)
+    members_count = sum(len(group.get("members", ())) for group in groups if group["group_protocol"] != CONNECT)
     counts = {"topic": len(topics), "group": len(groups), "member": members_count}
     limits = {"topic": bounds.max_topics, "group": bounds.max_groups, "member": bounds.max_members}
     for kind, count in counts.items():
@@ -191,17 +196,26 @@ def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, ne
         leader = leader_of(group)
         if leader is not None:
             samples["allocator_cluster_group_leader_known", (*label, leader.client)] = len(leader.candidates) == 1
-        owned = [_owned(member) for member in group["members"]]
-        samples["allocator_cluster_group_skew_ratio", (*label, "partitions")] = skew(map(len, owned))
-        if lag:
-            of_members = [sum(lag.get(partition, 0) for partition in partitions) for partitions in owned]
-            samples["allocator_cluster_group_skew_ratio", (*label, "lag")] = skew(of_members)
+        for name, loads in _loads(group, lag):
+            samples["allocator_cluster_group_skew_ratio", (*label, name)] = skew(loads)
         with suppress(AllocatorError):
             _decide(description, group["group_id"], need, samples)
     names = [group["group_id"] for group in groups if group.get("members")]
     for finding in check_groups(snapshot, names) if names else ():
         if finding.verdict != "not_checked":
             samples["allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
+
+
+def _loads(group: Json, lag: Mapping[TopicPartition, float]) -> Iterator[tuple[str, Numbers]]:
+    """What a group's skew is measured of, of each member."""
+    if group["group_protocol"] == CONNECT:
+        yield "connectors", [len(worker["connectors"]) for worker in group["members"]]
+        yield "tasks", [sum(len(part["task_ids"]) for part in worker["tasks"]) for worker in group["members"]]
+        return
+    owned = [_owned(member) for member in group["members"]]
+    yield "partitions", [len(partitions) for partitions in owned]
+    if lag:
+        yield "lag", [sum(lag.get(partition, 0) for partition in partitions) for partitions in owned]
 
 
 def _decide(description: Description, group_id: str, need: Need | None, samples: Samples) -> None:

@@ -2,7 +2,8 @@
 
 ============================ ==========================================================================================
 ListGroups                   the groups that each broker coordinates, and their protocols
-DescribeGroups               classic groups: each member's Subscription and Assignment, as the bytes that the clients sent
+DescribeGroups               classic groups: each member's Subscription and Assignment, as the bytes that the clients sent;
+                             of Kafka Connect's groups the metadata and the assignment of each worker
 ConsumerGroupDescribe        consumer groups: subscriptions, epochs, the current and the target assignment
 ShareGroupDescribe           share groups: subscriptions, epochs, the assignment
 StreamsGroupDescribe         streams groups: subtopologies, epochs, the current and the target tasks
@@ -29,9 +30,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
-from service.core.wire.errors import Unreadable
+from service.core.wire.connect_protocol import CONNECT, PROTOCOLS
+from service.descriptions.classic_groups import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
+from service.live.connect.groups import workers_of
 from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
 from service.live.streams_groups import streams_group
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from service.live.not_known import NotKnown
 
 CONSUMER: Final = "consumer"
-"""The protocol type of consumer groups; Connect's workers and others have their own types and formats."""
+"""The protocol type of consumer groups; Connect's workers, and other systems, have their own types and formats."""
 
 STABLE: Final = "Stable"
 _NAMES_ONLY: Final = 9
@@ -179,21 +181,25 @@ class _GroupReader:
     def _classic(self, group: Any) -> Document:
         group_id, state = group.group_id, group.group_state
         document = {"group_id": group_id, "group_protocol": "classic", "group_state": state}
-        if group.protocol_type not in (CONSUMER, ""):
-            self.not_known.add("groups[].members", f"The protocol type is {group.protocol_type}, not {CONSUMER}.", group_id)
+        if group.protocol_type not in (CONSUMER, CONNECT, ""):
+            reason = f"The protocol type is {group.protocol_type}, neither {CONSUMER} nor {CONNECT}."
+            self.not_known.add("groups[].members", reason, group_id)
             return document | {"protocol_type": group.protocol_type}
+        is_connect = group.protocol_type == CONNECT
+        if is_connect:
+            document["group_protocol"] = CONNECT
         if group.protocol_data:
-            document["assignor"] = group.protocol_data
+            document["assignor"] = PROTOCOLS.get(group.protocol_data, group.protocol_data) if is_connect else group.protocol_data
         if group.members and state != STABLE:
             self.not_known.add("groups[].members", f"The coordinator describes no members in the state {state}.", group_id)
             return document
-        document["members"] = []
-        for member in group.members:
-            try:
-                document["members"].append(_classic_member(member, group.protocol_data))
-            except Unreadable as error:
-                self.not_known.add("groups[].members[]", f"{member.member_id}: {error}", group_id)
-        return document | _written(group.members)
+        return document | (workers_of(group, self.not_known) if is_connect else self._classic_members(group))
+
+    def _classic_members(self, group: Any) -> Document:
+        described, unreadable = classic_members(group.members, group.protocol_data)
+        for member_id, error in unreadable.items():
+            self.not_known.add("groups[].members[]", f"{member_id}: {error}", group.group_id)
+        return described
 
     def _consumer(self, group: Any) -> Document:
         members = []
@@ -214,54 +220,6 @@ class _GroupReader:
             self.not_known.add("groups[].members[].topic_names", text, group_id)
         document["topic_regex"] = pattern
         document["topic_names"] = sorted({*document["topic_names"], *(matching or ())})
-
-
-def _written(members: Iterable[Any]) -> Document:
-    """What tells which library wrote a classic group's assignments: their version and their user data."""
-    versions, kinds, echoed = [], set(), True
-    for member in members:
-        try:
-            assignment = read_assignment(member.member_assignment or b"")
-            sent = read_subscription_leniently(member.member_metadata or b"")[0].user_data
-        except Unreadable:
-            continue
-        versions.append(assignment.version)
-        kinds.add("none" if assignment.user_data is None else "bytes" if assignment.user_data else "empty")
-        echoed = echoed and assignment.user_data == sent
-    if not versions:
-        return {}
-    return {
-        "assignment_version": versions[0],
-        "assignment_user_data": kinds.pop() if len(kinds) == 1 else "mixed",
-        "assignment_echoes_subscription": echoed,
-    }
-
-
-def _classic_member(member: Any, assignor: str) -> Document:
-    subscription, _ = read_subscription_leniently(member.member_metadata or b"")
-    claims, generation = as_seen_by(assignor, subscription)
-    document = {
-        "member_id": member.member_id,
-        "instance_id": member.group_instance_id,
-        "client_id": member.client_id,
-        "host": member.client_host,
-        "rack_id": subscription.rack_id,
-        "topic_names": list(dict.fromkeys(subscription.topic_names)),
-        "owned_partitions": [],
-        "subscription": {"version": subscription.version, "owned_partitions": _owned(claims)},
-    }
-    if generation is not None:
-        document["subscription"]["generation_id"] = generation
-    if member.member_assignment:
-        document["owned_partitions"] = _owned(read_assignment(member.member_assignment).partitions)
-    return document
-
-
-def _owned(partitions: TopicPartitions) -> list[Document]:
-    by_topic: dict[str, list[int]] = defaultdict(list)
-    for topic_name, partition_ids in partitions:
-        by_topic[topic_name].extend(partition_ids)
-    return [{"topic_name": name, "partition_ids": sorted(by_topic[name])} for name in sorted(by_topic)]
 
 
 def _epoch_group(group: Any, protocol: str, members: list[Document]) -> Document:

@@ -1,7 +1,7 @@
 """What only ``__consumer_offsets`` tells about groups: the group coordinator's own records.
 
 ================== ====================================================================================================
-classic groups     the generation, the leader
+classic groups     the generation, the leader; of Kafka Connect's groups too
 consumer groups    each member's own server assignor, its pending revocations, the hash of the topics that the coordinator
                    knows (0: it does not know them yet), and the topics that match a regular expression
 share groups       the partitions that are initialized
@@ -22,7 +22,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.live.bounded_records import open_consumer
+from service.live.bounded.records import open_consumer
 from service.live.client import ClusterClient, kafka_error, reason
 
 if TYPE_CHECKING:
@@ -135,4 +135,4 @@ def _add_share(group: Document, state: State) -> None:
         ]
 
 
-_ADD: Final = {"classic": _add_classic, "consumer": _add_consumer, "share": _add_share}
+_ADD: Final = {"classic": _add_classic, "connect": _add_classic, "consumer": _add_consumer, "share": _add_share}

@@ -12,10 +12,10 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from service.core.small_files import UnreadableFile, read_small_file
+from service.bounded.files import UnreadableFile, read_small_file
 from service.live.errors import WrongProperties
-from service.live.key_stores import SSL_PROPERTIES, ssl_context
-from service.live.sasl import SASL_PROPERTIES, sasl_settings
+from service.live.security.key_stores import SSL_PROPERTIES, ssl_context
+from service.live.security.sasl import SASL_PROPERTIES, sasl_settings
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NUMBERS: Final = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 
-from service.live.bounded_records import open_consumer
+from service.live.bounded.records import open_consumer
 from service.live.client import ClusterClient, reason
 from service.live.errors import ClusterError
 

@@ -13,7 +13,18 @@ from service.live.client import ClusterClient
 from service.live.groups import add_committed_offsets, describe_groups, list_groups
 from service.live.not_known import NotKnown
 from service.live.offsets_topic import add_coordinator_state
-from service.live.topics import EARLIEST, LATEST, Document, add_disks, read_cluster, read_disks, read_offsets, read_topics
+from service.live.topics import (
+    EARLIEST,
+    LATEST,
+    Disks,
+    Document,
+    add_disks,
+    log_dirs_of,
+    read_cluster,
+    read_disks,
+    read_offsets,
+    read_topics,
+)
 
 SNAPSHOT_VERSION: Final = 1
 
@@ -45,7 +56,7 @@ def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, An
     others = sorted(set(extent.expected_topics).difference(topic["topic_name"] for topic in topics))
     if others:
         topics += read_topics(client, others, not_known)
-    _measure(client, brokers, topics, extent, not_known)
+    disks = _measure(client, brokers, topics, extent, not_known)
     listed = list_groups(client, extent.group_ids, not_known)
     every_topic = read_topics(client, (), NotKnown()) if extent.topic_names else topics
     partitions_counts = {topic["topic_name"]: topic["partitions_count"] for topic in every_topic}
@@ -53,7 +64,7 @@ def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, An
     add_committed_offsets(client, listed, groups, not_known)
     if extent.with_offsets_topic:
         add_coordinator_state(client, groups, not_known)
-    elif any(group["group_protocol"] == "classic" for group in groups):
+    elif any(group["group_protocol"] in ("classic", "connect") for group in groups):
         not_known.add("groups[].generation_id", "Only __consumer_offsets has it: --with-offsets-topic.")
     return {
         "snapshot_version": SNAPSHOT_VERSION,
@@ -61,6 +72,7 @@ def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, An
         "cluster_id": cluster_id,
         "kafka_version": client.release,
         "brokers": brokers,
+        "log_dirs": log_dirs_of(disks),
         "topics": topics,
         "groups": groups,
         "not_known": not_known.documents(),
@@ -69,8 +81,8 @@ def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, An
 
 def _measure(
     client: ClusterClient, brokers: list[Document], topics: list[Document], extent: SnapshotExtent, not_known: NotKnown
-) -> None:
-    """Sizes and offsets, and with a second look the rates between the two."""
+) -> Disks:
+    """Write sizes and offsets, and with a second look the rates between the two; returns what is on the disks."""
     every_topic = not extent.topic_names
     started = time.monotonic()
     if extent.interval_seconds:
@@ -82,7 +94,8 @@ def _measure(
     begin = read_offsets(client, topics, EARLIEST, "topics[].log_start_offsets", not_known)
     seconds = time.monotonic() - started
     end = read_offsets(client, topics, LATEST, "topics[].log_end_offsets", not_known)
-    add_disks(brokers, topics, read_disks(client, topics, every_topic=every_topic, not_known=not_known), not_known)
+    disks = read_disks(client, topics, every_topic=every_topic, not_known=not_known)
+    add_disks(brokers, topics, disks, not_known)
     for topic in topics:
         name = topic["topic_name"]
         for field, values in (("log_start_offsets", begin[name]), ("log_end_offsets", end[name])):
@@ -92,6 +105,7 @@ def _measure(
             topic["records_per_second"] = _rates(before[name], end[name], seconds)
             if bytes_before[name] and "partition_bytes" in topic:
                 topic["bytes_per_second"] = _rates(bytes_before[name], topic["partition_bytes"], seconds)
+    return disks
 
 
 def _rates(before: Sequence[int | None], after: Sequence[int | None], seconds: float) -> list[float | None]:

@@ -60,12 +60,14 @@ class Disks:
     capacity, used : bytes by broker
     cordoned : whether every log directory that is online is, by broker (BrokerRegistration.hasUncordonedDirs, 4.3.1)
     sizes : bytes by (topic, partition) and broker
+    log_dirs : those that are online, by broker, as the rows of ``POST /v1/log-dir-plans`` have them
     """
 
     capacity: dict[int, int]
     used: dict[int, int]
     cordoned: dict[int, bool]
     sizes: dict[TopicPartition, dict[int, int]]
+    log_dirs: dict[int, list[Document]]
 
 
 def id_text(topic_id: UUID) -> str:
@@ -139,7 +141,7 @@ def _topic(topic: Any) -> Document:
 
 def read_disks(client: ClusterClient, topics: Sequence[Document], *, every_topic: bool, not_known: NotKnown) -> Disks:
     """Disk use and the size of every replica of these topics. every_topic : are these all topics of the cluster?"""
-    disks = Disks({}, {}, {}, defaultdict(dict))
+    disks = Disks({}, {}, {}, defaultdict(dict), defaultdict(list))
     partitions = None
     if not every_topic:
         partitions = [
@@ -185,10 +187,33 @@ def _add_log_dirs(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown
             for partition in topic.partitions:
                 if not partition.is_future_key:
                     disks.sizes[topic.name, partition.partition_index][broker_id] = partition.partition_size
+        disks.log_dirs[broker_id].append(_log_dir(log_dir, tells_cordoned=answer.API_VERSION >= _TELLS_CORDONED))
     if complete:
         disks.capacity[broker_id], disks.used[broker_id] = capacity, used
     elif not answer.results:
         not_known.add("brokers[].used_bytes", "No Describe on the cluster.", str(broker_id))
+
+
+def _log_dir(log_dir: Any, *, tells_cordoned: bool) -> Document:
+    """A directory with its replicas; one that is being moved is where it still is."""
+    known = log_dir.total_bytes is not None and log_dir.total_bytes >= 0
+    replicas = []
+    for topic in log_dir.topics:
+        current = sorted((each.partition_index, each.partition_size) for each in topic.partitions if not each.is_future_key)
+        if current:
+            ids, sizes = map(list, zip(*current, strict=True))
+            replicas.append({"topic_name": topic.name, "partition_ids": ids, "partition_bytes": sizes})
+    return {
+        "log_dir": log_dir.log_dir,
+        **({"capacity_bytes": log_dir.total_bytes, "used_bytes": log_dir.total_bytes - log_dir.usable_bytes} if known else {}),
+        **({"cordoned": log_dir.is_cordoned} if tells_cordoned else {}),
+        "replicas": sorted(replicas, key=lambda topic: topic["topic_name"]),
+    }
+
+
+def log_dirs_of(disks: Disks) -> list[Document]:
+    """The log directories of each broker that tells them: rows of the ``brokers`` of ``POST /v1/log-dir-plans``."""
+    return [{"broker_id": broker_id, "log_dirs": disks.log_dirs[broker_id]} for broker_id in sorted(disks.log_dirs)]
 
 
 def add_disks(brokers: Sequence[Document], topics: Sequence[Document], disks: Disks, not_known: NotKnown) -> None:

@@ -7,10 +7,12 @@ replay         classic groups: what the leader computed from what the members se
                a topic's newest partitions yet; by the assignor of each library that may lead the group
 steady         what the next rebalance would give the same members; it moves nothing if Kafka has computed the assignment
 ============== ========================================================================================================
+
+Groups of Kafka Connect are checked by ``connect.verification``.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -22,6 +24,7 @@ from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.placement_audits.audit import audit
 from service.core.placers import PLACERS
+from service.core.wire.connect_protocol import CONNECT
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import MAX_DIFFERENCES, Comparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
@@ -30,37 +33,16 @@ from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, r
 from service.descriptions.bodies import group_assignment, picked, placement_audit
 from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
+from service.live.connect.verification import check_connect_group
+from service.live.findings import Finding
 from service.report.numbers import counted
 
 Json = dict[str, Any]
-Verdict = Literal["alike", "differs", "not_checked"]
 OLDER_TOPICS: Final = 6
 """Topics of which both the current and an older partition count are tried: as many as the service has combinations for."""
 PLACERS_OF_KAFKA: Final = ("striped", "rack-aware", "rack-unaware")
 """What Kafka places topics by: the controller's first, then those of earlier clusters with ZooKeeper."""
 _WHO: Final = ("member_id", "instance_id", "rack_id", "topic_names")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The outcome for one group or topic.
-
-    kind : "group", "topic" or "keys"
-    by : the assignor, the placer or the partitioner
-    differences : the first of them, of differences_count
-    """
-
-    kind: str
-    name: str
-    by: str
-    verdict: Verdict
-    reason: str
-    differences_count: int = 0
-    differences: list[Json] = field(default_factory=list)
-
-    def document(self) -> Json:
-        """The finding as JSON."""
-        return asdict(self)
 
 
 def check_groups(snapshot: Json, group_ids: Sequence[str]) -> Iterator[Finding]:
@@ -75,7 +57,8 @@ def check_groups(snapshot: Json, group_ids: Sequence[str]) -> Iterator[Finding]:
             reason = "It has no members."
         if reason is None and group["members"]:
             try:
-                yield _check_group(group, description, counts)
+                is_connect = group["group_protocol"] == CONNECT
+                yield check_connect_group(group) if is_connect else _check_group(group, description, counts)
             except AllocatorError as refusal:
                 reason = str(refusal)
         if reason is not None:
@@ -126,7 +109,7 @@ def _check_topic(name: str, cluster: Cluster, placement: Ragged) -> Finding:
 
 def _why_not_checked(group: Json) -> str | None:
     protocol, members, epoch = group["group_protocol"], group.get("members"), group.get("assignment_epoch")
-    if protocol not in GROUP_PROTOCOLS:
+    if protocol not in (*GROUP_PROTOCOLS, CONNECT):
         return f"Groups of the {protocol} protocol are not checked."
     if members is None:
         state = group.get("group_state")
@@ -177,8 +160,10 @@ def _who_assigns(group: Json, leader: Leader | None) -> Iterator[str]:
     if len(clients) < 2:
         return
     yield f"its members use {' and '.join(sorted(clients))}, and whichever of them leads assigns the group its own way"
-    if "librdkafka" in clients and PROTOCOLS.get(group["assignor"]) == "eager":
-        yield "as librdkafka refuses lists of eager and cooperative assignors, it cannot change to cooperative-sticky by restarts"
+    refusing = [client for client in ("kafka-python", "librdkafka") if client in clients]
+    if refusing and PROTOCOLS.get(group["assignor"]) == "eager":
+        refuse = f"{' and '.join(refusing)} {'refuse' if refusing[1:] else 'refuses'} lists of eager and cooperative assignors"
+        yield f"as {refuse}, it cannot change to cooperative-sticky by restarts"
 
 
 def _check_as(group: Json, steady: Json, counts: dict[str, int]) -> Finding:

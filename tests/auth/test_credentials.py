@@ -484,6 +484,7 @@ def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens):
                         start = time.monotonic()
                         assert requests.get(server.url + path, headers=headers, timeout=30).status_code == 200
                         assert time.monotonic() - start < jwks.FETCH_SECONDS - 0.5
+                    time.sleep(0.1)
                 for future in showing:
                     future.result()
             fetches = len(connections) - before

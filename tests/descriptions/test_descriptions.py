@@ -279,7 +279,13 @@ def test_lines_of_values(value: Any) -> None:
         assert line_of(text, (*path, "nowhere", 1)) == lines[path]
 
 
-TEXTS = [sample(name) for name in ("kafka-topics.txt", "kafka-consumer-groups-members-verbose.txt", "cruise-control.json")]
+NAMES = (
+    "kafka-topics.txt",
+    "kafka-consumer-groups-members-verbose.txt",
+    "kafka-console-consumer-records.txt",
+    "cruise-control.json",
+)
+TEXTS = [sample(name) for name in NAMES]
 
 
 @given(st.text(max_size=80) | st.sampled_from(TEXTS), st.data())
@@ -289,3 +295,21 @@ def test_no_text_crashes_a_reader(text: str, data: st.DataObject) -> None:
     inserted = data.draw(st.text(max_size=3) | st.just("9" * 5_000))
     with contextlib.suppress(UnreadableDescription):
         read_description(text[:start] + inserted + text[start + length :])
+
+
+def test_rates_of_a_snapshot_are_what_producers_write():
+    """The growth of a partition; where it shrank meanwhile, its records × their mean size; nothing where one is not known."""
+    topic = {
+        "topic_name": "t",
+        "placements": [{"partition_id": i, "replicas": [0]} for i in range(2)],
+        "partitions_count": 2,
+        "partition_bytes": [1000, 600],
+        "bytes_per_second": [50.0, None],
+        "records_per_second": [5.0, 4.0],
+        "log_start_offsets": [0, 100],
+        "log_end_offsets": [90, 300],
+    }
+    described = Description("snapshot", ({"broker_id": 0},), (topic,))
+    assert bodies.reassignment(described)["topics"][0]["partition_bytes_per_second"] == [50.0, 12.0]
+    unknown = Description("snapshot", ({"broker_id": 0},), ({**topic, "log_start_offsets": [0, 300]},))
+    assert "partition_bytes_per_second" not in bodies.reassignment(unknown)["topics"][0]

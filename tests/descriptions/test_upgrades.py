@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from service.cli import main
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description
-from service.descriptions.partitioner_history import default_partitioner
+from service.descriptions.partitioner_history import default_of
 from service.descriptions.upgrades import GroupChange, State, Upgrade, upgrade
 
 if TYPE_CHECKING:
@@ -102,6 +102,25 @@ def test_classic_to_consumer() -> None:
     assert "librdkafka 2.12 or later" in groups["rd"].steps[0]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "steps"),
+    [
+        ("eager", "cooperative", ["Rolling restarts are refused. Specified partition_assignment_strategy", "Stop all members"]),
+        (
+            "classic",
+            "consumer",
+            ["kafka-python 3.0.12 does not have the consumer protocol", "Leave group", "Restart the members"],
+        ),
+    ],
+)
+def test_steps_that_kafka_python_accepts(before: str, after: str, steps: list[str]) -> None:
+    """No list of eager and cooperative assignors, and no consumer protocol."""
+    members = [member(name, client_id="kafka-python-3.0.12") for name in "ab"]
+    groups = (group("py", "range", members, assignment_version=0, assignment_user_data="empty"),)
+    (found,) = upgrade(Description("snapshot", (), TOPICS, groups), State.read(before), State.read(after)).groups
+    assert [step.startswith(start) for step, start in zip(found.steps, steps, strict=True)] == [True] * len(steps)
+
+
 def test_releases_of_kafka() -> None:
     """Brokers and Java's clients; what a release does not have is a problem of that group alone."""
     _, groups = changes("kafka:3.9", "kafka:4.4")
@@ -119,13 +138,34 @@ def test_releases_of_kafka() -> None:
         ("kafkajs", "1", "kafkajs:legacy"),
         ("kafkajs", "2.2.4", "kafkajs"),
         ("java", "2.3", "java-2.3"),
-        ("java", "2.4.1", "java:sticky"),
+        ("java", "2.4.1", "java"),
         ("java", None, "java:adaptive"),
     ],
 )
 def test_default_partitioners(client: str, release: str | None, name: str) -> None:
     """By the release that first had them."""
-    assert default_partitioner(client, release) == name
+    assert default_of(client, release).partitioner == name
+
+
+def test_placements_from_zookeeper() -> None:
+    """AdminUtils shifts followers by one more each time round, striped does not; both could place a single row."""
+    rows = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3], [2, 0], [3, 1]]
+    placements = [{"partition_id": i, "replicas": replicas} for i, replicas in enumerate(rows)]
+    topics = (
+        {"topic_name": "orders", "partitions_count": 8, "placements": placements},
+        {"topic_name": "one", "partitions_count": 1, "placements": placements[:1]},
+        {"topic_name": "unknown", "partitions_count": 2, "placements": placements[1:2]},
+    )
+    cluster = Description("snapshot", tuple({"broker_id": i} for i in range(4)), topics, ())
+    found = upgrade(cluster, State.read("zookeeper:3.9"), State.read("kafka:4.4")).placements
+    assert [(each.topic_name, each.before, each.after, each.possible_before, each.possible_after) for each in found] == [
+        ("orders", "rack-unaware", "striped", True, False),
+        ("one", "rack-unaware", "striped", True, True),
+    ]
+    assert found[0].verdict.startswith("The placer striped could not have placed the topic so.")
+    assert upgrade(cluster, State.read("kafka:2.8"), State.read("kafka:4.4")).placements == found
+    for before, after in (("kafka:3.9", "kafka:4.4"), ("zookeeper:2.8", "zookeeper:3.9"), ("java:2.8", "java:4.4")):
+        assert not upgrade(cluster, State.read(before), State.read(after)).placements
 
 
 def test_keys_of_kafkajs() -> None:
@@ -134,10 +174,20 @@ def test_keys_of_kafkajs() -> None:
     assert [(each.before, each.after) for each in found.keys] == [("kafkajs:legacy", "kafkajs")]
 
 
+def test_records_without_a_key() -> None:
+    """A release can change where they go, and leave keys where they are."""
+    found, _ = changes("librdkafka:1.5", "librdkafka:2.12")
+    assert [(each.moved_share, each.null_keys) for each in found.keys] == [
+        (0, "a random available partition each → one random partition for sticky.partitioning.linger.ms (KIP-480)")
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
         ("consumer", "classic", "There is no way from consumer to classic"),
+        ("zookeeper:4.1", "kafka", "Kafka has no ZooKeeper since 4.0"),
+        ("kafka:3.9", "zookeeper:3.9", "no way back from KRaft"),
         ("java:3.9", "kafka:4.4", "kafka stands for brokers"),
         ("nobody", "java", "There is no client 'nobody'"),
         ("eager:1", "cooperative", "eager is a protocol and has no releases."),

@@ -91,21 +91,17 @@ def test_groups_of_the_stub_are_alike() -> None:
 
 
 @pytest.mark.slow
-def test_cluster_that_goes_away(tmp_path: Path) -> None:
+def test_cluster_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """The only broker is killed between the two looks of a snapshot: what the first has shown is there."""
-    (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
-    with running_broker() as broker:
+    with running_broker() as broker, ClusterClient(broker.bootstrap, {"default_api_timeout_ms": 300}) as client:
         topic = broker.topic(2)
-        command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", broker.bootstrap, "--interval", "8"]
-        process = subprocess.Popen(
-            [*command, "--command-config", tmp_path / "client.properties"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        time.sleep(6)  # its first look takes less, and the second is not due yet
-        with pytest.raises(Py4JError):  # the JVM is gone before it can answer
-            broker.java.java.lang.Runtime.getRuntime().halt(1)
-        output, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, b"")
-    snapshot = json.loads(output)
+
+        def kill(_: float) -> None:
+            with pytest.raises(Py4JError):  # the JVM is gone before it can answer
+                broker.java.java.lang.Runtime.getRuntime().halt(1)
+
+        monkeypatch.setattr(client, "pause", kill)
+        snapshot = take_snapshot(client, SnapshotExtent(interval_seconds=1))
     (described,) = (described for described in snapshot["topics"] if described["topic_name"] == topic)
     assert described["records_per_second"] == [None, None]
     assert "log_end_offsets" not in described

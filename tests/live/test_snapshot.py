@@ -91,6 +91,18 @@ def test_brokers(snapshot: dict[str, Any]) -> None:
     (broker,) = snapshot["brokers"]
     assert (broker["broker_id"], broker["rack_id"], broker["fenced"]) == (1, "rack-a", False)
     assert 0 < broker["used_bytes"] < broker["capacity_bytes"]
+    (of_broker,) = snapshot["log_dirs"]
+    assert of_broker["broker_id"] == 1
+    (log_dir,) = of_broker["log_dirs"]
+    assert (log_dir["capacity_bytes"], log_dir["used_bytes"], log_dir["cordoned"]) == (
+        broker["capacity_bytes"],
+        broker["used_bytes"],
+        False,
+    )
+    replicas = {row["topic_name"]: row for row in log_dir["replicas"]}
+    for topic in snapshot["topics"]:
+        assert replicas[topic["topic_name"]]["partition_ids"] == list(range(topic["partitions_count"]))
+        assert replicas[topic["topic_name"]]["partition_bytes"] == topic["partition_bytes"]
     assert snapshot["kafka_version"] == "4.3"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", snapshot["taken_at"])
 

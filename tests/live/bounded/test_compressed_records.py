@@ -14,8 +14,8 @@ from kafka.record import legacy_records
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.util import calc_crc32c
 
-from service.live import bounded_records
-from service.live.bounded_records import MOST_BATCH_BYTES, TooManyBytes, decompress
+from service.live.bounded import records as bounded_records
+from service.live.bounded.records import MOST_BATCH_BYTES, TooManyBytes, decompress
 from service.live.client import ClusterClient
 from service.live.errors import ClusterError
 from service.live.offsets_topic import TOPIC

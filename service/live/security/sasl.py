@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from service.live.errors import WrongProperties
-from service.live.oauth import OAUTH_PROPERTIES, token_provider
+from service.live.security.oauth import OAUTH_PROPERTIES, token_provider
 
 _SECURITY: Final = "org.apache.kafka.common.security"
 KERBEROS_SERVICE: Final = "sasl.kerberos.service.name"

@@ -4,7 +4,7 @@
 receiving           as much at once as fits into READ_BYTES, so that timers run while a broker sends without a pause
 responses           at most LONGEST_RESPONSE; a buffer grows as the bytes come, whatever their length says
 connecting          a socket that does not connect is closed at once
-decoding            ``bounded_decoding``; whatever cannot be decoded closes the connection, with the reason
+decoding            ``decoding``; whatever cannot be decoded closes the connection, with the reason
 =================== ==============================================================================================================
 
 ``install`` puts them in the place of the library's classes, whose names the library looks up wherever it makes one.
@@ -22,8 +22,8 @@ from kafka.net import connection, inet, manager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.parser import KafkaProtocol
 
-from service.live import bounded_decoding
-from service.live.bounded_decoding import Allowance, taking_from
+from service.live.bounded import decoding
+from service.live.bounded.decoding import Allowance, taking_from
 
 LONGEST_RESPONSE: Final = 100 * 2**20
 """As many bytes as Kafka's brokers accept of a request (``socket.request.max.bytes``)."""
@@ -140,7 +140,7 @@ async def _connect_or_close(self: Any, net: Any, sock: Any, address: Any, timeou
 
 def install() -> None:
     """Have the library make these from now on."""
-    bounded_decoding.install()
+    decoding.install()
     inet.KafkaNetSocket.sock_connect = _connect_or_close
     manager.KafkaConnection = BoundedConnection
     manager.KafkaTCPTransport, manager.KafkaSSLTransport = BoundedTransport, BoundedTlsTransport

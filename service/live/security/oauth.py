@@ -27,10 +27,10 @@ from urllib.request import Request
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from service.core.small_files import UnreadableFile, read_small_file
-from service.core.small_responses import read_small_response
+from service.bounded.files import UnreadableFile, read_small_file
+from service.bounded.responses import read_small_response
 from service.live.errors import Unreachable, WrongProperties
-from service.live.key_stores import SSL_PROPERTIES, ssl_context
+from service.live.security.key_stores import SSL_PROPERTIES, ssl_context
 from service.web.json.codec import dumps, loads
 
 HANDLER: Final = "sasl.login.callback.handler.class"

@@ -23,7 +23,7 @@ from kafka import KafkaConsumer, codec
 from kafka import errors as kafka_errors
 from kafka.record import default_records, legacy_records
 
-from service.live.bounded_decoding import read_varint, take, taking_from
+from service.live.bounded.decoding import read_varint, take, taking_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

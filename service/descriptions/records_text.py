@@ -1,0 +1,154 @@
+"""Records of ``__consumer_offsets``, as ``kafka-console-consumer`` prints them with Kafka's formatters.
+
+``OffsetsMessageFormatter`` and ``GroupMetadataMessageFormatter`` of Kafka 3.9, whose ``version`` of a key is its type, and later.
+The newest record of a key counts, and one without a value removes it. A group's record has its members with the bytes that they
+and their leader wrote, so it describes all that a snapshot has of a classic group.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from service.descriptions.classic_groups import classic_members
+from service.descriptions.documents import MOST_NOTES, NOTHING_YET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from service.descriptions.documents import Source
+    from service.descriptions.json_lines import Path
+    from service.descriptions.model import Description, Json
+
+OFFSET_COMMITS: Final = (0, 1)
+GROUP_METADATA: Final = 2
+
+CONSUMER: Final = ("consumer", "")
+"""Protocol types of groups whose members subscribe to topics; without members it is empty."""
+
+
+class _Member(NamedTuple):
+    """A JoinedMember."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    member_metadata: bytes
+    member_assignment: bytes
+
+
+class RecordsText:
+    """The groups that the records describe.
+
+    metadata : the newest of each group; offsets : of each group, topic and partition; others : how many records are neither
+    """
+
+    def __init__(self) -> None:
+        self.metadata: dict[str, Json] = {}
+        self.offsets: dict[str, dict[tuple[str, int], int]] = {}
+        self.others = 0
+        self.taken = False
+
+    def take(self, record: Json, source: Source) -> None:
+        """Read one. Raises UnreadableDescription if it is at fault."""
+        self.taken = True
+        key = source.member(record, "key", dict, ())
+        of_type = source.member(key, "type" if "type" in key else "version", int, ("key",))
+        if of_type not in (*OFFSET_COMMITS, GROUP_METADATA):
+            self.others += 1
+            return
+        name = source.member(key, "data", dict, ("key",))
+        group_id = source.member(name, "group", str, ("key", "data"))
+        value = None
+        if record["value"] is not None:
+            value = source.member(source.member(record, "value", dict, ()), "data", dict, ("value",))
+        if of_type == GROUP_METADATA:
+            self._take_metadata(group_id, value, source)
+        else:
+            topic = source.member(name, "topic", str, ("key", "data"))
+            partition = topic, source.member(name, "partition", int, ("key", "data"))
+            of_group = self.offsets.setdefault(group_id, {})
+            of_group.pop(partition, None)
+            if value is not None:
+                of_group[partition] = source.member(value, "offset", int, ("value", "data"))
+
+    def _take_metadata(self, group_id: str, value: Json | None, source: Source) -> None:
+        self.metadata.pop(group_id, None)
+        if value is None:
+            return
+        path: Path = ("value", "data")
+        for name, kind in (("protocolType", str), ("generation", int)):
+            source.member(value, name, kind, path)
+        for name in ("protocol", "leader"):
+            if value.get(name) is not None:
+                source.check(value[name], str, (*path, name))
+        members = [_member(row, source, (*path, "members", i)) for i, row in enumerate(source.rows(value, "members", path))]
+        self.metadata[group_id] = {**value, "members": members}
+
+    def description(self) -> Description | None:
+        """What the records describe; None if there were none."""
+        if not self.taken:
+            return None
+        notes: list[str] = []
+        groups = [
+            {"group_id": group_id, **self._members(group_id, notes), **self._committed(group_id)}
+            for group_id in {**self.metadata, **{name: offsets for name, offsets in self.offsets.items() if offsets}}
+        ]
+        one = self.others == 1
+        sentence = f"{self.others:,} {'record is of a type' if one else 'records are of types'} that say"
+        more = [f"{sentence}{'s' if one else ''} nothing about classic groups."] if self.others else []
+        return replace(NOTHING_YET, groups=tuple(groups), notes=(*notes[:MOST_NOTES], *more))
+
+    def _members(self, group_id: str, notes: list[str]) -> Json:
+        """The fields of a classic group but its offsets. notes : gets what cannot be read"""
+        value = self.metadata.get(group_id)
+        if value is None:
+            return {}
+        group: Json = {"group_protocol": "classic", "generation_id": value["generation"]}
+        if value["protocolType"] not in CONSUMER:
+            notes.append(f"Group {group_id!r} has the protocol type {value['protocolType']!r}: its members are not read.")
+            return group
+        for name, field in (("assignor", "protocol"), ("leader", "leader")):
+            if value.get(field):
+                group[name] = value[field]
+        described, unreadable = classic_members(value["members"], value.get("protocol") or "")
+        notes += [f"Group {group_id!r}, member {member_id!r}: {error}" for member_id, error in unreadable.items()]
+        for member in described["members"]:
+            member["generation_id"] = value["generation"]
+        return group | {"group_state": "Stable" if value["members"] else "Empty"} | described
+
+    def _committed(self, group_id: str) -> Json:
+        by_topic: dict[str, dict[int, int]] = {}
+        for (topic, partition), offset in self.offsets.get(group_id, {}).items():
+            by_topic.setdefault(topic, {})[partition] = offset
+        rows = [{"topic_name": topic, **_columns(by_topic[topic])} for topic in sorted(by_topic)]
+        return {"committed_offsets": rows} if rows else {}
+
+
+def _columns(offsets: dict[int, int]) -> Json:
+    """Partition ids, ascending, and their offsets."""
+    ids = sorted(offsets)
+    return {"partition_ids": ids, "offsets": [offsets[partition] for partition in ids]}
+
+
+def _member(row: Json, source: Source, path: Path) -> _Member:
+    """A member of a group's record."""
+    instance_id = row.get("groupInstanceId")
+    return _Member(
+        source.member(row, "memberId", str, path),
+        None if instance_id is None else source.check(instance_id, str, (*path, "groupInstanceId")),
+        source.member(row, "clientId", str, path),
+        source.member(row, "clientHost", str, path),
+        *_bytes(row, source, path),
+    )
+
+
+def _bytes(row: Json, source: Source, path: Path) -> Iterator[bytes]:
+    """The subscription and the assignment."""
+    for name in ("subscription", "assignment"):
+        try:
+            yield base64.b64decode(source.member(row, name, str, path), validate=True)
+        except ValueError:  # also of characters beyond ASCII
+            source.refuse(f"{name}: not base64.", (*path, name))

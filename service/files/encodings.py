@@ -1,0 +1,19 @@
+"""Encodings of text files, of which only UTF-8 is read."""
+
+import codecs
+from typing import Final
+
+_MARKS: Final = {
+    codecs.BOM_UTF32_LE: "UTF-32",  # begins with that of UTF-16
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+
+def wrong_encoding(head: bytes) -> str | None:
+    """Why a text file that begins so is not read, as a clause; None unless it is UTF-16 or UTF-32."""
+    marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    # Without a mark: of the first letters of a header or of JSON, which are ASCII, half of the bytes or more are NUL.
+    name = marked or {2: "UTF-16", 3: "UTF-32"}.get(head[:4].count(0))
+    return None if name is None else f"its encoding is {name}, and only UTF-8 is read"

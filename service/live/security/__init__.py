@@ -1,0 +1,1 @@
+"""TLS and SASL, by the properties of Kafka's own clients."""
