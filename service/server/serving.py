@@ -26,9 +26,10 @@ from prometheus_client.multiprocess import mark_process_dead
 from service.app import create_app
 from service.auth.authenticator import Authenticator
 from service.auth.principals import InvalidCredentials
+from service.bounded.files import UnreadableFile, read_small_file
 from service.config import Settings, environment_name
 from service.core.kernels import DamagedCache
-from service.core.small_files import UnreadableFile, read_small_file
+from service.server.draining import DrainingArbiter
 from service.server.warm import NotCompiled, compile_kernels, load_kernels
 from service.server.worker import Worker, end_process
 from service.telemetry import logs
@@ -262,6 +263,9 @@ class _Server(BaseApplication):  # type: ignore[misc]
         else:
             app.extensions["warm"].set()
         return app
+
+    def run(self) -> None:
+        DrainingArbiter(self).run()
 
 
 class _Compilation:

@@ -32,7 +32,7 @@ from service.core.similar import did_you_mean
 from service.web import error_handlers, problems
 from service.web.bodies import check_json, read_body
 from service.web.context import request_budget
-from service.web.fields import INT32, INT64, from_query
+from service.web.fields import INT32, INT64, Boolean, from_query
 from service.web.json.codec import loads
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ INT32_NAMES: Final = frozenset(
     )
 )
 """Fields of answers that Kafka's protocol has as INT32, too; without bounds, since answers are not validated."""
+
+BOOLEANS: Final = {"true": True, "false": False}
+"""In a query."""
 
 
 class Parser(FlaskParser):
@@ -87,7 +90,8 @@ class Parser(FlaskParser):
 
 
 def query_values(request: Request, schema: Schema) -> dict[str, Any]:
-    """A query's parameters as JSON would have them: digits for an Integer or a Number are numbers, lists end at each comma.
+    """A query's parameters as JSON would have them: digits for an Integer or a Number are numbers, true and false are
+    booleans, lists end at each comma.
 
     Raises InvalidQuestion for a repeated parameter that is not a list, BadRequest for bytes that are not UTF-8.
     """
@@ -145,7 +149,9 @@ class QuerySchema(Schema):
 
 
 def _query_value(text: str, field: Any) -> Any:
-    return from_query(text) if hasattr(field, "num_type") else text  # as Marshmallow's numbers have; isinstance takes a µs
+    if hasattr(field, "num_type"):  # as Marshmallow's numbers have; isinstance takes a µs
+        return from_query(text)
+    return BOOLEANS.get(text, text) if type(field) is Boolean else text
 
 
 class Blueprint(flask_smorest.Blueprint):

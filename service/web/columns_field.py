@@ -95,12 +95,18 @@ class Columns(List):
 
 
 class Rows(Columns):
-    """A list of objects as one ``pyarrow.StructArray``. row : its type; is_plain : is every row of an array well-formed?"""
+    """A list of objects as one ``pyarrow.StructArray``.
+
+    row : its type; is_plain : is every row of an array well-formed?
+
+    What the schema has beyond this type is left out, whatever its value.
+    """
 
     def __init__(self, schema: type[Schema], row: pa.DataType, is_plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
         super().__init__(schema, {}, **kwargs)
         self.row = row
         self.is_plain = is_plain
+        self.left_out = self.members.keys() - {field.name for field in row}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         # A large body that is plainly well-formed comes as arrays.
@@ -108,6 +114,8 @@ class Rows(Columns):
 
     def plain(self, rows: list[Any]) -> pa.StructArray | None:
         """See Columns."""
+        if self.left_out and set(map(type, rows)) <= {dict} and self.left_out & set().union(*rows):
+            rows = [{name: row[name] for name in row.keys() - self.left_out} for row in rows]
         array = arrays.read(rows, self.row)
         return None if array is None or array.null_count or not self.is_plain(array) else array
 

@@ -7,7 +7,7 @@ from marshmallow import ValidationError, fields, validate
 from marshmallow.experimental.context import Context
 
 from service.core.errors import MAX_ERRORS
-from service.core.measures import LARGEST, SMALLEST
+from service.core.measures.skew import LARGEST, SMALLEST
 from service.decisions.budget import Budget
 from service.decisions.groups.rows import LONGEST_NAME, LONGEST_TOPIC_NAME
 

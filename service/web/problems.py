@@ -58,6 +58,8 @@ class ProblemSchema(Schema):
     offset = fields.Integer(metadata=about("of bytes that cannot be read: the offset of the first one"))
     offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))
     group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
+    scala_offsets_formatter = fields.Raw(metadata=about("likewise, of 3.9's deprecated formatter in Scala"))
+    scala_group_metadata_formatter = fields.Raw(metadata=about("likewise, of 3.9's deprecated formatter in Scala"))
     share_group_formatter = fields.Raw(metadata=about("the same of ShareGroupMessageFormatter"))
     share_group_state_formatter = fields.Raw(metadata=about("the same of ShareGroupStateMessageFormatter"))
 

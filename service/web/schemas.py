@@ -6,10 +6,25 @@ from typing import Any, Final
 from marshmallow import Schema, fields, validate
 
 from service.core.kafka_versions import LATEST, since
-from service.core.measures import Spread, spread
+from service.core.measures.skew import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
-from service.core.zone_traffic import ZoneTraffic
-from service.web.fields import about
+from service.web.fields import Number, about
+
+_OF_A_TOPIC: Final = (
+    "topic_id", "partitions_count", "internal", "placements", "partition_bytes", "log_start_offsets", "log_end_offsets",
+    "records_per_second", "bytes_per_second",
+)  # fmt: skip
+"""What a snapshot says of a topic."""
+
+
+def of_a_snapshot(*names: str) -> dict[str, fields.Field[Any]]:
+    """Fields that rows of a snapshot have and a question does not use: these rows can be sent as they are."""
+    return {name: fields.Raw(allow_none=True, metadata=about("as a snapshot has it; not used")) for name in names}
+
+
+def topic_of_a_snapshot(*used: str) -> dict[str, fields.Field[Any]]:
+    """Likewise those of a topic. used : what the question uses of them"""
+    return of_a_snapshot(*(name for name in _OF_A_TOPIC if name not in used))
 
 
 class ExplainSchema(Schema):
@@ -107,10 +122,7 @@ PLACED_TRAFFIC: Final = (
 """What it is of a placement."""
 
 
-def zone_traffic_document(traffic: ZoneTraffic, price_per_gb: float | None) -> dict[str, Any]:
-    """The answer's member for traffic, as ZoneTrafficSchema has it."""
-    return {
-        "local_share": traffic.local_share,
-        "cross_zone_bytes_per_second": traffic.crossing,
-        "cost_per_month": traffic.cost_per_month(price_per_gb),
-    }
+def price_per_gb_field() -> Number:
+    """The body's ``price_per_gb``."""
+    text = "the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`"
+    return Number(zero=True, allow_none=True, load_default=None, metadata=about(text, example=0.02))

@@ -44,6 +44,33 @@ def test_what_consumers_send_is_read_as_kafka_does(client, name):
             assert (response.json["version"], response.json["decoded"]) == (case["version"], expected), case["id"]
 
 
+def test_formatters_of_3_9_print_what_later_ones_cannot_read(client):
+    """Neither knows the record type 99."""
+    record = {"kind": "group_record", "key_base64": "AGM=", "value_base64": None}
+    line = '{"key":{"version":99,"data":"unknown"},"value":null}'
+    for release, *printed in (("3.9.1", line, ""), ("4.3.1", "", None), ("3.4.1", None, "")):
+        problem = client.post(PATH, json={**record, "kafka_version": release})
+        shown = [problem.json.get(name) for name in ("offsets_formatter", "scala_offsets_formatter")]
+        assert (problem.status_code, shown) == (422, printed)
+
+
+def test_formatters_of_3_4_are_those_that_3_9_deprecates(client):
+    record = {"kind": "group_record", "key_base64": "AAIAAWc=", "value_base64": None}
+    old, new = (client.post(PATH, json={**record, "kafka_version": release}).json for release in ("3.4.1", "3.9.1"))
+    assert old["scala_group_metadata_formatter"] == new["scala_group_metadata_formatter"] == "g::NULL\n"
+    assert "group_metadata_formatter" not in old
+
+
+def test_formatters_of_3_9_name_the_version_that_they_do_not_know(client):
+    record = {"kind": "group_record", "kafka_version": "3.9.1", "key_base64": "AAEAAWcAAXQAAAAA", "value_base64": "AAU="}
+    problem = client.post(PATH, json=record)
+    assert problem.json["scala_offsets_formatter"] == {
+        "error": "IllegalState",
+        "exception": "java.lang.IllegalStateException",
+        "message": "Unknown offset message version: 5",
+    }
+
+
 def refused(case, problem):
     """The problem has Kafka's name, and the place in the bytes."""
     assert problem["type"].endswith(":" + kebab(problem["error"])), case["id"]

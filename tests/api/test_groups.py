@@ -519,3 +519,33 @@ def test_balanced_ends_when_the_time_is_up():
     assert answer(of_rows(topics, members, assignor="range"), Budget(seconds=0))
     with pytest.raises(OutOfTime):
         answer(of_rows(topics, members, assignor="balanced"), Budget(seconds=0))
+
+
+def test_spark_divides_a_batch(client):
+    lag = {"committed_offsets": [0, 5, 7], "log_end_offsets": [1000, 5, 30]}
+    topics = [{"topic_name": "orders", "partitions_count": 3, "lag": lag}]
+    body = {"group_protocol": "splits", "assignor": "spark:kafka-source", "min_partitions": 5, "topics": topics}
+    body["members"] = [{"member_id": "x"}]
+    answer = client.post(URL, json=body).json
+    assert answer["ranges"] == [
+        {
+            "topic_name": "orders",
+            "partition_ids": [0, 0, 0, 0, 2],
+            "from_offsets": [0, 250, 500, 750, 7],
+            "until_offsets": [250, 500, 750, 1000, 30],
+        }
+    ]
+    assert answer["left_open"] == [{"topic_name": "orders", "partition_ids": [0, 2]}]
+    table = client.post(URL, json={**body, "min_partitions": 2}, headers={"Accept": "text/csv"}).text
+    assert table.splitlines()[1:] == ['"orders",0,0,1000,"x"', '"orders",2,7,30,"x"']
+
+    def fault(**fields):
+        problem = client.post(URL, json={**body, **fields}).json
+        return problem["errors"][0] if "errors" in problem else problem
+
+    assert fault(assignor="beam:kafka-io")["pointer"] == "/min_partitions"
+    assert "give topics lag" in fault(topics=[{"topic_name": "orders", "partitions_count": 3}])["detail"]
+    lag["log_end_offsets"][2] = None
+    assert fault() == {"pointer": "/topics/0/lag", "detail": "Spark needs both offsets of partition 2."}
+    lag["log_end_offsets"][2] = 2**63 - 1
+    assert "more than 1000000 tasks" in fault(max_records_per_partition=1)["detail"]

@@ -87,6 +87,27 @@ def _weights(topics, assignments):
         yield sum(weights[part["topic_name"]][i] for part in parts for i in part["partition_ids"])
 
 
+def test_each_plan_tells_what_crosses_zones_as_its_assignment_does(client):
+    """Members of now are on racks a and b; further ones take turns on them. A lag is no rate."""
+    racks = [["a"], ["a", "b"], ["b"], ["c"], ["a"], ["b"]]
+    topics = [orders(6, partition_racks=racks, partition_weights=LAGS)]
+    several = [{**member, "rack_id": "ab"[i % 2]} for i, member in enumerate([*members(2), {"member_id": "c2-1"}])]
+    body = {"topics": topics, "assignor": "range", "price_per_gb": 0.02}
+    answer = ask(client, **body, members=several[:2], members_counts=[2, 3])
+    for each in (answer, answer["balanced"]):
+        for plan, count in zip(each["plans"], (2, 3), strict=True):
+            asked = {**body, "assignor": each["assignor"], "members": several[:count]}
+            assert plan["zone_traffic"] == client.post("/v1/group-assignments", json=asked).json["zone_traffic"]
+            assert plan["zone_traffic"]["cost_per_month"] > 0
+    assert answer["current"]["zone_traffic"] == answer["plans"][0]["zone_traffic"]
+    response = client.post(PATH, json={**body, "members": several[:2], "members_counts": [2]}, headers={"Accept": "text/csv"})
+    (row, *_) = csv.DictReader(io.StringIO(response.text))
+    assert {name: float(row[name]) for name in plan["zone_traffic"]} == answer["plans"][0]["zone_traffic"]
+    of_lag = ask(client, **body, members=several[:2], members_counts=[2], consumption_rate=1)["plans"][0]["zone_traffic"]
+    assert of_lag == {**dict.fromkeys(of_lag), "local_share": answer["plans"][0]["zone_traffic"]["local_share"]}
+    assert "zone_traffic" not in ask(client, topics=[orders(6)], members=several)["current"]
+
+
 def test_the_smallest_number_within_the_limits(client):
     answer = ask(
         client,
@@ -221,6 +242,7 @@ def test_the_table_has_a_row_for_each_assignor_and_number(client):
 @pytest.mark.parametrize(
     ("changes", "pointers"),
     [
+        ({"group_protocol": "splits", "assignor": None}, ["/group_protocol"]),
         ({"members_counts": [2, 2]}, ["/members_counts/1"]),
         ({"members_counts": [0]}, ["/members_counts/0"]),
         ({"members_counts": []}, ["/members_counts"]),

@@ -405,6 +405,11 @@ def test_a_sample_is_not_exact(client):
     keys = client.post(PATH, json={**body, "is_sample": True}).json["keys"]
     assert keys["exact"] is False
     assert "sample" in keys["method"]
+    query = {"partitions_counts": "2", "is_sample": "true"}
+    of_stream = client.post(PATH, data=stream(TABLE), content_type=ARROW, query_string=query).json["keys"]
+    assert of_stream["exact"] is False
+    refused = client.post(PATH, data=stream(TABLE), content_type=ARROW, query_string={**query, "is_sample": "1"})
+    assert pointers(refused) == ["/is_sample"]
 
 
 def test_throughput_without_keys_is_a_count_alone(client):

@@ -129,6 +129,16 @@ def test_the_first_broken_rule(client: FlaskClient, placements: list[list[int]],
     assert answer["broken_rule"]["detail"].endswith(".")
 
 
+def test_what_crosses_zones_is_that_of_the_placement(client: FlaskClient) -> None:
+    body = {"brokers": [{"broker_id": i, "rack_id": "ab"[i % 2]} for i in range(4)], "placer": "striped"}
+    placed = client.post("/v1/replica-placements", json={**body, "partitions_count": 5, "replication_factor": 1}).get_json()
+    assert audited(client, {**body, "placements": placed["placements"]})["zone_traffic"] == placed["zone_traffic"]
+    assert placed["zone_traffic"]["local_share"] == 0.5
+    assert "zone_traffic" not in audited(
+        client, {"brokers": [{"broker_id": 0}], "placements": [{"partition_id": 0, "replicas": [0]}]}
+    )
+
+
 def test_the_skew_of_all_draws(client: FlaskClient) -> None:
     """Six brokers in racks of one and five: all 36 draws of AdminUtils are considered; the actual skew is within their range."""
     brokers = [{"broker_id": i, "rack_id": "abbbbb"[i]} for i in range(6)]

@@ -131,8 +131,8 @@ def test_a_fault_is_pointed_at(client, change, pointer):
 
 
 def test_an_unknown_version_lists_the_known_ones(client):
-    response = client.post(PATH, json={**PLAIN, "placer": "rack-aware", "kafka_version": "2.8.0"})
-    assert "it supports 0.10.2.1, 3.9.1, 3.9.2, 4.0.0," in response.json["detail"]
+    response = client.post(PATH, json={**PLAIN, "placer": "striped", "kafka_version": "2.8.2"})
+    assert "it supports 3.4.1, 3.9.1, 3.9.2, 4.0.0," in response.json["detail"]
 
 
 @pytest.mark.parametrize("missing", ["brokers", "partitions_count", "replication_factor"])

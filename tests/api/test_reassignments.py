@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 
 import pyarrow as pa
 import pytest
@@ -127,6 +128,7 @@ def test_the_table_of_moves(client):
         ({"brokers": brokers(3, max_replicas=1), "topics": [topic([[0], [0]])]}, {"limits of broker 0"}),
         ({"brokers": brokers(2), "topics": [topic([[0, 1], [0, 1]])], "leaders": "only"}, {"leader"}),
         ({"brokers": brokers(2), "topics": [topic([[0, 1], [0, 1]])], "leaders": "keep"}, set()),
+        ({"brokers": brokers(3, demoted=True), "topics": [topic([[0, 1], [1, 0]])], "leaders": "demote"}, {"demotes broker 0"}),
         ({"brokers": brokers(4, draining=True), "topics": [topic([[0]])], "excluded_topics": ["t"]}, set()),
         (
             {"brokers": brokers(2, capacity_bytes=10), "topics": [topic([[0], [0]], partition_bytes=[8, 8])]},
@@ -189,7 +191,7 @@ def test_bytes_are_balanced(client):
                 "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])],
             },
             ["replication_factor", "capacity_bytes"],
-            "capacity_bytes higher by 60 % on each broker that has one.",
+            "Room for 60 % more bytes on each broker that has capacity_bytes.",
         ),
     ],
 )
@@ -230,6 +232,20 @@ def test_what_cannot_be_names_the_clash_and_what_would_mend_it(client, body, rul
             "The topics' partition_bytes are required",
         ),
         ({"excluded_topics": ["x"]}, "/excluded_topics/0", "Unknown topic 'x'."),
+        ({"excluded_topics": ["orders", "x*"]}, "/excluded_topics/1", "No topic matches 'x*'."),
+        ({"included_topics": ["order?s"]}, "/included_topics/0", "No topic matches 'order?s'."),
+        ({"destinations": [0, 9]}, "/destinations/1", "Unknown broker 9."),
+        (
+            {"infer_replaces": True, "leaders": "only"},
+            "/infer_replaces",
+            "Not allowed together with leaders = only, which moves no",
+        ),
+        ({"min_topic_leaders": [{"topics": "x*"}]}, "/min_topic_leaders/0/topics", "No topic matches 'x*'."),
+        ({"min_topic_leaders": [{"topics": "*", "broker_ids": [9]}]}, "/min_topic_leaders/0/broker_ids/0", "Unknown broker 9."),
+        ({"broker_sets": [{"topics": "x*", "broker_ids": [0]}]}, "/broker_sets/0/topics", "No topic matches 'x*'."),
+        ({"broker_sets": [{"topics": "*", "broker_ids": [0, 9]}]}, "/broker_sets/0/broker_ids/1", "Unknown broker 9."),
+        ({"brokers": [{"broker_id": 0, "replaces": 1, "cordoned": True}]}, "/brokers/0/replaces", "A broker that replaces"),
+        ({"included_topics": []}, "/included_topics", "Shorter than minimum length 1."),
         ({"limits": {"bytes_in_flight": 9}}, "/limits/bytes_in_flight", "Must be at least 2000000"),
         ({"brokers": [{"broker_id": 0, "replaces": 5}]}, "/brokers/0/replaces", "Unknown broker 5."),
         ({"brokers": [{"broker_id": 0, "weight": 0}]}, "/brokers/0/weight", "Must be"),
@@ -384,3 +400,274 @@ def test_min_insync_replicas_are_kept(client):
     assert answer.json["clash"][0]["rule"] == "min_insync_replicas"
     topics[0]["min_insync_replicas"] = 2
     assert client.post(PATH, json={**body, "replication_factor": 3}).status_code == 200
+
+
+def test_only_topics_that_patterns_include_change_and_the_others_still_count(client):
+    """Broker 3 is to be emptied of orders.*, apart from orders.old; what it keeps and what broker 0 has is load all the same."""
+    names = ["orders.new", "orders.old", "payments", "ordersxnew"]
+    placed = [{**topic([[3], [0]]), "topic_name": name} for name in names]
+    body = {"brokers": [*brokers(3), {"broker_id": 3, "draining": True}], "topics": placed, "racks": "none"}
+    answer = client.post(PATH, json=body | {"included_topics": ["orders.*"], "excluded_topics": ["*.old"]}).json
+    assert {name for name, _ in replicas_of(answer)} == {"orders.new"}
+    assert answer["after"]["broker_load"]["replicas"]["counts"] == [4, 1, 0, 3]
+    named = client.post(PATH, json=body | {"excluded_topics": names[1:]}).json
+    assert named == answer
+
+
+def test_a_demoted_broker_is_last_and_leads_only_what_nobody_else_can(client):
+    body = {"brokers": brokers(3, demoted=True), "topics": [topic([[0, 1, 2], [1, 0, 2], [0], [2, 1]])], "leaders": "demote"}
+    answer = client.post(PATH, json=body).json
+    assert replicas_of(answer) == {("t", 0): [1, 2, 0], ("t", 1): [1, 2, 0]}
+    assert answer["preferred_leader_elections"] == {"partitions": [{"topic": "t", "partition": 0}]}
+    assert (answer["moves"]["replicas"], answer["moves"]["leaders"], len(answer["batches"])) == (0, 1, 1)
+    assert "Broker 0 goes from 2 to 1 preferred leaders." in answer["effects"]
+    stays = "1 partition stays with a demoted leader, such as t-2: excluded, or without another replica that may lead."
+    assert stays in answer["warnings"]
+
+
+def test_brokers_that_receive_nothing_keep_what_they_have(client):
+    """Broker 2 is cordoned; broker 3 is to be emptied. A destination is the only broker that may get anything."""
+    body = {
+        "brokers": [*brokers(2), {"broker_id": 2, "cordoned": True}, {"broker_id": 3, "draining": True}],
+        "topics": [topic([[3], [3], [3], [2], [0]])],
+        "racks": "none",
+    }
+    after = [client.post(PATH, json=body | more).json["after"]["broker_load"] for more in ({}, {"destinations": [0]})]
+    assert [load["replicas"]["counts"] for load in after] == [[2, 2, 1, 0], [4, 0, 1, 0]]
+    answer = client.post(PATH, json=body | {"destinations": [2]})
+    assert (answer.status_code, answer.json["type"].rsplit(":", 1)[-1]) == (422, "infeasible")
+    assert {"draining", "cordoned", "destinations"} & {each["rule"] for each in answer.json["clash"]}
+    assert "Let the cordoned brokers receive replicas." in answer.json["remedies"]
+
+
+@pytest.mark.parametrize(("sizes", "copied", "bound"), [([50, 40, 10], 40, 40), ([50, 38, 2], 38, 38), ([85, 2, 3, 10], 85, 5)])
+def test_of_a_broker_above_the_threshold_no_less_than_its_excess_leaves(client, sizes, copied, bound):
+    """Broker 0 has all but the last, broker 1 that; 85 of 100 may be used. The smallest replica that suffices leaves; several
+    smaller ones might do with fewer bytes, which the bound allows for.
+    """
+    rows = [{"partition_id": i, "replicas": [int(i == len(sizes) - 1)]} for i in range(len(sizes))]
+    body = {
+        "brokers": [{**each, "capacity_bytes": 100} for each in brokers(3)],
+        "topics": [{"topic_name": "t", "placements": rows, "partition_bytes": sizes}],
+        "racks": "none", "balance": "bytes", "leaders": "keep", "disk_threshold": 0.85,
+    }  # fmt: skip
+    copies = client.post("/v1/reassignments", json=body).json["goals"]["copies"]
+    assert (copies["value"], copies["lower_bound"]) == (copied, bound)
+
+
+def test_each_broker_leads_as_many_partitions_of_a_topic_as_it_is_to(client):
+    """Two of four brokers have everything, so the others need a copy each; two leaders each would need more partitions."""
+    placed = [{"partition_id": i, "replicas": [i % 2, 1 - i % 2]} for i in range(4)]
+    others = {"topic_name": "payments", "placements": [{"partition_id": 0, "replicas": [0, 1]}]}
+    rule = {"topics": "ord*"}
+    body = {"brokers": brokers(4), "topics": [{"topic_name": "orders", "placements": placed}, others], "racks": "none"}
+    answer = client.post("/v1/reassignments", json=body | {"min_topic_leaders": [rule]}).json
+    lists = [each["replicas"] for each in answer["reassignment"]["partitions"] if each["topic"] == "orders"]
+    leads = {each["partition"]: each["replicas"][0] for each in answer["reassignment"]["partitions"] if each["topic"] == "orders"}
+    led = Counter(leads.get(each["partition_id"], each["replicas"][0]) for each in placed)
+    assert led == Counter(range(4))
+    assert len(lists) <= 4
+    assert answer["goals"]["copies"] == {"value": 2, "lower_bound": 2, "gap": 0.0}
+    copied = [each["reason"] for each in answer["reasons"] if each["to"] in (2, 3) and each["from"] == 0]
+    assert set(copied) <= {"leaders of the topic on broker 2", "leaders of the topic on broker 3"}
+    refused = client.post("/v1/reassignments", json=body | {"min_topic_leaders": [rule | {"leaders": 2}]}).json
+    assert {each["rule"] for each in refused["clash"]} == {"replication_factor", "min_topic_leaders"}
+    assert "The 4 brokers of topic 'orders' are to lead 8 of its 4 partitions" in refused["detail"]
+    only = client.post("/v1/reassignments", json=body | {"min_topic_leaders": [rule], "leaders": "only"}).json
+    assert 'leaders = "balance", which moves replicas.' in only["remedies"]
+    full = client.post(
+        "/v1/reassignments",
+        json=body | {"min_topic_leaders": [rule], "brokers": [*brokers(4)[:3], {"broker_id": 3, "max_replicas": 0}]},
+    ).json
+    assert full["type"].endswith(":infeasible")
+    draining = [{"broker_id": 0, "draining": True}, *brokers(4)[1:]]
+    at = body | {"brokers": draining, "min_topic_leaders": [rule | {"broker_ids": [0]}]}
+    (fault,) = client.post("/v1/reassignments", json=at).json["errors"]
+    assert fault["pointer"] == "/min_topic_leaders/0/broker_ids/0"
+
+
+@pytest.mark.parametrize(
+    ("racks", "pairs", "doubts"),
+    [  # of brokers 5 and 6, which are new; brokers 3 (with partners on racks a and b) and 4 (on b and c) are gone
+        (("c", "a"), [(5, 3), (6, 4)], []),
+        (
+            ("c", "c"),
+            [],
+            ["No broker replaces broker 3: brokers 5, 6 could each do so.", "No broker replaces broker 4: each new broker is on"],
+        ),
+        (("c", "b"), [(5, 3)], ["No broker replaces broker 4: each new broker is on a rack that has another replica"]),
+        (
+            ("d", "b"),
+            [],
+            ["No broker replaces broker 3: broker 5 could also", "No broker replaces broker 4: broker 5 could also"],
+        ),
+    ],
+)
+def test_who_replaces_a_broker_that_is_gone_is_inferred_where_it_is_clear(client, racks, pairs, doubts):
+    cluster = [{"broker_id": i, "rack_id": rack} for i, rack in zip((0, 1, 2, 5, 6), ("a", "b", "c", *racks), strict=True)]
+    placed = [{"partition_id": i, "replicas": row} for i, row in enumerate([[3, 0, 1], [1, 2, 4], [0, 1, 2], [3, 1]])]
+    body = {"brokers": cluster, "topics": [{"topic_name": "t", "placements": placed}], "infer_replaces": True}
+    answer = client.post("/v1/reassignments", json=body).json
+    assert [(each["broker_id"], each["replaces"]) for each in answer["inferred_replaces"]] == pairs
+    told = [text for text in answer["warnings"] if text.startswith("No broker replaces")]
+    assert [text.startswith(start) for text, start in zip(told, doubts, strict=True)] == [True] * len(doubts)
+    moved = {(each["from"], each["to"]) for each in answer["reasons"] if each["from"] in (3, 4)}
+    assert {(new, old) for new, old in pairs} <= {(to, source) for source, to in moved}
+    for new, old in pairs:
+        assert f"Broker {new} takes over from broker {old}." in answer["effects"]
+
+
+def test_a_replica_outside_the_broker_set_of_its_topic_leaves(client):
+    """The first set that fits a topic holds, and a topic of none may be on all brokers."""
+    named = [{**topic([[0], [1]]), "topic_name": name} for name in ("orders.a", "orders.b", "payments")]
+    sets = [{"topics": "orders.a", "broker_ids": [2]}, {"topics": "orders.*", "broker_ids": [1, 2]}]
+    body = {"brokers": brokers(3), "topics": named, "racks": "none", "broker_sets": sets}
+    answer = client.post(PATH, json=body).json
+    moves = [(move["topic_name"], move["from"], move["to"], move["reason"]) for move in answer["reasons"]]
+    assert moves == [
+        ("orders.a", 0, 2, "broker 0 is outside the broker set"),
+        ("orders.a", 1, 2, "broker 1 is outside the broker set"),
+        ("orders.b", 0, moves[2][2], "broker 0 is outside the broker set"),
+    ]
+    assert answer["moves"]["gap"] == 0
+    refused = client.post(PATH, json=body | {"replication_factor": 2})
+    assert (refused.status_code, refused.json["type"].rsplit(":", 1)[-1]) == (422, "infeasible")
+    assert {each["rule"] for each in refused.json["clash"]} == {"replication_factor", "broker_sets"}
+    assert "No broker_sets." in refused.json["remedies"]
+
+
+def on_disks(*brokers, sizes=(30, 30, 30), **fields):
+    """Three partitions on broker 0, and disks of 100 bytes with so much in use."""
+    return {
+        "brokers": [{"broker_id": i, "capacity_bytes": 100, "used_bytes": used} for i, used in enumerate(brokers)],
+        "topics": [topic([[0]] * len(sizes), partition_bytes=list(sizes))],
+        "racks": "none",
+        "leaders": "keep",
+        "balance": "bytes",
+        **fields,
+    }
+
+
+def bytes_after(answer):
+    assert answer.status_code == 200, answer.json
+    return answer.json["moves"]["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "moved"),
+    [(1, 0), (0.9, 0), (0.85, 30), (0.6, 30), (0.59, 60)],
+)
+def test_no_more_is_moved_than_brings_each_broker_below_the_disk_threshold(client, threshold, moved):
+    answer = client.post(PATH, json=on_disks(90, 0, 0, disk_threshold=threshold))
+    assert bytes_after(answer) == moved
+    above = 90 - round(100 * threshold)
+    bound = 30 if 0 < above <= 30 else max(above, 0)
+    assert answer.json["moves"]["lower_bound"] == bound, "what is above has to leave, in replicas of 30"
+
+
+def test_what_else_is_on_a_disk_leaves_less_room(client):
+    """Broker 1 has 60 bytes of other files. Broker 0 has 5 beside its replicas; fewer in use than they have counts as none."""
+    assert bytes_after(client.post(PATH, json=on_disks(95, 0, disk_threshold=0.9))) == 30
+    assert bytes_after(client.post(PATH, json=on_disks(80, 0, disk_threshold=0.9))) == 0
+    refused = client.post(PATH, json=on_disks(90, 60, disk_threshold=0.85))
+    assert refused.status_code == 422
+    assert refused.json["clash"][-1] == {"rule": "capacity_bytes", "detail": "The disks have room for 110 bytes."}
+    assert bytes_after(client.post(PATH, json=on_disks(90, 60, 0, disk_threshold=0.85))) == 30
+
+
+@pytest.mark.parametrize(
+    ("threshold", "detail"), [(0, "Must be greater than 0"), (1.1, "less than or equal to 1"), ("1", "Not a number")]
+)
+def test_a_disk_threshold_is_a_share(client, threshold, detail):
+    (fault,) = client.post(PATH, json=on_disks(90, 0, disk_threshold=threshold)).json["errors"]
+    assert fault["pointer"] == "/disk_threshold"
+    assert detail in fault["detail"]
+
+
+def test_a_disk_threshold_needs_capacities(client):
+    body = on_disks(90, 0, disk_threshold=0.8)
+    (fault,) = client.post(PATH, json=body | {"brokers": [{"broker_id": 0}, {"broker_id": 1}]}).json["errors"]
+    assert fault["pointer"] == "/disk_threshold"
+
+
+def test_a_gap_above_a_bound_of_0_is_no_share(client):
+    """Broker 0 has all; how many bytes the evenest load needs is not known."""
+    body = on_disks(90, 0, 0, sizes=(3, 4, 5), objective="even")
+    answer = client.post(PATH, json=body).json
+    assert (answer["moves"]["lower_bound"], answer["moves"]["gap"], answer["goals"]["copies"]["gap"]) == (0, None, None)
+    assert answer["effects"][0] == "Changes the placement with 2 copies, not proven to be the fewest bytes possible."
+
+
+RATES = {"partition_bytes_per_second": [900.0, 30, 20], "partition_bytes_out_per_second": [100, 2000.0, 10]}
+
+
+def with_rates(**changes):
+    body = question(**changes)
+    body["topics"][0].update(RATES)
+    return body
+
+
+@pytest.mark.parametrize("balance", [["replicas", "cpu"], {"bytes": 2, "bytes_out_per_second": 0.5, "leaders": 1}, "cpu"])
+def test_several_resources_are_evened_out(client, balance):
+    answer = client.post(PATH, json=with_rates(objective="even", balance=balance)).json
+    names = [balance] if isinstance(balance, str) else list(balance)
+    assert [each["resource"] for each in answer["goals"]["resources"]] == names
+    assert answer["goals"]["evenness"]["value"] >= answer["goals"]["evenness"]["lower_bound"] > 0.9
+    assert answer["goals"]["evenness"]["value"] < 20  # shares, not replicas or bytes
+    for each in answer["goals"]["resources"]:
+        load = answer["after"]["broker_load"][each["resource"]]
+        totals = load.get("totals") or load["counts"]
+        assert sum(total**2 for total in totals[:3]) == pytest.approx(each["value"])  # broker 7 is drained
+        assert each["lower_bound"] <= each["value"]
+        assert any(sentence.startswith(f"Of {each['resource']}, the fullest broker has") for sentence in answer["effects"])
+
+
+def test_cpu_is_what_brokers_use(client):
+    body = with_rates(balance="cpu")
+    for broker, usage in zip(body["brokers"], (0.4, 0.1, 0.0, 0.3), strict=True):
+        broker["cpu_usage"] = usage
+    before = client.post(PATH, json=body).json["before"]["broker_load"]["cpu"]["totals"]
+    # Broker 0 leads partitions 1 (30 in, 2,030 out) and 2 (20, 30), and follows 0; broker 7 leads 0 (900, 1,000), follows 1.
+    leads = 0.7 * 50 + 0.15 * 2060
+    first, other = 0.4 / (leads + 0.15 * 900), 0.3 / (0.7 * 900 + 0.15 * 1000 + 0.15 * 30)
+    assert before[0] == pytest.approx(first * leads + other * 0.15 * 900)
+    assert before[1] == pytest.approx(first * 0.15 * 20)
+
+
+RESOURCE_NAMES = "replicas, bytes, leaders, bytes_per_second, leader_bytes_per_second, bytes_out_per_second, cpu"
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer", "detail"),
+    [
+        ({"balance": "disk"}, "/balance", f"Must be one of: {RESOURCE_NAMES}."),
+        ({"balance": ["bytes", 3]}, "/balance/1", f"Must be one of: {RESOURCE_NAMES}."),
+        ({"balance": ["bytes", [1]]}, "/balance/1", f"Must be one of: {RESOURCE_NAMES}."),
+        ({"balance": []}, "/balance", "Must be a resource, a list of resources, or an object of their weights."),
+        ({"balance": None}, "/balance", "Field may not be null."),
+        ({"balance": ["bytes", "bytes"]}, "/balance/1", "Duplicate resource 'bytes'."),
+        ({"balance": {"bytes": 0}}, "/balance/bytes", "Must be a number from 1e-100 to 1e+100."),
+        ({"balance": {"bytes": True, "cpu": 1}}, "/balance/bytes", "Must be a number from 1e-100 to 1e+100."),
+        ({"balance": ["leaders", "cpu"]}, "/balance", "The topics' partition_bytes_per_second are required for balance = cpu."),
+        ({"balance": "leaders", "per_topic": True}, "/per_topic", "Not allowed together with other or several resources."),
+    ],
+)
+def test_what_is_wrong_with_resources_is_named(client, changes, pointer, detail):
+    response = client.post(PATH, json=question(**changes))
+    assert response.status_code == 422
+    assert {"pointer": pointer, "detail": detail} in response.json["errors"]
+
+
+def test_no_frontier_of_several_resources(client):
+    response = client.post(f"{PATH}?frontier=true", json=question(balance=["bytes", "leaders"]))
+    assert (response.status_code, response.json["errors"][0]["pointer"]) == (422, "/balance")
+
+
+def test_leaders_alone_even_out_what_they_cost(client):
+    """Leaders of two partitions with much and two with little to send, all on broker 0: one of each goes."""
+    rows = [[0, 1], [0, 1], [0, 1], [0, 1]]
+    rates = {"partition_bytes_per_second": [100, 100, 1, 1]}
+    body = {"brokers": brokers(2), "topics": [topic(rows, **rates)], "balance": "leader_bytes_per_second", "leaders": "only"}
+    answer = client.post(PATH, json=body).json
+    assert answer["moves"]["replicas"] == 0
+    assert answer["after"]["broker_load"]["leader_bytes_per_second"]["totals"] == [101.0, 101.0]

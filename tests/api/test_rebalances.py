@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -404,3 +406,19 @@ def test_what_is_wrong_is_located(client: FlaskClient, changes: dict[str, Any], 
     assert response.status_code == 422
     errors = response.get_json()["errors"]
     assert [one for one in errors if one["pointer"] == pointer and detail in one["detail"]], errors
+
+
+def test_a_rebalance_tells_what_crosses_zones_as_its_assignment_does(client: FlaskClient) -> None:
+    racks = [["a"], ["a", "b"], ["b"], ["c"], ["a"], ["b"]]
+    topics = [{**TOPICS[0], "partition_racks": racks, "partition_weights": [10, 20, 30, 40, 50, 60]}]
+    members = [{"member_id": "c1", "rack_id": "a"}, {"member_id": "c2", "rack_id": "b"}]
+    priced = body(topics=topics, members=members, price_per_gb=0.02)
+    (first, *_) = answer(client, priced)["rebalances"]
+    group = {"assignor": "cooperative-sticky", "topics": topics, "members": members, "price_per_gb": 0.02}
+    expected = client.post("/v1/group-assignments", json=group).get_json()["zone_traffic"]
+    assert first["zone_traffic"] == expected
+    assert 0 < expected["local_share"] < 1
+    assert expected["cost_per_month"] == pytest.approx(expected["cross_zone_bytes_per_second"] * 730 * 3600 / 1e9 * 0.02)
+    (row, *_) = csv.DictReader(io.StringIO(client.post(PATH, json=priced, headers={"Accept": "text/csv"}).text))
+    assert {name: float(row[name]) for name in expected} == expected
+    assert "zone_traffic" not in answer(client, body())["rebalances"][0]

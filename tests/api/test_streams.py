@@ -77,9 +77,52 @@ def test_offsets_play_a_part_since_4_4(client):
     assert owners == {"4.3.1": 0, "4.4.0": 1}
 
 
+def racks_of(*, racks="ba", strategy="min_traffic", topics=None, **more):
+    """Tasks 0 and 1 read partitions of rack a, tasks 2 and 3 of rack b."""
+    clients = [new_client(i, rack_id=rack) for i, rack in enumerate(racks)]
+    subtopology = {"subtopology_id": "0", "tasks_count": 4, "source_topic_names": ["t"], **more.pop("subtopology", {})}
+    topics = [{"topic_name": "t", "partition_racks": topics or [["a"], ["a"], ["b"], ["b"]]}]
+    fields = {"rack_aware_assignment_strategy": strategy, "topics": topics, "subtopologies": [subtopology], **more}
+    return {"member_protocol": "classic", "clients": clients, **fields}
+
+
+@pytest.mark.parametrize("assignor", ["high-availability", "sticky"])
+@pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
+def test_tasks_go_to_the_racks_of_their_partitions(client, assignor, strategy):
+    answer = client.post(PATH, json=racks_of(assignor=assignor, strategy=strategy)).json
+    assert [each["active_tasks"] for each in answer["assignments"]] == [tasks(2, 3), tasks(0, 1)]
+    traffic = {"active_partitions": 4, "active_cross_rack": 0, "standby_partitions": 0, "standby_cross_rack": 0}
+    assert answer["rack_traffic"] == traffic
+    assert "rack_traffic" not in client.post(PATH, json=racks_of(assignor=assignor, strategy="none")).json
+
+
+@pytest.mark.parametrize(
+    ("body", "warning"),
+    [
+        (racks_of(racks=["a", None]), "the client 00000000-0000-0000-0000-000000000001 has none"),
+        (racks_of(topics=[["a"], ["a"], ["b"], []]), "partition 3 of t has no replica"),
+        (racks_of(topics=[["a"], ["a", ""], ["b"], ["b"]]), "partition 1 of t has a replica without a rack"),
+        (racks_of(assignor="fallback-prior"), "fallback-prior does not take racks into account"),
+    ],
+)
+def test_where_racks_are_not_known_the_leader_assigns_without_them(client, body, warning):
+    answer = client.post(PATH, json=body).json
+    assert warning in answer["warnings"][-1]
+    assert "rack_traffic" not in answer
+    assert answer["assignments"] == client.post(PATH, json={**body, "rack_aware_assignment_strategy": "none"}).json["assignments"]
+
+
 @pytest.mark.parametrize(
     ("body", "pointers"),
     [
+        (racks_of(strategy="all"), ["/rack_aware_assignment_strategy"]),
+        (body_of(member(1), rack_aware_assignment_strategy="min_traffic"), ["/rack_aware_assignment_strategy"]),
+        (racks_of(topics=[["a"]] * 5), ["/subtopologies/0/tasks_count"]),
+        (racks_of(subtopology={"source_topic_names": []}), ["/subtopologies/0/source_topic_names"]),
+        (racks_of(subtopology={"source_topic_names": ["u"]}), ["/subtopologies/0/source_topic_names"]),
+        (racks_of(subtopology={"stateful": True}, num_standby_replicas=1), ["/subtopologies/0/changelog_topic_names"]),
+        (racks_of(rack_aware_assignment_non_overlap_cost=2**31 - 1), ["/rack_aware_assignment_non_overlap_cost"]),
+        (racks_of(rack_aware_assignment_traffic_cost=-(2**31)), ["/rack_aware_assignment_traffic_cost"]),
         (body_of(), ["/members"]),
         (classic_of(), ["/clients"]),
         (classic_of(new_client(1)) | {"members": []}, ["/members"]),

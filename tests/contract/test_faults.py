@@ -168,6 +168,40 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
         ),
         ("/v1/reassignments", {"brokers": [{"broker_id": "1"}]}, ["/brokers/0/broker_id"]),
         (
+            "/v1/log-dir-plans",
+            {
+                "brokers": [
+                    {"broker_id": 1, "log_dirs": [{"log_dir": "/a", "replicas": []}] * 2},
+                    {
+                        "broker_id": 1,
+                        "log_dirs": [
+                            {"log_dir": "/a", "replicas": [{"topic_name": "t", "partition_ids": [0], "partition_bytes": []}]}
+                        ],
+                    },
+                ],
+                "topics": TOPICS * 2,
+            },
+            [
+                "/brokers/1/broker_id",
+                "/brokers/0/log_dirs/1/log_dir",
+                "/brokers/1/log_dirs/0/replicas/0/partition_bytes",
+                "/topics/1/topic_name",
+            ],
+        ),
+        (
+            "/v1/log-dir-plans",
+            {
+                "objective": "fewest-moves",
+                "brokers": [{"broker_id": 1, "log_dirs": []}],
+                "topics": TOPICS,
+                "tolerance": 0.1,
+                "max_moves": 1,
+                "disk_threshold": 0.5,
+                "included_topics": ["x*"],
+            },
+            ["/tolerance", "/tolerance", "/max_moves", "/disk_threshold", "/included_topics/0"],
+        ),
+        (
             "/v1/reassignments",
             {"brokers": [{"broker_id": 1}] * 3, "topics": TOPICS * 2},
             ["/brokers/1/broker_id", "/brokers/2/broker_id", "/topics/1/topic_name"],

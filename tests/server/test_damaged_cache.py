@@ -17,8 +17,9 @@ from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 
 import service
 from service.config import Settings
-from service.core import kernels, measures
+from service.core import kernels
 from service.core.assignors.classic import range as classic_range
+from service.core.measures import skew
 from service.core.partitioners import murmur2
 from service.core.placers.draws import striped
 from service.server import serving as serving_module
@@ -102,8 +103,8 @@ def _file(folder: Path, kernel: Any, ending: str) -> Path:
 @pytest.mark.slow
 def test_a_server_compiles_what_is_damaged(copied_cache):
     for kernel, ending, damage in (
-        (measures._moments, "nbi", "cut"),
-        (measures.occurrences, "nbi", "empty"),
+        (skew._moments, "nbi", "cut"),
+        (skew.occurrences, "nbi", "empty"),
         (limits.scan, "nbi", "replaced"),
         (murmur2._hash_each, "1.nbc", "cut"),
         (striped._choose, "1.nbc", "empty"),

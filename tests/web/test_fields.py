@@ -19,7 +19,7 @@ from service.web.keys import KeyList
 MODULES = [
     importlib.import_module(module.name)
     for module in pkgutil.walk_packages(service.api.__path__, "service.api.")
-    if module.name.endswith(".request")
+    if module.name.endswith(".schema")
 ]
 SCHEMAS = {
     value for module in MODULES for value in vars(module).values() if isinstance(value, type) and issubclass(value, Schema)

@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.decisions.budget import Budget
 from service.decisions.comparisons import ComparisonAnswer
-from service.decisions.key_values import json_value
+from service.decisions.keys.values import json_value
 from service.web.fields import about
 from service.web.schemas import SpreadSchema
 

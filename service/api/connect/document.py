@@ -11,7 +11,7 @@ from marshmallow import Schema, fields
 
 from service.api.connect.schema import ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
-from service.core.measures import spread
+from service.core.measures.skew import spread
 from service.web.fields import about
 from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
 

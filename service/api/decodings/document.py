@@ -7,7 +7,8 @@ from marshmallow import Schema, fields
 
 from service.api.decodings import records
 from service.core.errors import MAX_ERRORS
-from service.core.wire import printed
+from service.core.wire.connect_groups import assignment_document, work_document
+from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata
 from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
 from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.members import group_request, member_document, owned_partitions
@@ -44,8 +45,8 @@ class GroupStateSchema(Schema):
         allow_none=True,
         metadata=about(
             "a request to `/v1/group-assignments` that lacks only `topics`. Each member owns its assignment (classic) or its "
-            "target assignment (consumer, share). Null for other protocols, and if a member's bytes "
-            "cannot be read"
+            "target assignment (consumer, share). Of Kafka Connect's workers a request to `/v1/connect-assignments`, with the "
+            "connectors and tasks that run. Null for other protocols, and if a member's bytes cannot be read"
         ),
     )
     members = fields.List(
@@ -62,13 +63,14 @@ class GroupStateSchema(Schema):
 
 
 class DecodingSchema(Schema):
-    """What the bytes say. `version` and `decoded` are of what consumers send and get, the others of records."""
+    """What the bytes say. `version` and `decoded` are of what consumers and workers send and get, the others of records."""
 
     kafka_version = fields.String()
     kind = fields.String()
-    version = fields.Integer(metadata=about("the version in the bytes; any above 3 is read as 3"))
+    version = fields.Integer(metadata=about("the version in the bytes; of consumers any above 3 is read as 3"))
     decoded = fields.Dict(metadata=about("the fields, as Kafka reads them; user data in base64"))
     member = fields.Dict(metadata=about("a subscription as one of the `members` of `/v1/group-assignments`"))
+    worker = fields.Dict(metadata=about("of `connect_metadata`: one of the `workers` of `/v1/connect-assignments`"))
     unreadable = fields.Nested(
         UnreadableSchema, metadata=about("why an assignor cannot read this user data and continues without it; absent if it can")
     )
@@ -84,6 +86,13 @@ class DecodingSchema(Schema):
         )
     )
     group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
+    scala_offsets_formatter = fields.Raw(
+        metadata=about(
+            "for 3.9.1 and 3.4.1, likewise: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` prints, "
+            "which 3.9 deprecates, and beside which 3.4 has no other"
+        )
+    )
+    scala_group_metadata_formatter = fields.Raw(metadata=about("likewise, of its `GroupMetadataMessageFormatter`"))
     share_group_formatter = fields.Raw(metadata=about("likewise, of ShareGroupMessageFormatter; absent for releases without it"))
     share_group_state_formatter = fields.Raw(
         metadata=about("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
@@ -92,7 +101,8 @@ class DecodingSchema(Schema):
         allow_none=True,
         metadata=about(
             "GROUP_METADATA of consumers as a request to `/v1/group-assignments` that lacks only `topics`: each member owns "
-            "its assignment; null for any other record (see `offsets_topic`), and if a member's own "
+            "its assignment; that of Kafka Connect's workers as one to `/v1/connect-assignments`, with the connectors and "
+            "tasks that run; null for any other record (see `offsets_topic`), and if a member's own "
             "bytes cannot be read"
         ),
     )
@@ -120,7 +130,7 @@ class DecodingSchema(Schema):
     )
 
 
-def document(answer: DecodingAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: DecodingAnswer, _: Budget) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
     """The answer, as DecodingSchema has it."""
     question, decoded = answer.question, answer.decoded
     told = {"kafka_version": question.kafka_version, "kind": question.kind}
@@ -135,6 +145,8 @@ def document(answer: DecodingAnswer, _: Budget) -> dict[str, Any]:
             return told | _subscription(question, decoded)
         case MemberAssignment():
             return told | _assignment(decoded)
+        case WorkerMetadata() | WorkerAssignment():
+            return told | _worker(question, decoded)
         case _:
             return told | _user_data(question, decoded)
 
@@ -150,7 +162,7 @@ def _offsets_topic(topic: OffsetsTopic, records_count: int) -> dict[str, Any]:
 
 
 def _record(question: DecodingQuestion, record: CoordinatorRecord) -> dict[str, Any]:
-    told = {**records.fields_of(record), **printed.lines(record, question.formatters, question.kafka_version)}
+    told = {**records.fields_of(record), **question.lines(record)}
     if question.kind == GROUP_RECORD:
         request = group_request(record)
         told |= {"group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
@@ -172,6 +184,16 @@ def _subscription(question: DecodingQuestion, subscription: MemberSubscription) 
 def _assignment(assignment: MemberAssignment) -> dict[str, Any]:
     decoded = {"partitions": _topic_partitions(assignment.partitions), "user_data": _base64(assignment.user_data)}
     return {"version": assignment.version, "decoded": decoded, "owned_partitions": owned_partitions(assignment.partitions)}
+
+
+def _worker(question: DecodingQuestion, said: WorkerMetadata | WorkerAssignment) -> dict[str, Any]:
+    if isinstance(said, WorkerAssignment):
+        return {"version": said.version, "decoded": assignment_document(said)}
+    held = said.allocation
+    allocation = None if held is None else {"version": held.version, **assignment_document(held)}
+    decoded = {"url": said.url, "config_offset": said.config_offset, "allocation": allocation}
+    worker = {"member_id": question.member_id, **work_document({} if held is None else held.assigned)}
+    return {"version": said.version, "decoded": decoded, "worker": worker}
 
 
 def _user_data(question: DecodingQuestion, user_data: StickyUserData) -> dict[str, Any]:

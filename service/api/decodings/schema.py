@@ -8,14 +8,15 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from service.core.errors import InvalidQuestion
-from service.core.kafka_versions import FORMATTERS, LATEST
+from service.core.kafka_versions import FORMATTERS, LATEST, WITHOUT_SHARE_GROUPS
 from service.core.model import Keys
 from service.decisions.decodings import KINDS, OFFSETS_TOPIC, RECORDS, SHARE_GROUP_STATE_RECORD, DecodingQuestion, Records
 from service.decisions.groups.rows import TOPIC_ID
-from service.decisions.keys import from_arrow
+from service.decisions.keys.columns import from_arrow
 from service.web.arrow.parser import ArrowBody
 from service.web.columns_field import Columns
 from service.web.fields import List, Name, TopicName, about, budget, short
+from service.web.schemas import topic_of_a_snapshot
 
 RECORD_BYTES: Final = 400
 """Memory for each record of a list beside its bytes: as Python strings, as bytes and as columns."""
@@ -95,6 +96,11 @@ def _is_base64(text: str) -> bool:
 class TopicIdSchema(Schema):
     """A topic's id and its name."""
 
+    class Meta:
+        """Not used of a snapshot."""
+
+        include = topic_of_a_snapshot("topic_id")
+
     topic_name = TopicName(required=True, metadata=about("", example="orders"))
     topic_id = Name(required=True, rule=validate.Regexp(TOPIC_ID), metadata=about("", example="uxT2hl6X6HiUYlFlNWKCZQ"))
 
@@ -106,7 +112,8 @@ class CaptureSchema(Schema):
         required=True,
         validate=validate.OneOf(KINDS, error="Unknown kind {input}; known are {choices}."),
         metadata=about(
-            "what the bytes are: a record of `__consumer_offsets` or `__share_group_state`, or a message of the consumer protocol"
+            "what the bytes are: a record of `__consumer_offsets` or `__share_group_state`, a message of the consumer protocol, "
+            "or what a worker of Kafka Connect sends (`connect_metadata`) and gets (`connect_assignment`)"
         ),
     )
     key_base64 = Base64(metadata=about("a record's key"))
@@ -135,7 +142,9 @@ class CaptureSchema(Schema):
             "read it"
         ),
     )
-    member_id = fields.String(load_default="member", validate=short, metadata=about("for a subscription: the id of its member"))
+    member_id = fields.String(
+        load_default="member", validate=short, metadata=about("for a subscription or a worker: the id of its member")
+    )
     instance_id = fields.String(
         load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: the id of its member")
     )
@@ -145,7 +154,7 @@ class CaptureSchema(Schema):
         """Report bytes that the kind needs and that are absent, and others, also beside other faults."""
         if isinstance(sent, dict) and "kind" in body:
             _check_bytes(body["kind"], set(sent) & set(self.fields))
-            if body["kind"] == SHARE_GROUP_STATE_RECORD and body.get("kafka_version") == FORMATTERS[-1]:
+            if body["kind"] == SHARE_GROUP_STATE_RECORD and body.get("kafka_version") in WITHOUT_SHARE_GROUPS:
                 raise ValidationError({"kafka_version": [f"Kafka {body['kafka_version']} has no share groups."]})
 
     @post_load

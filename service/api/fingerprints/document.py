@@ -17,7 +17,7 @@ from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
 from service.decisions.budget import Budget
 from service.decisions.fingerprints import FingerprintAnswer
-from service.decisions.key_values import json_value
+from service.decisions.keys.values import json_value
 from service.report.numbers import share
 from service.web.fields import about
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from service.core.model import NONE, Float64s, Group, Int32s, Ragged
 from service.decisions.groups.alternatives import costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES
 from service.decisions.groups.rows import has_lag
-from service.decisions.groups.tables import assignments_table, difference_rows, frontier_table, moves_table, names_of_topics
+from service.decisions.groups.tables import (
+    assignments_table,
+    difference_rows,
+    frontier_table,
+    moves_table,
+    names_of_topics,
+    ranges_table,
+)
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
@@ -25,13 +33,13 @@ from service.web.schemas import (
     ZoneTrafficSchema,
     counts_document,
     loads_document,
-    zone_traffic_document,
 )
 
 if TYPE_CHECKING:
-    from service.core.certificate import Certificate
+    from service.core.measures.certificate import Certificate
+    from service.core.measures.zone_traffic import ZoneTraffic
+    from service.core.model import OffsetRanges
     from service.core.rebalances.moves import Moves
-    from service.core.zone_traffic import ZoneTraffic
     from service.decisions.budget import Budget
     from service.decisions.groups.alternatives import Alternative, Settled
     from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
@@ -168,6 +176,15 @@ class FollowUpSchema(Schema):
     alike = fields.Boolean(metadata=about("with `expected`: whether these assignments are the expected ones"))
 
 
+class TopicRangesSchema(Schema):
+    """The ranges of offsets of one topic: three lists of equal length, in the order of partitions and offsets."""
+
+    topic_name = fields.String()
+    partition_ids = fields.List(fields.Integer(), metadata=about("a divided partition has several ranges"))
+    from_offsets = fields.List(fields.Integer())
+    until_offsets = fields.List(fields.Integer(), metadata=about("the offset after the last"))
+
+
 class GroupAssignmentAnswerSchema(Schema):
     """The group, assigned."""
 
@@ -213,6 +230,14 @@ class GroupAssignmentAnswerSchema(Schema):
         fields.Nested(TopicPartitionsAnswerSchema),
         metadata=about("the partitions whose members a client's library leaves to chance; `assignments` has those of every run"),
     )
+    ranges = fields.List(
+        fields.Nested(TopicRangesSchema),
+        metadata=about(
+            "from `spark:kafka-source` with `lag`: what each task of the batch reads. A partition without records has none and "
+            "is in `unassigned`. If `min_partitions` or `max_records_per_partition` divides, no task prefers an executor, and "
+            "all partitions with records are in `left_open`"
+        ),
+    )
     certificate = fields.Nested(CertificateSchema, metadata=about("from `balanced`: what is proven of the assignment"))
     zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
     frontier = fields.List(
@@ -253,7 +278,24 @@ def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
         told |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
         told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
+    if outcome.assignment.ranges is not None:
+        told["ranges"] = _ranges(group, outcome.assignment.ranges)
     return told | _remarks(answer)
+
+
+def _ranges(group: Group, ranges: OffsetRanges) -> list[dict[str, Any]]:
+    """``[{"topic_name", "partition_ids", "from_offsets", "until_offsets"}]``, a row for each topic with any."""
+    topics, ids = group.topic_partitions(ranges.partitions)
+    places = np.append(np.flatnonzero(np.diff(topics, prepend=NONE)), len(ranges)).tolist()
+    return [
+        {
+            "topic_name": group.topics.names[topics[start]],
+            "partition_ids": ids[start:end],
+            "from_offsets": ranges.starts[start:end],
+            "until_offsets": ranges.ends[start:end],
+        }
+        for start, end in pairwise(places)
+    ]
 
 
 def _remarks(answer: GroupAnswer) -> dict[str, Any]:
@@ -295,9 +337,7 @@ def _weighed(loads: Float64s | None, traffic: ZoneTraffic | None, question: Grou
     """What is there with weights, and with racks."""
     told: dict[str, Any] = {} if loads is None else {"weighted_member_load": loads_document(loads)}
     if traffic is not None:
-        # A lag is no rate.
-        measured = replace(traffic, crossing=None) if has_lag(question.topics) else traffic
-        told["zone_traffic"] = zone_traffic_document(measured, question.price_per_gb)
+        told["zone_traffic"] = traffic.figures(question.price_per_gb, of_lag=has_lag(question.topics))
     return told
 
 
@@ -310,12 +350,15 @@ def _certified(certificate: Certificate | None) -> dict[str, Any]:
 
 
 def table(answer: GroupAnswer, _: Budget) -> pa.Table:
-    """The answer's table: the frontier or the moves if they were asked for, else who gets what."""
+    """The answer's table: the frontier or the moves if they were asked for, the ranges if there are any, else who gets what."""
     group = answer.first.group
     if answer.frontier is not None:
         return frontier_table(answer.frontier)
     if answer.question.moves and answer.moves is not None:
         return moves_table(group, answer.moves)
+    outcome = answer.first.outcome
+    if outcome.assignment.ranges is not None:
+        return ranges_table(group, outcome.assignment.ranges, outcome.owners)
     return assignments_table(group, answer.first.rows)
 
 

@@ -23,6 +23,7 @@ from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Numbe
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
 from service.web.problems import suggest
+from service.web.schemas import price_per_gb_field, topic_of_a_snapshot
 
 if TYPE_CHECKING:
     from service.web.json.integer_lists import IntegerLists
@@ -61,6 +62,11 @@ class LagSchema(Schema):
 class TopicSchema(Schema):
     """A topic that exists."""
 
+    class Meta:
+        """Not used of a snapshot."""
+
+        include = topic_of_a_snapshot("topic_id", "partitions_count")
+
     topic_name = TopicName(required=True)
     topic_id = Name(
         # Python's $ also stands before a last newline; hence the length.
@@ -94,7 +100,10 @@ class TopicSchema(Schema):
     lag = fields.Nested(
         LagSchema,
         allow_none=True,
-        metadata=about("instead of `partition_weights`: a partition's load is its lag, in records; of all topics or of none"),
+        metadata=about(
+            "instead of `partition_weights`: a partition's load is its lag, in records; of all topics or of none. To "
+            "`spark:kafka-source` it is where a batch starts and ends"
+        ),
     )
 
 
@@ -169,6 +178,7 @@ def read_body(text: bytes) -> Any:
 def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
     """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
     options = {**dict.fromkeys(NAMES, NAME), "balance_racks": pa.bool_(), "price_per_gb": pa.float64()}
+    options |= {"min_partitions": pa.int32(), "max_records_per_partition": pa.int64()}
     options |= {"max_moves": pa.int32(), "compare": COMPARED}
     columns = arrays.read_object(text, {**options, "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
@@ -296,12 +306,23 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
         metadata=about("`balanced`: at most so many owned partitions go to another member; the best balance that this allows"),
     )
-    price_per_gb = Number(
-        zero=True,
+    min_partitions = Integer(
+        minimum=1,
         allow_none=True,
         load_default=None,
-        metadata=about("the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`", example=0.02),
+        metadata=about(
+            "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about so "
+            "many `ranges`, for which topics need `lag`"
+        ),
     )
+    max_records_per_partition = Integer(
+        minimum=1,
+        maximum=INT64,
+        allow_none=True,
+        load_default=None,
+        metadata=about("`spark:kafka-source`: Spark's `maxRecordsPerPartition` (since 4.0.0), the most records of a range"),
+    )
+    price_per_gb = price_per_gb_field()
 
     def load(self, data: Any, **options: Any) -> Any:
         """The question of a body, which may be of another family (ELSEWHERE)."""

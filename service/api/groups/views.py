@@ -64,8 +64,9 @@ def assign_group(question: GroupQuestion, query: dict[str, Any]) -> Response:
 
     As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
     `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
-    `to_member_id`; with `frontier=true` the frontier. With `expected`, the answer says whether it is `alike`, and where it
-    differs.
+    `to_member_id`; with `frontier=true` the frontier; of `spark:kafka-source` with `lag` the ranges: `topic_name`,
+    `partition_id`, `from_offset`, `until_offset`, `member_id`. With `expected`, the answer says whether it is `alike`, and where
+    it differs.
     """
     known = {name: value for name, value in query.items() if hasattr(question, name)}  # one of another family may have neither
     return decide("assignment", FORM, replace(question, **known))

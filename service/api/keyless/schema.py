@@ -7,11 +7,16 @@ from marshmallow import Schema, fields, post_load, validate
 from service.core.keyless import ADAPTIVE, RULES
 from service.decisions.keyless import KeylessQuestion
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, about
-from service.web.schemas import KafkaVersion
+from service.web.schemas import KafkaVersion, of_a_snapshot
 
 
 class KeylessBrokerSchema(Schema):
     """A broker."""
+
+    class Meta:
+        """Not used of a snapshot."""
+
+        include = of_a_snapshot("fenced", "cordoned", "capacity_bytes", "used_bytes")
 
     broker_id = Integer(required=True)
     rack_id = Name(empty=True, allow_none=True, load_default=None)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
 from service.decisions.member_counts.judging import drain_seconds, meets
 from service.web.fields import about
-from service.web.schemas import ImplementationSchema
+from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
 
 if TYPE_CHECKING:
     from service.core.member_counts.plans import MembersLoad
@@ -31,6 +32,7 @@ class MembersLoadSchema(Schema):
         allow_none=True,
         metadata=about("with `consumption_rate`: until the most loaded member has worked off its lag, if nothing more comes in"),
     )
+    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
     meets = fields.Dict(fields.String(), fields.Boolean(), metadata=about("limit → whether it is kept"))
 
 
@@ -141,8 +143,14 @@ def _load(answer: MemberCountsAnswer, load: MembersLoad) -> dict[str, Any]:
         "most_partitions": load.most_partitions,
         "idle_members": load.idle_members,
         "drain_seconds": drain_seconds(answer.question, load),
+        **({} if load.traffic is None else {"zone_traffic": _traffic(answer, load)}),
         "meets": meets(answer.question, load),
     }
+
+
+def _traffic(answer: MemberCountsAnswer, load: MembersLoad) -> dict[str, float | None]:
+    question = answer.question
+    return (load.traffic or NOT_KNOWN).figures(question.price_per_gb, of_lag=question.has_lag)
 
 
 def _plans(answer: MemberCountsAnswer, each: Plans) -> dict[str, Any]:
@@ -198,6 +206,7 @@ COLUMNS: Final = {
     "bound": pa.float64(),
     "meets_limits": pa.bool_(),
     "recommended": pa.bool_(),
+    **dict.fromkeys(FIGURES, pa.float64()),
 }
 """The columns of the table."""
 
@@ -207,7 +216,7 @@ def table(answer: MemberCountsAnswer, _: Budget) -> pa.Table:
     rows = []
     for plans in (answer.own, *(() if answer.balanced is None else (answer.balanced,))):
         for each in plans.plans:
-            row = {"assignor": plans.assignor.name, **_plan(answer, each)}
+            row = {"assignor": plans.assignor.name, **_plan(answer, each), **_traffic(answer, each.plan.load)}
             row["meets_limits"] = all(each.meets.values()) if each.meets else None
             row["recommended"] = each.plan.members_count == plans.recommended
             rows.append(row)

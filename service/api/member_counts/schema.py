@@ -14,6 +14,7 @@ from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import COMPARED_POLL_MS
 from service.web.fields import INT64, Boolean, Integer, List, Number, about
+from service.web.schemas import price_per_gb_field
 
 GROUP_FIELDS: Final = (
     "kafka_version", "group_protocol", "assignor", "client", "client_version", "balance_racks", "group_id", "topics", "members",
@@ -100,6 +101,7 @@ class MemberCountPlansSchema(Schema):
         load_default=1,
         metadata=about("members that run in one pod, such as `num.stream.threads` or `concurrency`"),
     )
+    price_per_gb = price_per_gb_field()
     standstill = Boolean(
         load_default=True,
         metadata=about("whether to simulate how long partitions have no reader until the group has so many members"),

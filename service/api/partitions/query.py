@@ -6,7 +6,7 @@ from marshmallow import fields
 
 from service.api.partitions.schema import PartitionsSchema
 from service.core.keys.columns import INTEGERS
-from service.decisions.key_values import TEXTUAL
+from service.decisions.keys.values import TEXTUAL
 from service.decisions.partitions import PartitionsQuestion
 from service.web.blueprint import QuerySchema
 from service.web.fields import INT64, Integer, about, from_query

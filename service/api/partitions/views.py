@@ -11,7 +11,7 @@ from service.api.partitions.document import PartitionsAnswerSchema
 from service.api.partitions.form import FORM
 from service.api.partitions.query import PartitionQuerySchema
 from service.api.partitions.schema import PartitionsSchema
-from service.decisions.key_values import fields_of
+from service.decisions.keys.values import fields_of
 from service.decisions.partitions import PartitionsQuestion
 from service.web.arrow.parser import KeysParser
 from service.web.blueprint import Blueprint

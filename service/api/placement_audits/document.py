@@ -14,6 +14,7 @@ from service.core.placement_audits.verdict import verdict
 from service.decisions.budget import Budget
 from service.decisions.placement_audits import AuditAnswer
 from service.web.fields import about
+from service.web.schemas import PLACED_TRAFFIC, ZoneTrafficSchema
 
 
 class PartSchema(Schema):
@@ -108,6 +109,7 @@ class PlacementAuditAnswerSchema(Schema):
     )
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about(PLACED_TRAFFIC))
     skew = fields.Nested(
         SkewsSchema, allow_none=True, metadata=about("null if the placer refuses such a topic, or partitions differ in replicas")
     )
@@ -127,6 +129,7 @@ def document(answer: AuditAnswer, _: Budget) -> dict[str, Any]:
         "broken_rule": audit.broken_rule and _broken_rule(answer, audit.broken_rule),
         "other_history": [_part(part, answer.first_id) for part in audit.other_history],
         **load_documents(answer.cluster, answer.load),
+        **({} if answer.traffic is None else {"zone_traffic": answer.traffic.figures(None)}),
         "skew": answer.evenness and _skews(answer.evenness, skews_of(answer.cluster, answer.load)),
     }
 

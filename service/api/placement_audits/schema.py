@@ -12,6 +12,7 @@ from service.decisions.placement_audits import AuditQuestion
 from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements
 from service.web.columns_field import Rows
 from service.web.fields import Integer, List, TopicName, about
+from service.web.schemas import of_a_snapshot
 
 EXAMPLE: Final = {
     "placer": "striped",
@@ -27,6 +28,11 @@ EXAMPLE: Final = {
 
 class AuditedPartitionSchema(Schema):
     """What a partition has."""
+
+    class Meta:
+        """Not used of a snapshot."""
+
+        include = of_a_snapshot("in_sync_replicas", "leader")
 
     partition_id = Integer(required=True, minimum=0)
     replicas = List(Integer(), required=True, metadata=about("broker ids, the preferred leader first"))

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.core.measures.broker_load import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
-from service.core.placers.load import COUNTS, Load, rack_load
 from service.decisions.budget import Budget
 from service.decisions.groups.rows import NAME
 from service.decisions.placements.answer import PlacementAnswer
@@ -20,7 +20,7 @@ from service.decisions.placements.question import UNNAMED
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
-from service.web.schemas import PLACED_TRAFFIC, CountsSchema, ImplementationSchema, ZoneTrafficSchema, zone_traffic_document
+from service.web.schemas import PLACED_TRAFFIC, CountsSchema, ImplementationSchema, ZoneTrafficSchema
 
 
 class PlacementSchema(Schema):
@@ -123,7 +123,7 @@ def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
         **load_documents(answer.cluster, answer.load),
     }
     if answer.traffic is not None:
-        told["zone_traffic"] = zone_traffic_document(answer.traffic, answer.question.price_per_gb)
+        told["zone_traffic"] = answer.traffic.figures(answer.question.price_per_gb)
     if answer.outcome.explanation:
         told["explanation"] = answer.outcome.explanation
     return told

@@ -11,10 +11,16 @@ from service.decisions.placements.question import PlacementQuestion
 from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, plain_current
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
+from service.web.schemas import of_a_snapshot, price_per_gb_field
 
 
 class BrokerSchema(Schema):
     """A broker."""
+
+    class Meta:
+        """Not used of a snapshot."""
+
+        include = of_a_snapshot("capacity_bytes", "used_bytes")
 
     broker_id = Integer(required=True)
     rack_id = Name(
@@ -128,7 +134,7 @@ class ReplicaPlacementSchema(TopicRequestSchema):
         zero=True,
         metadata=about("that are written to what is placed, to each partition alike: for `zone_traffic`", example=1_000_000),
     )
-    price_per_gb = Number(zero=True, metadata=about("the price of 10⁹ bytes that cross zones, for its `cost_per_month`"))
+    price_per_gb = price_per_gb_field()
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
 
     @post_load

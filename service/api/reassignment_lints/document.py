@@ -18,7 +18,8 @@ class FindingSchema(Schema):
     rule = fields.String(
         metadata=about(
             "`unknown-topic`, `unknown-partition`, `duplicate-partition`, `duplicate-replica`, `unknown-broker`, "
-            "`fenced-broker`, `unavailable-leader`, `rack-rule`, `replication-factor`, `no-op`, `skew`, `avoidable-moves`",
+            "`fenced-broker`, `cordoned-broker`, `unavailable-leader`, `rack-rule`, `replication-factor`, `no-op`, `skew`, "
+            "`avoidable-moves`",
             example="rack-rule",
         )
     )

@@ -10,15 +10,15 @@ import numpy as np
 from marshmallow import Schema, fields
 
 from service.api.placements.document import ReassignmentSchema, load_documents, reassignment
+from service.core.measures.zone_traffic import GB
 from service.core.model import NONE, Int32s, Ragged
-from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.sets import rows_of
 from service.decisions.reassignments.tables import moves_table, reason_texts
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.json.rows import rows as json_rows
-from service.web.schemas import PLACED_TRAFFIC, CountsSchema, LoadsSchema, ZoneTrafficSchema, zone_traffic_document
+from service.web.schemas import PLACED_TRAFFIC, CountsSchema, LoadsSchema, ZoneTrafficSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,10 @@ class MovesSchema(Schema):
             "rules and, for `even`, is as even"
         )
     )
-    gap = fields.Float(metadata=about("the copies above `lower_bound`, as a share of it; 0: proven the fewest"))
+    gap = fields.Float(
+        allow_none=True,
+        metadata=about("the copies above `lower_bound`, as a share of it; 0: proven the fewest; null: the bound is 0"),
+    )
 
 
 class CopiesGoalSchema(Schema):
@@ -50,7 +53,7 @@ class CopiesGoalSchema(Schema):
 
     value = fields.Integer(metadata=about("replicas copied, or with `balance`: `bytes` bytes"))
     lower_bound = fields.Integer(metadata=about("as in `moves`"))
-    gap = fields.Float(metadata=about("as in `moves`"))
+    gap = fields.Float(allow_none=True, metadata=about("as in `moves`"))
 
 
 class EvennessGoalSchema(Schema):
@@ -63,11 +66,29 @@ class EvennessGoalSchema(Schema):
     gap = fields.Float(metadata=about("the sum above `lower_bound`, as a share of it; 0: proven the least"))
 
 
+class ResourceGoalSchema(Schema):
+    """The evenness of a resource: the sum of its load² ÷ `weight` over the brokers that may have replicas."""
+
+    resource = fields.String()
+    value = fields.Float()
+    lower_bound = fields.Float(metadata=about("no plan that keeps the rules goes below, whatever it does to other resources"))
+    gap = fields.Float(metadata=about("the sum above `lower_bound`, as a share of it"))
+
+
 class GoalsSchema(Schema):
     """What the plan reaches of each goal, and what any plan could."""
 
     copies = fields.Nested(CopiesGoalSchema)
-    evenness = fields.Nested(EvennessGoalSchema)
+    evenness = fields.Nested(
+        EvennessGoalSchema,
+        metadata=about(
+            "with several resources that of the first priority: the weighted sum of each one's sum ÷ that of its load divided "
+            "at will"
+        ),
+    )
+    resources = fields.List(
+        fields.Nested(ResourceGoalSchema), metadata=about("of `balance` with other or several resources, in its order")
+    )
 
 
 class FrontierPointSchema(Schema):
@@ -111,26 +132,39 @@ class BatchSchema(Schema):
     )
 
 
-class BrokersLoadSchema(Schema):
-    """What brokers have."""
+class ResourceLoadsSchema(Schema):
+    """What replicas take, by resource."""
 
-    broker_ids = fields.List(fields.Integer(), metadata=about("in request order, then those that only placements mention"))
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
     bytes = fields.Nested(LoadsSchema, metadata=about("with `partition_bytes`"))
-    bytes_per_second = fields.Nested(LoadsSchema, metadata=about("with `partition_bytes_per_second`"))
+    bytes_per_second = fields.Nested(
+        LoadsSchema, metadata=about("what producers and followers' fetches write; with `partition_bytes_per_second`")
+    )
+    leader_bytes_per_second = fields.Nested(
+        LoadsSchema, metadata=about("what producers write; with `partition_bytes_per_second`")
+    )
+    bytes_out_per_second = fields.Nested(
+        LoadsSchema, metadata=about("what consumers and followers read; with `partition_bytes_out_per_second` besides")
+    )
+    cpu = fields.Nested(
+        LoadsSchema,
+        metadata=about("as Cruise Control estimates it, in units of `cpu_usage`; with `partition_bytes_out_per_second`"),
+    )
 
 
-class RacksLoadSchema(Schema):
+class BrokersLoadSchema(ResourceLoadsSchema):
+    """What brokers have."""
+
+    broker_ids = fields.List(fields.Integer(), metadata=about("in request order, then those that only placements mention"))
+
+
+class RacksLoadSchema(ResourceLoadsSchema):
     """What racks have."""
 
     rack_ids = fields.List(
         fields.String(allow_none=True), metadata=about("null: brokers without a rack, and those that only placements mention")
     )
-    replicas = fields.Nested(CountsSchema)
-    leaders = fields.Nested(CountsSchema)
-    bytes = fields.Nested(LoadsSchema, metadata=about("with `partition_bytes`"))
-    bytes_per_second = fields.Nested(LoadsSchema, metadata=about("with `partition_bytes_per_second`"))
 
 
 class LoadSchema(Schema):
@@ -150,6 +184,15 @@ class TrafficSchema(Schema):
     broker_ids = fields.List(fields.Integer())
     bytes_in = fields.List(fields.Integer())
     bytes_out = fields.List(fields.Integer(), metadata=about("from the current leaders, from which replicas are copied"))
+
+
+class AcrossRacksSchema(Schema):
+    """What the plan takes across racks, detours included. Kafka copies a replica from its partition's leader."""
+
+    rack_changes = fields.Integer(metadata=about("replicas that come to another rack than the one that they leave"))
+    replicas = fields.Integer(metadata=about("replicas copied from a leader on another rack"))
+    bytes = fields.Integer(allow_none=True, metadata=about("bytes of these; null without `partition_bytes`"))
+    cost = fields.Float(allow_none=True, metadata=about("of these bytes, at `price_per_gb` for 10⁹; null without either"))
 
 
 class ElectedSchema(Schema):
@@ -175,6 +218,13 @@ class PaceSchema(Schema):
     batch_seconds = fields.Float(metadata=about("the time that each batch takes besides copying"))
 
 
+class ReplacementSchema(Schema):
+    """A broker that takes over all replicas of another."""
+
+    broker_id = fields.Integer()
+    replaces = fields.Integer()
+
+
 class ReassignmentAnswerSchema(Schema):
     """The plan."""
 
@@ -194,6 +244,11 @@ class ReassignmentAnswerSchema(Schema):
         fields.Integer(),
         allow_none=True,
         metadata=about("ids of the brokers that the rules keep from coming within `tolerance`; null without it"),
+    )
+    inferred_replaces = fields.List(
+        fields.Nested(ReplacementSchema),
+        allow_none=True,
+        metadata=about("the new brokers that replace one that is gone, with `infer_replaces`; null without it"),
     )
     frontier = fields.List(
         fields.Nested(FrontierPointSchema),
@@ -216,6 +271,7 @@ class ReassignmentAnswerSchema(Schema):
     )
     pace = fields.Nested(PaceSchema, metadata=about("what the durations assume"))
     traffic = fields.Nested(TrafficSchema, allow_none=True, metadata=about("null without `partition_bytes`"))
+    across_racks = fields.Nested(AcrossRacksSchema, allow_none=True, metadata=about("null if no broker has a rack"))
     before = fields.Nested(LoadSchema)
     after = fields.Nested(LoadSchema)
 
@@ -257,7 +313,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
     """The answer, as ReassignmentAnswerSchema has it."""
     question, plan, batches, timing = answer.question, answer.plan, answer.batches, answer.timing
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
-    placements = answer.placements
+    placements, inferred = answer.placements, answer.replacements
     now = placements.replicas
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
@@ -268,11 +324,8 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
     return {
         "plan_id": answer.plan_id,
         "objective": question.goal.objective,
-        "effects": [
-            *effects(answer.brokers, question.goal, plan, batches, answer.loads),
-            *timing_sentence(timing, pace),
-        ],
-        "warnings": list(warnings(answer.brokers, placements, plan, batches, timing)),
+        "effects": answer.effects,
+        "warnings": answer.warnings,
         "moves": {
             "replicas": int(batches.moves.sum()),
             "bytes": int(batches.amounts.sum()) if sized else None,
@@ -281,6 +334,9 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
             "gap": plan.gap,
         },
         "goals": plan.goals,
+        "inferred_replaces": None
+        if inferred is None
+        else [{"broker_id": new, "replaces": gone} for new, gone in inferred.pairs(answer.brokers)],
         "outside_tolerance": None if question.goal.tolerance is None else answer.brokers.cluster.broker_ids[plan.outside],
         **({} if answer.frontier is None else {"frontier": answer.frontier.table().to_pylist()}),
         "reassignment": onward,
@@ -304,6 +360,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
         "throttle_needed_bytes_per_second": timing.throttle_needed,
         "pace": {"throttle_bytes_per_second": question.throttle, **asdict(pace)},
         "traffic": _traffic(answer) if sized else None,
+        "across_racks": _across_racks(answer),
         **{name: _placed(answer, i) for i, name in enumerate(("before", "after"))},
     }
 
@@ -311,7 +368,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
 def _placed(answer: ReassignmentAnswer, i: int) -> dict[str, Any]:
     """What brokers and racks have before (0) or after (1)."""
     traffic, price = answer.traffic[i], answer.question.price_per_gb
-    between = {} if traffic is None else {"zone_traffic": zone_traffic_document(traffic, price)}
+    between = {} if traffic is None else {"zone_traffic": traffic.figures(price)}
     return load_documents(answer.brokers.cluster, answer.loads[i]) | between
 
 
@@ -320,6 +377,18 @@ def table(answer: ReassignmentAnswer, _: Budget) -> pa.Table:
     if answer.frontier is not None:
         return answer.frontier.table()
     return moves_table(answer.brokers, answer.placements, answer.moves)
+
+
+def _across_racks(answer: ReassignmentAnswer) -> dict[str, Any] | None:
+    crossing, price, sized = answer.across_racks, answer.question.price_per_gb, answer.placements.sizes is not None
+    if crossing is None:
+        return None
+    return {
+        "rack_changes": crossing.changes,
+        "replicas": crossing.copies,
+        "bytes": crossing.amount if sized else None,
+        "cost": crossing.amount / GB * price if sized and price is not None else None,
+    }
 
 
 def _traffic(answer: ReassignmentAnswer) -> dict[str, Any]:

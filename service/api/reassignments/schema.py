@@ -3,8 +3,9 @@
 from dataclasses import fields as fields_of
 from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, ValidationError, fields, post_load, validate
 
+from service.core.errors import InvalidQuestion
 from service.core.reassignments import (
     BALANCES,
     BATCH_ORDERS,
@@ -12,10 +13,12 @@ from service.core.reassignments import (
     LEADER_RULES,
     OBJECTIVES,
     RACK_RULES,
+    RESOURCES,
     THROTTLE_UTILIZATION,
 )
 from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import Goal
+from service.core.reassignments.model import Goal, Priorities
+from service.decisions.reassignments.balance import read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
     MOST_BYTES,
@@ -28,13 +31,14 @@ from service.decisions.reassignments.rows import (
 )
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
+from service.web.schemas import topic_of_a_snapshot
 
 LARGEST_FACTOR = 2**15 - 1
 
 LONGEST_BATCH = 86_400
 """Seconds, of what a batch takes beside the copying."""
 
-AS_IN_A_SNAPSHOT = "as a snapshot has it; not used"
+PATTERNS = "names or patterns with `*` (any characters) and `?` (one)"
 
 
 def _replicas() -> List:
@@ -58,13 +62,36 @@ class TargetBrokerSchema(Schema):
     rack_id = Name(empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one count as one rack"))
     fenced = Boolean(metadata=about("fenced: its replicas move to other brokers, and none is copied from it; default false"))
     draining = Boolean(metadata=about("whether to empty it: its replicas move to other brokers; default false"))
+    demoted = Boolean(
+        metadata=about(
+            "whether it is to lead no partition that another broker can lead: it becomes the last in each list of replicas; "
+            "default false"
+        )
+    )
     weight = Number(allow_none=True, metadata=about("its share of the load, relative to the other brokers; default 1"))
     max_replicas = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of replicas"))
     capacity_bytes = Integer(
-        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of bytes; needs `partition_bytes`")
+        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the size of its disks; needs `partition_bytes`")
     )
-    used_bytes = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
+    used_bytes = Integer(
+        minimum=0,
+        maximum=MOST_BYTES,
+        allow_none=True,
+        metadata=about(
+            "how much of `capacity_bytes` is used now, as in a snapshot; what is not of the replicas in the body stays there and "
+            "leaves less room for them; default: nothing else is on its disks"
+        ),
+    )
     replaces = Integer(allow_none=True, metadata=about("the broker whose replicas all move to this one"))
+    cpu_usage = Number(
+        zero=True,
+        allow_none=True,
+        metadata=about(
+            "the CPU that it uses now, in cores, or as a share if all brokers have equally many; of all brokers that lead "
+            "partitions or none; for `balance`: `cpu`"
+        ),
+    )
+    cordoned = Boolean(metadata=about("whether it keeps the replicas that it has and gets no others (KIP-1066); default false"))
 
 
 class PlacedPartitionSchema(Schema):
@@ -75,10 +102,16 @@ class PlacedPartitionSchema(Schema):
     in_sync_replicas = List(
         Integer(), allow_none=True, metadata=about("the replicas in sync; absent: all on brokers that are not fenced or gone")
     )
+    leader = Integer(allow_none=True, metadata=about("as a snapshot has it; not used"))
 
 
 class PlacedTopicSchema(Schema):
     """A topic, and where its partitions are now."""
+
+    class Meta:
+        """Not used of a snapshot."""
+
+        include = topic_of_a_snapshot("placements", "partition_bytes")
 
     topic_name = TopicName(required=True)
     replication_factor = _replication_factor("for this topic instead of the body's")
@@ -96,11 +129,12 @@ class PlacedTopicSchema(Schema):
         allow_none=True,
         metadata=about("the rate at which producers write to each of `placements`; for all topics or none"),
     )
-    topic_id = Name(empty=True, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
-    partitions_count = Integer(minimum=0, allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
-    internal = Boolean(allow_none=True, metadata=about(AS_IN_A_SNAPSHOT))
-    log_end_offsets = List(
-        Integer(minimum=-INT64 - 1, maximum=INT64, allow_none=True), allow_none=True, metadata=about(AS_IN_A_SNAPSHOT)
+    partition_bytes_out_per_second = List(
+        Number(zero=True),
+        allow_none=True,
+        metadata=about(
+            "the rate at which consumers read each of `placements`, without what followers fetch; for all topics or none"
+        ),
     )
 
 
@@ -120,7 +154,31 @@ class KafkaReassignmentSchema(Schema):
     partitions = Rows(ReassignedPartitionSchema, REASSIGNED, plain_reassigned, required=True)
 
 
-class LimitsSchema(Schema):
+class PacedSchema(Schema):
+    """How long batches take."""
+
+    duration_seconds = Integer(
+        minimum=1,
+        allow_none=True,
+        metadata=about(
+            "the time for all batches; answered with the throttle needed, which the plan uses if "
+            "`throttle_bytes_per_second` takes longer, or never ends"
+        ),
+    )
+    throttle_utilization = Number(
+        most=1,
+        allow_none=True,
+        metadata=about(f"the share of the throttle that copying reaches; default {THROTTLE_UTILIZATION:g}"),
+    )
+    batch_seconds = Number(
+        zero=True,
+        most=LONGEST_BATCH,
+        allow_none=True,
+        metadata=about(f"the time that a batch takes besides copying; default {BATCH_SECONDS:g}"),
+    )
+
+
+class LimitsSchema(PacedSchema):
     """What one batch may do, and how fast."""
 
     moves_per_broker = Integer(
@@ -141,24 +199,39 @@ class LimitsSchema(Schema):
     throttle_bytes_per_second = Integer(
         minimum=1, maximum=INT64, allow_none=True, metadata=about("`--throttle`: of each broker, in each direction")
     )
-    duration_seconds = Integer(
-        minimum=1,
-        allow_none=True,
-        metadata=about(
-            "the time for all batches; answered with the throttle needed, which the plan uses if "
-            "`throttle_bytes_per_second` takes longer, or never ends"
-        ),
+
+
+class Balance(fields.Field[tuple[str, Priorities]]):
+    """``balance`` as ``Goal.balance`` and ``Goal.resources``."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, Priorities]:
+        try:
+            return read_balance(value)
+        except InvalidQuestion as error:
+            place = error.field[1:]
+            raise ValidationError({place[0]: [error.detail]} if place else [error.detail]) from None
+
+
+class BrokerSetSchema(Schema):
+    """The brokers of some topics."""
+
+    topics = TopicName(required=True, metadata=about("a name, or a pattern with `*` (any characters) and `?` (one)"))
+    broker_ids = List(
+        Integer(), required=True, validate=validate.Length(min=1), metadata=about("the only brokers that may have their replicas")
     )
-    throttle_utilization = Number(
-        most=1,
+
+
+class MinTopicLeadersSchema(Schema):
+    """How many partitions of some topics each broker leads at least."""
+
+    topics = TopicName(required=True, metadata=about("a name, or a pattern with `*` (any characters) and `?` (one)"))
+    leaders = Integer(minimum=1, load_default=1, metadata=about("of each topic, each broker leads at least so many; default 1"))
+    broker_ids = List(
+        Integer(),
         allow_none=True,
-        metadata=about(f"the share of the throttle that copying reaches; default {THROTTLE_UTILIZATION:g}"),
-    )
-    batch_seconds = Number(
-        zero=True,
-        most=LONGEST_BATCH,
-        allow_none=True,
-        metadata=about(f"the time that a batch takes besides copying; default {BATCH_SECONDS:g}"),
+        load_default=None,
+        validate=validate.Length(min=1),
+        metadata=about("of these brokers; absent: of all that may lead"),
     )
 
 
@@ -197,19 +270,23 @@ class ReassignmentQuestionSchema(Schema):
         validate=validate.OneOf(LEADER_RULES),
         metadata=about(
             "`balance`: preferred leaders as even as the replicas allow, then the fewest changes; `keep`: a leader changes only "
-            "where its replica moves; `only`: no replica moves"
+            "where its replica moves, or its broker is `demoted`; `only` and `demote`: no replica moves, and leaders change as "
+            "with `balance` and with `keep`"
         ),
     )
-    balance = fields.String(
-        load_default="replicas",
-        validate=validate.OneOf(BALANCES),
-        metadata=about("what is counted, for copies and for evenness; `bytes` needs `partition_bytes`"),
+    balance = Balance(
+        load_default=lambda: (BALANCES[0], ()),
+        metadata=about(  # of any type: generators of clients make code of a union that does not compile
+            "what is evened out: a resource, such as `bytes`; a list of them, the first of which come first; or an object of "
+            f'their weights, such as `{{"cpu": 2, "bytes": 1}}`. Resources: `{"`, `".join(RESOURCES)}`. '
+            "`bytes` alone also counts copies in bytes. Default `replicas`"
+        ),
     )
     per_topic = Boolean(
         load_default=False,
         metadata=about(
             "also even out each topic by itself, its replicas without more copies or less evenness, and its leaders; "
-            "not with `balance`: `bytes`; default false"
+            "only with `balance`: `replicas`; default false"
         ),
     )
     tolerance = Number(
@@ -261,9 +338,60 @@ class ReassignmentQuestionSchema(Schema):
         zero=True,
         allow_none=True,
         load_default=None,
-        metadata=about("the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`"),
+        metadata=about(
+            "the price of 10⁹ bytes that cross zones, for the `cost` of `across_racks` and the `cost_per_month` of `zone_traffic`"
+        ),
     )
-    excluded_topics = List(TopicName(), load_default=[], metadata=about("topics whose replicas and leaders do not change"))
+    included_topics = List(
+        TopicName(),
+        load_default=None,
+        allow_none=True,
+        validate=validate.Length(min=1),
+        metadata=about(f"the only topics whose replicas and leaders may change, {PATTERNS}; absent: all"),
+    )
+    excluded_topics = List(
+        TopicName(),
+        load_default=[],
+        metadata=about(f"topics whose replicas and leaders do not change, {PATTERNS}, also if `included_topics` has them"),
+    )
+    disk_threshold = Number(
+        most=1,
+        load_default=1.0,
+        metadata=about(
+            "the share of its `capacity_bytes` that a broker may use, also while replicas are copied, such as 0.85: with "
+            "`fewest-moves`, brokers below it are left as they are; default 1"
+        ),
+    )
+    destinations = List(
+        Integer(),
+        load_default=None,
+        allow_none=True,
+        validate=validate.Length(min=1),
+        metadata=about("ids of the only brokers that get replicas; all others keep what they have; absent: all"),
+    )
+    broker_sets = List(
+        fields.Nested(BrokerSetSchema),
+        load_default=[],
+        metadata=about(
+            "the brokers that topics may be on; replicas on others move there. The first set that fits a topic holds; a topic of "
+            "none may be on all"
+        ),
+    )
+    infer_replaces = Boolean(
+        load_default=False,
+        metadata=about(
+            "whether a new broker, one without replicas, `replaces` a broker that only placements mention, if no other could: "
+            "unless `racks` is `none`, its rack must have no other replica of a partition of that broker; default false"
+        ),
+    )
+    min_topic_leaders = List(
+        fields.Nested(MinTopicLeadersSchema),
+        load_default=[],
+        metadata=about(
+            "how many leaders a broker has of a topic at least, as with Cruise Control's MinTopicLeadersPerBrokerGoal: a hard "
+            "rule, for which replicas move if they have to. Of several for a topic and a broker, the largest holds"
+        ),
+    )
     limits = fields.Nested(LimitsSchema, load_default=None, allow_none=True)
 
     @post_load
@@ -271,12 +399,14 @@ class ReassignmentQuestionSchema(Schema):
         """The question."""
         limits = {name: value for name, value in (body["limits"] or {}).items() if value is not None}
         throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
+        named = body | dict(zip(("balance", "resources"), body["balance"], strict=True))
+        goal = {each.name: named[each.name] for each in fields_of(Goal)}
         pace = {name: limits.pop(name) for name in ("throttle_utilization", "batch_seconds") if name in limits}
         return ReassignmentQuestion(
             body["brokers"],
             body.get("topics"),
             body["reassignment"]["partitions"] if "reassignment" in body else None,
-            Goal.of(**{each.name: body[each.name] for each in fields_of(Goal)}),
+            Goal.of(**goal),
             BatchLimits(**limits),
             Pace(**pace),
             body["replication_factor"],
@@ -285,4 +415,13 @@ class ReassignmentQuestionSchema(Schema):
             seconds,
             min_insync_replicas=body["min_insync_replicas"],
             price_per_gb=body["price_per_gb"],
+            included=tuple(body["included_topics"] or ()),
+            disk_threshold=body["disk_threshold"],
+            destinations=None if body["destinations"] is None else tuple(body["destinations"]),
+            broker_sets=tuple((each["topics"], tuple(each["broker_ids"])) for each in body["broker_sets"]),
+            infer_replaces=body["infer_replaces"],
+            topic_leaders=tuple(
+                (each["topics"], each["leaders"], None if each["broker_ids"] is None else tuple(each["broker_ids"]))
+                for each in body["min_topic_leaders"]
+            ),
         )

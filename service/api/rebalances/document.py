@@ -8,15 +8,16 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
+from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.model import Idle, Outcome, Reading, Rebalance, Totals
+from service.core.timelines.model import Idle, Reading, Rebalance, Totals
 from service.core.timelines.simulation import Variant
 from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way
 from service.web.fields import about
-from service.web.schemas import CountsSchema
+from service.web.schemas import CountsSchema, ZoneTrafficSchema
 
 
 class StateSchema(Schema):
@@ -74,6 +75,9 @@ class RebalanceSchema(Schema):
     revoked = fields.Integer(metadata=about("partitions that a member revoked and did not get back in this rebalance"))
     withheld = fields.Integer(
         metadata=about("from `cooperative-sticky`: partitions left unassigned until the follow-up rebalance")
+    )
+    zone_traffic = fields.Nested(
+        ZoneTrafficSchema, metadata=about("of the assignment, if topics have `partition_racks` and members a `rack_id`")
     )
     idle = fields.Nested(IdleSchema)
     undelivered = fields.Float(metadata=about("with `partition_weights` as rates: the backlog of idle partitions"))
@@ -203,7 +207,7 @@ def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
         "timing": asdict(timeline.timing),
     }
     if timeline.detail != "totals":
-        members["rebalances"] = [_rebalance(rebalance) for rebalance in outcome.rebalances]
+        members["rebalances"] = [_rebalance(rebalance, answer.question.price_per_gb) for rebalance in outcome.rebalances]
     members |= {"totals": _totals(outcome.totals), "final_state": outcome.final_state}
     if outcome.readings is not None:
         members["members"] = [_reading(reading) for reading in outcome.readings]
@@ -222,7 +226,7 @@ def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
 
 def table(answer: RebalancesAnswer, _: Budget) -> pa.Table:
     """The table of rebalances, or with ``compare`` that of the comparisons."""
-    return _comparison_rows(answer) if answer.variants else _rebalance_rows(answer.first.outcome)
+    return _comparison_rows(answer) if answer.variants else _rebalance_rows(answer)
 
 
 def _slow_poll(way: Way) -> dict[str, Any]:
@@ -233,7 +237,7 @@ def _slow_poll(way: Way) -> dict[str, Any]:
     return {"slow_poll": {"poll_interval_ms": timeline.timing.poll_interval_ms, "idle_partition_ms": idle}}
 
 
-def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
+def _rebalance(rebalance: Rebalance, price_per_gb: float | None) -> dict[str, Any]:
     """A rebalance as RebalanceSchema has it."""
     document: dict[str, Any] = {
         "at_ms": rebalance.at_ms,
@@ -252,6 +256,8 @@ def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
         document["member_load"] = asdict(rebalance.load)
         document["movement"] = {**asdict(rebalance.movement), "fewest_possible_moves": rebalance.fewest_possible_moves}
         document |= {"revoked": rebalance.movement.revoked, "withheld": rebalance.withheld}
+    if rebalance.zone_traffic is not None:
+        document["zone_traffic"] = rebalance.zone_traffic.figures(price_per_gb)
     if rebalance.group is not None and rebalance.assignment is not None:
         document["member_load"] = {"counts": rebalance.counts, **document["member_load"]}
         document["assignments_before"] = assignments_json(rebalance.group, _ordered(rebalance.group, rebalance.group.owned))
@@ -321,23 +327,24 @@ def _variant(variant: Variant) -> dict[str, Any]:
     return {"group_protocol": variant.group_protocol, "assignor": variant.assignor.name, "static": variant.static}
 
 
-def _rebalance_rows(outcome: Outcome) -> pa.Table:
+def _rebalance_rows(answer: RebalancesAnswer) -> pa.Table:
     """The table of rebalances."""
     columns: dict[str, pa.DataType] = {
         **{name: pa.int64() for name in ("rebalance", "at_ms", "stable_at_ms", "event")},
         **{name: pa.string() for name in ("reason", "group_protocol", "assignor")},
         **{name: pa.int64() for name in ("epoch", "members", "retained", "moved", "added", "revoked", "withheld")},
         **dict.fromkeys(_idle(Idle(), "idle_"), pa.int64()),
-        "skew": pa.float64(),
+        **dict.fromkeys(("skew", *FIGURES), pa.float64()),
     }
     rows = []
-    for i, one in enumerate(outcome.rebalances):
+    for i, one in enumerate(answer.first.outcome.rebalances):
         moves = (
             (one.movement.retained, one.movement.moved, one.movement.added, one.movement.revoked) if one.movement else (0,) * 4
         )
         skew = one.load.skew if one.load else 1.0
         named = (i, one.at_ms, one.stable_at_ms, one.event, one.reason, one.protocol, one.assignor, one.epoch, one.members_count)
-        rows.append((*named, *moves, one.withheld, *_idle(one.idle, "idle_").values(), skew))
+        crossing = (one.zone_traffic or NOT_KNOWN).figures(answer.question.price_per_gb).values()
+        rows.append((*named, *moves, one.withheld, *_idle(one.idle, "idle_").values(), skew, *crossing))
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table({name: pa.array(cells, kind) for (name, kind), cells in zip(columns.items(), values, strict=True)})
 

@@ -15,7 +15,7 @@ from service.api.groups.schema import (
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
-from service.web.schemas import KafkaVersion
+from service.web.schemas import KafkaVersion, price_per_gb_field
 
 LATEST_MS: Final = 10**12
 """The latest time of an event: 31 years."""
@@ -173,6 +173,7 @@ class GroupRebalancesSchema(Schema):
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
+    price_per_gb = price_per_gb_field()
     timing = fields.Nested(TimingSchema, load_default=lambda: TimingSchema().load({}))
     events = List(
         fields.Nested(EventSchema),

@@ -11,8 +11,8 @@ from marshmallow import Schema, fields
 
 from service.api.streams.schema import SubtopologyTasksSchema
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID
-from service.core.measures import spread
-from service.decisions.streams import rows_of
+from service.core.measures.skew import spread
+from service.decisions.streams.groups import rows_of
 from service.web.fields import about
 from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.decisions.budget import Budget
-    from service.decisions.streams import StreamsAnswer
+    from service.decisions.streams.groups import StreamsAnswer
 
 
 class MemberTasksSchema(Schema):
@@ -57,6 +57,17 @@ class TasksMovementSchema(Schema):
     retained_standbys = fields.Integer(metadata=about("standby tasks of a member that had them, as active or standby tasks"))
 
 
+class RackTrafficSchema(Schema):
+    """What tasks read from other racks."""
+
+    active_partitions = fields.Integer(metadata=about("partitions that active tasks read"))
+    active_cross_rack = fields.Integer(metadata=about("those among them without a replica in the client's rack"))
+    standby_partitions = fields.Integer(
+        metadata=about("partitions that standby tasks read; 0 without `num_standby_replicas`, also if there are warm-up tasks")
+    )
+    standby_cross_rack = fields.Integer(metadata=about("likewise"))
+
+
 class StreamsAssignmentAnswerSchema(Schema):
     """The group, assigned."""
 
@@ -72,6 +83,9 @@ class StreamsAssignmentAnswerSchema(Schema):
     movement = fields.Nested(TasksMovementSchema)
     probing_rebalance = fields.Boolean(
         metadata=about("of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere")
+    )
+    rack_traffic = fields.Nested(
+        RackTrafficSchema, metadata=about("of a classic group, where its leader takes racks into account")
     )
     warnings = fields.List(fields.String(), metadata=about("what its readers must know; absent without warnings"))
 
@@ -102,6 +116,8 @@ def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:
     }
     if answer.probing_rebalance is not None:
         told["probing_rebalance"] = answer.probing_rebalance
+    if answer.rack_traffic is not None:
+        told["rack_traffic"] = asdict(answer.rack_traffic)
     return told | ({"warnings": answer.warnings} if answer.warnings else {})
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from marshmallow import Schema, fields, post_load, validate
 
 from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
-from service.decisions.streams import StreamsQuestion
+from service.decisions.streams.groups import StreamsQuestion
 from service.web.fields import INT64, Boolean, Integer, List, Name, Subject, about
 
 MOST_REPLICAS: Final = 100
@@ -21,6 +21,12 @@ class SubtopologySchema(Schema):
         metadata=about("the most partitions that a source topic of it has. Tasks have the ids from 0 on"),
     )
     stateful = Boolean(load_default=False, metadata=about("whether it has state, which standby tasks copy"))
+    source_topic_names = List(
+        Name(), allow_none=True, metadata=about("classic, for `rack_aware_assignment_strategy`: the topics that its tasks read")
+    )
+    changelog_topic_names = List(
+        Name(), allow_none=True, metadata=about("likewise, if there are standby tasks: the topics that hold its state")
+    )
 
 
 class SubtopologyTasksSchema(Schema):
@@ -80,12 +86,25 @@ class StreamsClientSchema(Schema):
     process_id = Name(required=True, metadata=about("a UUID in lower case"))
     threads_count = Integer(minimum=1, load_default=1, metadata=about("`num.stream.threads` that are members"))
     client_tags = fields.Dict(fields.String(), fields.String(), allow_none=True, metadata=about("`client.tag.…`"))
+    rack_id = Name(allow_none=True, metadata=about("`client.rack`, for `rack_aware_assignment_strategy`"))
     active_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks before"))
     standby_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks before"))
     lags = List(
         fields.Nested(TaskLagSchema),
         allow_none=True,
         metadata=about("of every task with state, also of those that it never had; `high-availability` needs them"),
+    )
+
+
+class TopicRacksSchema(Schema):
+    """The racks of a topic's partitions."""
+
+    topic_name = Name(required=True)
+    partition_racks = List(
+        List(Name(empty=True)),
+        required=True,
+        validate=validate.Length(min=1),
+        metadata=about("for each partition the racks of its replicas; of a replica without a rack an empty one"),
     )
 
 
@@ -141,6 +160,33 @@ class StreamsAssignmentSchema(Schema):
     )
     rack_aware_assignment_tags = List(
         Name(), load_default=list, metadata=about("classic: `rack.aware.assignment.tags`, by which standby tasks are spread")
+    )
+
+    rack_aware_assignment_strategy = fields.String(
+        load_default=None,
+        allow_none=True,
+        metadata=about(
+            "classic: `rack.aware.assignment.strategy` (KIP-925), none, min_traffic or balance_subtopology. The latter two need "
+            "`topics`, the topics of each subtopology and the rack of each client",
+            example="none",
+        ),
+    )
+    rack_aware_assignment_traffic_cost = Integer(
+        minimum=-(2**31),
+        load_default=None,
+        allow_none=True,
+        metadata=about("classic: `rack.aware.assignment.traffic_cost`. Absent: 10; with sticky 1"),
+    )
+    rack_aware_assignment_non_overlap_cost = Integer(
+        minimum=-(2**31),
+        load_default=None,
+        allow_none=True,
+        metadata=about("classic: `rack.aware.assignment.non_overlap_cost`. Absent: 1; with sticky 10"),
+    )
+    topics = List(
+        fields.Nested(TopicRacksSchema),
+        load_default=list,
+        metadata=about("classic, for `rack_aware_assignment_strategy`: the topics that tasks read and restore"),
     )
 
     @post_load

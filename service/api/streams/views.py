@@ -5,7 +5,7 @@ from flask import Response
 from service.api.streams.document import StreamsAssignmentAnswerSchema
 from service.api.streams.form import FORM
 from service.api.streams.schema import StreamsAssignmentSchema
-from service.decisions.streams import StreamsQuestion
+from service.decisions.streams.groups import StreamsQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 
