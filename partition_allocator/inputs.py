@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from service.cli import request_bodies
 from service.core.keys.columns import BYTES
-from service.decisions.key_types import TYPE_OF_FORMAT
+from service.decisions.keys.types import TYPE_OF_FORMAT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -375,6 +375,25 @@ def reassign(brokers: int | Rows, topics: Topics, *, frontier: bool = False, out
     return ask("/v1/reassignments", question, output, frontier=frontier)
 
 
+def log_dirs(brokers: Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
+    """Which replica moves to which log directory of its broker: the answer of ``POST /v1/log-dir-plans``.
+
+    brokers : rows with ``broker_id`` and ``log_dirs``, as the list ``log_dirs`` of a snapshot has them
+    topics : where the replicas are, as of ``reassign``
+    output : "dict" is the answer; "arrow" and "pandas" its table of moves
+    fields : the other fields of the endpoint, such as ``objective``, ``tolerance`` and ``disk_threshold``
+    Raises Rejected, whose ``problem`` names the rules that clash if the directories cannot have the replicas; TypeError.
+
+    >>> replicas = [{"topic_name": "orders", "partition_ids": [0, 1], "partition_bytes": [300, 200]}]
+    >>> dirs = [{"log_dir": "/a", "replicas": replicas}, {"log_dir": "/b", "replicas": []}]
+    >>> answer = log_dirs([{"broker_id": 0, "log_dirs": dirs}], {"orders": [[0, 1], [1, 0]]}, objective="even")
+    >>> answer["reassignment"]["partitions"]
+    [{'topic': 'orders', 'partition': 1, 'replicas': [1, 0], 'log_dirs': ['any', '/b']}]
+    """
+    question = {"brokers": inputs.rows(brokers, "brokers"), "topics": inputs.placed_topics(topics), **fields}
+    return ask("/v1/log-dir-plans", question, output)
+
+
 def lint(reassignment: Mapping[str, Any], brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
     """What is wrong with a reassignment: the answer of ``POST /v1/reassignments:lint``.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from service.cli.members import picture as curve_of_members
-from service.cli.rebalance_pictures import picture
+from service.cli.members.members import picture as curve_of_members
+from service.cli.rebalances.pictures import picture
 from service.core.printable import printable
 from service.report.bars import bars
 from service.report.numbers import id_ranges, number
@@ -213,6 +213,7 @@ ROWS_OF: Final[dict[str, Callable[[dict[str, Any]], Rows]]] = {
     "/v1/partitioner-comparisons": lambda answer: _rows(answer["pairs"]),
     "/v1/partitioner-fingerprints": lambda answer: _columns(answer["candidates"], *CANDIDATE),
     "/v1/reassignments": lambda answer: _rows(answer["reasons"]),
+    "/v1/log-dir-plans": lambda answer: _rows(answer["reasons"]),
     "/v1/member-count-plans": lambda answer: _columns(answer["plans"], *MEMBERS_PLAN),
     "/v1/group-rebalances": lambda answer: _columns(answer.get("rebalances", ()), *REBALANCE) or _first_rows(answer),
 }

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 DIFFERS: Final = 1
 """The exit status of a program that answers otherwise. 2 is for invalid options, and for a program that cannot be asked."""
 
+MARKS: Final = {"alike": "✓ alike", "differs": "✗ differs", "not-compared": "– not compared"}
+"""How a verdict looks on a terminal."""
+
 _SHOWN: Final = 2_000
 """Most characters of a question or an answer on a terminal."""
 
@@ -40,7 +43,8 @@ _SHOWN: Final = 2_000
     "--subject",
     "names",
     multiple=True,
-    help="What to compare: classic/range, consumer/uniform, share/simple, classic/librdkafka:range, partitioner/java. "
+    help="What to compare: classic/range, consumer/uniform, share/simple, classic/librdkafka:range, connect/sessioned, "
+    "partitioner/java. "
     "Repeatable. Default: what PROGRAM says that it implements.",
 )
 @click.option("--cases", type=click.IntRange(0, 10_000_000), default=1000, show_default=True, help="Random questions a subject.")
@@ -59,8 +63,10 @@ def conform(
 
     PROGRAM reads a JSON object a line and answers each with one; docs/conformance.md has the protocol. It is asked what the real
     libraries have answered, then random questions until the first that it answers otherwise, which is made as small as it can be.
-    The exit status is 1 if it answers one otherwise.
+    The exit status is 1 if it answers one otherwise, or nothing of a subject.
     """
+    if command[0].startswith("-"):  # unknown options may be those of PROGRAM, but do not stand before it
+        raise click.NoSuchOption(command[0])
     announce_compilation()
     program = Program(command, seconds)
     chosen = {"kafka_version": kafka_version, "client_version": client_version}
@@ -72,7 +78,7 @@ def conform(
     finally:
         program.close()
     _print(outcomes, options.form(output))
-    sys.exit(DIFFERS if any(outcome.failure for outcome in outcomes) else 0)
+    sys.exit(0 if all(outcome.verdict == "alike" for outcome in outcomes) else DIFFERS)
 
 
 def _subjects(names: Sequence[str], chosen: dict[str, str]) -> list[Subject]:
@@ -99,7 +105,7 @@ def _print(outcomes: Sequence[Outcome], form: str) -> None:
         rows = [
             (
                 outcome.subject.name,
-                "✗ differs" if outcome.failure else "✓ alike",
+                MARKS[outcome.verdict],
                 str(len(outcome.vectors)),
                 str(outcome.drawn),
                 str(sum(outcome.unsupported.values())),
@@ -133,7 +139,7 @@ def _document(outcome: Outcome) -> dict[str, Any]:
     failures = {name: each and _failure(each) for name, each in (("failure", outcome.failure), ("smallest", outcome.smallest))}
     return {
         "subject": outcome.subject.name,
-        "verdict": "differs" if outcome.failure else "alike",
+        "verdict": outcome.verdict,
         "vectors": len(outcome.vectors),
         "random": outcome.drawn,
         "unsupported": outcome.unsupported,
@@ -153,12 +159,16 @@ def _junit(outcomes: Sequence[Outcome]) -> Element:
         drawn = f"{counted(outcome.drawn, 'random question')}"
         names = [*outcome.vectors, *([outcome.failure.name] if outcome.failure else []), *([drawn] if outcome.drawn else [])]
         failures = str(int(outcome.failure is not None))
+        tests, skipped = str(len(names) + len(outcome.unsupported)), str(len(outcome.unsupported))
         suite = SubElement(
-            root, "testsuite", name=outcome.subject.name, tests=str(len(names)), failures=failures, errors="0", skipped="0"
+            root, "testsuite", name=outcome.subject.name, tests=tests, failures=failures, errors="0", skipped=skipped
         )
         for name in names:
             case = SubElement(suite, "testcase", classname=outcome.subject.name, name=printable(name))
             if outcome.failure and outcome.smallest and name == outcome.failure.name:
                 failure = SubElement(case, "failure", message=printable(outcome.failure.fault))
                 failure.text = _told(outcome.subject, outcome.failure, outcome.smallest)
+        for reason, count in outcome.unsupported.items():
+            case = SubElement(suite, "testcase", classname=outcome.subject.name, name=f"unsupported: {printable(reason)}")
+            SubElement(case, "skipped", message=f"{counted(count, 'question is', 'questions are')} left out")
     return root

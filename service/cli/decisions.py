@@ -16,7 +16,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import CSV, JSON, ask
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
-from service.report.numbers import id_ranges, number
+from service.report.numbers import id_ranges, number, zone_traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +70,8 @@ def partition(
     help="Another assignor to set beside, such as librdkafka:range or consumer:uniform. Repeatable.",
 )
 @click.option("--max-moves", type=click.IntRange(0), help="Most partitions that may change hands, for balanced.")
+@options.PRICE
+@options.BATCH
 @click.option("--frontier", is_flag=True, help="Show what fewer moves achieve, by balanced.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also write a picture of it, with --frontier.")
 @options.EXPLAIN
@@ -77,8 +79,9 @@ def partition(
 @options.JSON
 def assign(
     *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...],
-    compare: tuple[str, ...], max_moves: int | None, frontier: bool, svg: Path | None, explain: bool, output: str | None,
-    as_json: bool, **fields: Any,
+    compare: tuple[str, ...], max_moves: int | None, starting_offsets: str | None, ending_offsets: str | None,
+    min_partitions: int | None, max_records_per_partition: int | None, price_per_gb: float | None, frontier: bool,
+    svg: Path | None, explain: bool, output: str | None, as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
     """Assign partitions to the members of a group.
 
@@ -89,14 +92,23 @@ def assign(
         raise click.UsageError("--svg is a picture of the --frontier.")
     if svg is not None and form == "csv":
         raise click.UsageError("--svg is for --output table or json, not csv.")
-    if not topics and members is None:
+    if starting_offsets is not None or ending_offsets is not None:
+        options.check_no_file(None if file == "-" else file, snapshots)
+        body = _batch(topics, members, starting_offsets, ending_offsets, fields)
+    elif not topics and members is None:
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
-            from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
+            from service.cli.descriptions import descriptions  # noqa: PLC0415 - an import that --help does not need
 
             body = descriptions.body(source, descriptions.assignment_body, snapshots, **fields)
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         body = _body({**options.described_group(topics, members), **fields})
+    further = {
+        "min_partitions": min_partitions,
+        "max_records_per_partition": max_records_per_partition,
+        "price_per_gb": price_per_gb,
+    }
+    body = _extended(body, {name: value for name, value in further.items() if value is not None})
     if frontier or max_moves is not None:
         of_group = {} if fields["assignor"] else {"assignor": "balanced", "client": None, "client_version": None}
         body = _extended(body, {**of_group, "max_moves": max_moves})
@@ -114,12 +126,13 @@ def assign(
 @click.option("--racks", "racks_count", type=click.IntRange(1), help="Number of racks of the brokers, in turn. Default: none.")
 @options.PLACEMENT
 @click.option("--random-seed", type=int, help="Seed of placers that draw at random.")
+@options.PRICE
 @options.EXPLAIN
 @options.OUTPUT
 @options.JSON
 def place(
     *, file: str, brokers: str | None, racks_count: int | None, racks: tuple[str, ...], snapshots: tuple[BufferedReader, ...],
-    topic_name: str | None, explain: bool, output: str | None, as_json: bool, **fields: Any,
+    topic_name: str | None, price_per_gb: float | None, explain: bool, output: str | None, as_json: bool, **fields: Any,
 ) -> None:  # fmt: skip
     """Place replicas on brokers.
 
@@ -130,7 +143,7 @@ def place(
         if racks_count is not None:
             raise click.UsageError("Missing option '--brokers'.")
         with _open(file, "To describe a cluster by options, give --brokers.") as source:
-            from service.cli import descriptions  # noqa: PLC0415 - an import that --help does not need
+            from service.cli.descriptions import descriptions  # noqa: PLC0415 - an import that --help does not need
 
             body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **fields)
     else:
@@ -138,6 +151,8 @@ def place(
         if racks:
             raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
         body = _body(_placement(brokers, racks_count, fields))
+    if price_per_gb is not None:
+        body = _extended(body, {"price_per_gb": price_per_gb})
     _answer("/v1/replica-placements", body, _place_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
 
 
@@ -159,6 +174,20 @@ def _extended(body: bytes, more: dict[str, Any]) -> bytes:
         return body  # the service says what is wrong with it
     joined = {name: [*(document.get(name) or ()), *value] if isinstance(value, list) else value for name, value in more.items()}
     return _body({**document, **joined})
+
+
+def _batch(
+    topics: tuple[tuple[str, int], ...], members: str | None, starting: str | None, ending: str | None, fields: dict[str, Any]
+) -> bytes:
+    """The body for a batch of Spark's source, whose offsets are given."""
+    from service.cli import offsets  # noqa: PLC0415 - an import that --help does not need
+
+    if topics:
+        raise click.UsageError("--starting-offsets and --ending-offsets name the topics: leave out --topic.")
+    listed = offsets.batch_topics(starting, ending)
+    executors = options.described_group([(listed[0]["topic_name"], 1)] if listed else (), members, "executor-")["members"]
+    chosen = {name: value for name, value in fields.items() if value is not None}
+    return _body({**offsets.SPARK, **chosen, "topics": listed, "members": executors})
 
 
 def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
@@ -230,6 +259,8 @@ def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, An
 
     document, console = loads(answer), Console()
     console.print(rows(loads(body), document))
+    if document.get("ranges"):
+        console.print(_range_rows(document))
     if document.get("comparisons"):
         console.print(_comparison_rows(document))
     console.print(_summary(document), highlight=False)
@@ -249,7 +280,9 @@ def _summary(answer: dict[str, Any]) -> str:
     if not movement.get("retained") and not movement.get("revoked"):
         movement = {}  # nobody owned anything
     moves = [f"{name} {count}" for name, count in movement.items() if count is not None]
-    return text + ("\npartitions: " + ", ".join(moves).replace("_", " ") if moves else "")
+    text += "\npartitions: " + ", ".join(moves).replace("_", " ") if moves else ""
+    traffic = zone_traffic(answer.get("zone_traffic") or {})
+    return f"{text}\n{traffic}" if traffic else text
 
 
 def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Table:
@@ -274,7 +307,20 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
         for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
     ]
     rows += [("(unassigned)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer["unassigned"]]
+    rows += [("(left open)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer.get("left_open", ())]
     return fill(table("member", "topic", "partitions"), rows)
+
+
+def _range_rows(answer: dict[str, Any]) -> Table:
+    """A row for each task of a batch."""
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+
+    rows = [
+        (part["topic_name"], str(i), str(start), str(end), str(end - start))
+        for part in answer["ranges"]
+        for i, start, end in zip(part["partition_ids"], part["from_offsets"], part["until_offsets"], strict=True)
+    ]
+    return fill(table("topic", "partition", "from", "until", "records"), rows)
 
 
 def _connect_rows(rounds: list[dict[str, Any]]) -> list[Cells]:
@@ -310,11 +356,15 @@ def _comparison_rows(answer: dict[str, Any]) -> Table:
     from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
 
     rows = []
+    racks = "zone_traffic" in answer
     for one in (answer, *answer["comparisons"]):
         load, moves = one.get("weighted_member_load") or one.get("member_load"), one.get("movement")
         cells = [number(load["max"]), f"{load['skew']:.4g}", str(moves["moved"])] if load and moves else ["—", "—", one["error"]]
+        if racks:
+            share = one.get("zone_traffic", {}).get("local_share")
+            cells.append("—" if share is None else f"{share:.4g}")
         rows.append((f"{one['group_protocol']} {one['assignor']}", *cells))
-    return fill(table("assignor", "largest load", "skew", "moved"), rows)
+    return fill(table("assignor", "largest load", "skew", "moved", *["read on own rack"] * racks), rows)
 
 
 def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:

@@ -63,6 +63,7 @@ def output(*forms: str, names: tuple[str, ...] = ("--output",), default: str | N
 
 OUTPUT: Final = output("table", "json", "csv")
 JSON: Final = click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --output json.")
+PRICE: Final = click.option("--price-per-gb", type=float, help="Price of 10⁹ bytes that cross racks, for their cost per month.")
 EXPLAIN: Final = click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
 
 
@@ -118,6 +119,13 @@ GROUP: Final = _all(
     ),
     click.option("--client-version", help="Its release, where releases differ. Default: the newest compared."),
 )
+BATCH: Final = _all(
+    click.option("--starting-offsets", metavar="JSON", help='Spark: where a batch starts: {"orders":{"0":23,"1":0}}.'),
+    click.option("--ending-offsets", metavar="JSON", help="Spark: where it ends, likewise. Instead of --topic."),
+    click.option("--min-partitions", type=click.IntRange(1), help="Spark's minPartitions, by which it divides partitions."),
+    click.option("--max-records-per-partition", type=click.IntRange(1), help="Spark's maxRecordsPerPartition (since 4.0.0)."),
+)
+"""Of Spark's Kafka source, as Spark has them."""
 PLACEMENT: Final = _all(
     SNAPSHOT,
     RACKS,

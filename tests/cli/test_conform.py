@@ -41,9 +41,24 @@ def test_a_table() -> None:
 
 
 def test_what_cannot_be_compared() -> None:
-    """A program that says nothing of itself needs --subject; one that is not there cannot be started."""
+    """A program that says nothing of itself needs --subject; one that is not there cannot be started, nor is an option one."""
     silent = CliRunner().invoke(main, ["conform", *BROKEN])
     missing = CliRunner().invoke(main, ["conform", "--", "/no/such/program"])
-    assert (silent.exit_code, missing.exit_code) == (2, 2)
+    mistyped = CliRunner().invoke(main, ["conform", "--cses", "5", *BROKEN])
+    assert (silent.exit_code, missing.exit_code, mistyped.exit_code) == (2, 2, 2)
+    assert "No such option '--cses'" in mistyped.stderr
     assert "does not say what it" in silent.stderr
     assert "/no/such/program: it cannot be started" in missing.stderr
+
+
+def test_nothing_is_compared() -> None:
+    """A program that answers no question of a subject does not pass."""
+    answer = '{"conform": 1, "id": json.loads(line).get("id"), "unsupported": "all"}'
+    code = f"import json, sys\nfor line in sys.stdin: print(json.dumps({answer}), flush=True)"
+    arguments = ["conform", "--subject", "range", "--cases", "2", "--", sys.executable, "-c", code]
+    tables, junit = (CliRunner().invoke(main, [*arguments[:5], "--output", form, *arguments[5:]]) for form in ("table", "junit"))
+    assert (tables.exit_code, junit.exit_code) == (1, 1)
+    assert "– not compared" in tables.stdout
+    suite = fromstring(junit.stdout).find("testsuite")  # noqa: S314 - our own
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("skipped"), suite.get("failures")) == ("1", "1", "0")

@@ -9,7 +9,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner, Result
 
+from service.cli import main
 from tests.server.test_server import QUESTIONS
 from tests.support.golden import lines
 
@@ -18,6 +20,11 @@ COMMANDS = {"partition": "/v1/partitions", "assign": "/v1/group-assignments", "p
 
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "service", *arguments], input=stdin, capture_output=True, text=True, check=False)
+
+
+def run_here(*arguments: str, stdin: str = "") -> Result:
+    """The command in this process, which need not import what it needs."""
+    return CliRunner().invoke(main, arguments, input=stdin)
 
 
 def on_a_terminal(command: str, question: dict, folder) -> str:
@@ -59,10 +66,10 @@ def test_a_problem_goes_to_standard_error_with_its_place():
 
 
 def test_no_fault_is_printed_twice():
-    ended = run("partition", stdin='{"partitions_count": 6, "keys": [], "partitioner": "librdkafka:murmer2"}')
+    ended = run_here("partition", stdin='{"partitions_count": 6, "keys": [], "partitioner": "librdkafka:murmer2"}')
     assert ended.stderr.count("murmer2") == 1
     assert len(ended.stderr) < 300
-    ended = run("partition", stdin='{"partition_count": 6, "keys": []}')
+    ended = run_here("partition", stdin='{"partition_count": 6, "keys": []}')
     assert ended.stderr == (
         "Error: 2 faults\n  /partition_count: Unknown field. Did you mean 'partitions_count'?\n"
         "  /partitions_count: Missing data for required field.\n"
@@ -92,6 +99,19 @@ def test_no_fault_is_printed_twice():
             },
         ),
         (
+            'assign --members 1 --starting-offsets {"t":{"0":2}} --ending-offsets {"t":{"0":8}} --min-partitions 2',
+            "/v1/group-assignments",
+            {
+                "group_protocol": "splits",
+                "assignor": "spark:kafka-source",
+                "min_partitions": 2,
+                "topics": [
+                    {"topic_name": "t", "partitions_count": 1, "lag": {"committed_offsets": [2], "log_end_offsets": [8]}},
+                ],
+                "members": [{"member_id": "executor-1"}],
+            },
+        ),
+        (
             "place --brokers 4 --racks 2 --replication-factor 2 --topic orders:3",
             "/v1/replica-placements",
             {
@@ -109,9 +129,9 @@ def test_no_fault_is_printed_twice():
     ],
 )
 def test_options_say_what_a_body_says(client, arguments, path, body):
-    ended = run(*arguments.split())
+    ended = run_here(*arguments.split())
     if body is None:
-        assert ended.returncode == 2, "after --, every word is a key, also an option"
+        assert ended.exit_code == 2, "after --, every word is a key, also an option"
     else:
         assert ended.stdout.encode() == client.post(path, json=body).data + b"\n"
 
@@ -121,6 +141,8 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
     [
         ("partition a b", "Missing option '--partitions'"),
         ("partition order-1", "order-1: No such file or directory. To give keys as arguments, add --partitions."),
+        ('assign --members 1 --ending-offsets {"t":{"0":8}}', "Missing option '--starting-offsets'"),
+        ('assign --members 1 --starting-offsets {"t":{"1":8}} --ending-offsets {"t":{"1":8}}', "topic 't' lacks partition 0"),
         ("assign --topic orders:12", "Missing option '--members'"),
         ("assign --topic orders --members 2", "'orders' is not a topic and its number of partitions"),
         ("place --racks 3", "Missing option '--brokers'"),
@@ -132,17 +154,17 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
     ],
 )
 def test_bad_usage_is_status_2_and_a_sentence(arguments, text):
-    ended = run(*arguments.split())
-    assert (ended.returncode, ended.stdout) == (2, "")
+    ended = run_here(*arguments.split())
+    assert (ended.exit_code, ended.stdout) == (2, "")
     assert text in ended.stderr
 
 
 def test_csv_is_the_services_table():
-    assert run("partition", "order-1", "--partitions", "6", "--output", "csv").stdout == '"record","partition_id"\n0,4\n'
+    assert run_here("partition", "order-1", "--partitions", "6", "--output", "csv").stdout == '"record","partition_id"\n0,4\n'
 
 
 def test_explain_is_passed_on():
-    assert "explanation" in json.loads(run("partition", "--explain", stdin='{"partitions_count": 2, "keys": ["a"]}').stdout)
+    assert "explanation" in json.loads(run_here("partition", "--explain", stdin='{"partitions_count": 2, "keys": ["a"]}').stdout)
 
 
 @pytest.mark.parametrize("name", ["placement/controller", "placement/reassign-generate", "placement/striped-topics"])

@@ -29,7 +29,7 @@ UNUSED = (
     "jwt",
     "rich",
     "service.app",
-    "service.cli.plan",
+    "service.cli.keys.plan",
 )
 """What one answer does not import: nothing of HTTP, nothing of other commands."""
 
@@ -112,7 +112,7 @@ def test_a_kernel_that_is_compiled_says_so(tmp_path):
     """In an empty cache; the second run loads the kernels and is silent."""
     code = (
         "from service.cli.asking import announce_compilation as announce; announce(); "
-        "from service.core.measures import spread; import numpy as np; spread(np.ones(3, np.int64))"
+        "from service.core.measures.skew import spread; import numpy as np; spread(np.ones(3, np.int64))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     first, second = (

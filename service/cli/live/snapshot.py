@@ -13,10 +13,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet
 
-from service.cli import pipeline_tables
+from service.cli.descriptions import pipeline_tables
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.options import output
+from service.core.wire.connect_protocol import CONNECT
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
 from service.web.json.codec import loads
@@ -139,7 +140,7 @@ def read_snapshot(file: Path) -> dict[str, Any]:
 
 def _complete(document: dict[str, Any]) -> None:
     """Check what ``read_description`` leaves as it is, and add what may be absent. Raises ValueError, which names the place."""
-    for name in ("brokers", *_PARTS):
+    for name in ("brokers", *_PARTS):  # snapshots of earlier releases have no log_dirs
         document.setdefault(name, [])
     for i, entry in enumerate(_rows(document, "not_known", "not_known")):
         for name in ("field", "reason"):
@@ -152,9 +153,31 @@ def _complete(document: dict[str, Any]) -> None:
         for j, member in enumerate(group.get("members", ())):
             place = f"groups/{i}/members/{j}"
             _check(member.get("subscription", {}), dict, f"{place}/subscription")
+            if group["group_protocol"] == CONNECT:
+                _complete_worker(member, place)
+                continue
             for k, part in enumerate(_rows(member, "owned_partitions", f"{place}/owned_partitions")):
                 _check(part.get("topic_name"), str, f"{place}/owned_partitions/{k}/topic_name")
                 _check(part.get("partition_ids"), list, f"{place}/owned_partitions/{k}/partition_ids")
+
+
+def _complete_worker(worker: dict[str, Any], place: str) -> None:
+    """Likewise, for a member of a group of Kafka Connect."""
+    told = worker.get("assignment")
+    parts = [(worker, place, "")]
+    if told is not None:
+        _check(told, dict, f"{place}/assignment")
+        parts += [(told, f"{place}/assignment", ""), (told, f"{place}/assignment", "revoked_")]
+        _check(told.setdefault("leader_id", ""), str, f"{place}/assignment/leader_id")
+        for name in ("error", "delay_ms"):
+            _check(told.setdefault(name, 0), int, f"{place}/assignment/{name}")
+    for part, at, prefix in parts:
+        for i, connector in enumerate(_check(part.setdefault(f"{prefix}connectors", []), list, f"{at}/{prefix}connectors")):
+            _check(connector, str, f"{at}/{prefix}connectors/{i}")
+        for i, row in enumerate(_rows(part, f"{prefix}tasks", f"{at}/{prefix}tasks")):
+            _check(row.get("connector_name"), str, f"{at}/{prefix}tasks/{i}/connector_name")
+            for j, task in enumerate(_check(row.get("task_ids"), list, f"{at}/{prefix}tasks/{i}/task_ids")):
+                _check(task, int, f"{at}/{prefix}tasks/{i}/task_ids/{j}")
 
 
 def _rows(document: dict[str, Any], name: str, place: str) -> list[dict[str, Any]]:
@@ -231,11 +254,13 @@ def write_snapshot(document: dict[str, Any], form: str, file: Any) -> None:
         pa.parquet.write_table(pa.table(list(map(list, zip(*rows, strict=True))), names=["kind", "line"]), file)
 
 
-_PARTS: Final = {"topics": "topic", "groups": "group"}
+_PARTS: Final = {"log_dirs": "log_dirs", "topics": "topic", "groups": "group"}
 
 
 def json_lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A snapshot in pieces: first all but its topics and groups, then each of these as ``{"topic": …}`` and ``{"group": …}``."""
+    """A snapshot in pieces: first all but its log directories, topics and groups, then ``{"log_dirs": …}`` for each broker,
+    ``{"topic": …}`` for each topic and ``{"group": …}`` for each group.
+    """
     yield {name: value for name, value in document.items() if name not in _PARTS}
     for name, part in _PARTS.items():
         for entry in document[name]:

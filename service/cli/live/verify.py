@@ -15,7 +15,8 @@ from service.cli.errors import note
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
 from service.cli.terminal import fill, table
 from service.core.printable import printable
-from service.live.verification import Finding, check_groups, check_topics, missing
+from service.live.findings import Finding
+from service.live.verification import check_groups, check_topics, missing
 from service.report.numbers import counted
 from service.web.json.codec import dumps
 
@@ -150,9 +151,14 @@ def _explained(finding: Finding) -> str:
     if not finding.differences:
         return finding.reason
     first = finding.differences[0]
-    place = f"{first['topic_name']}-{first['partition_id']}"
     owners, expected = (", ".join(first[name]) or "nobody" for name in ("member_ids", "expected_member_ids"))
-    return f"{finding.reason}; {counted(finding.differences_count, 'partition')}, first {place}: {owners} instead of {expected}"
+    if "connector_name" in first:
+        place = first["connector_name"] if first["task_id"] is None else f"{first['connector_name']}-{first['task_id']}"
+        count = counted(finding.differences_count, "connector or task", "connectors and tasks")
+    else:
+        place = f"{first['topic_name']}-{first['partition_id']}"
+        count = counted(finding.differences_count, "partition")
+    return f"{finding.reason}; {count}, first {place}: {owners} instead of {expected}"
 
 
 def _totals(findings: Sequence[Finding]) -> dict[str, int]:

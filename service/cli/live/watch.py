@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
-from service.cli.rebalance_events import Duration
+from service.cli.rebalances.events import Duration
 from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
 from service.web.json.codec import dumps

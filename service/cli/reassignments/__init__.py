@@ -1,1 +1,1 @@
-"""The commands ``reassign``, ``lint`` and ``audit``."""
+"""The commands ``reassign``, ``disks``, ``lint`` and ``audit``."""

@@ -8,8 +8,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from service.cli import descriptions, options
+from service.cli import options
 from service.cli.asking import CSV, JSON, ask_each
+from service.cli.descriptions import descriptions
 from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies

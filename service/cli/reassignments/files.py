@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from service.cli.errors import BadInput
 from service.core.printable import printable
 from service.report.curves import curve
+from service.report.palette import variables
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ NAMED = 4
 ROW, BAR, LEFT = 16, 320, 70
 """Of the picture: height of a bar, length of the longest, and the space for broker ids."""
 
+_STYLE: Final = (
+    variables("svg", ("soft", "card", "accent"))
+    + ".paper{fill:var(--card)}text,.before{fill:var(--soft)}.before{opacity:.6}.after{fill:var(--accent)}"
+)
+
 
 def number(value: float | None) -> str:
     """A number for people: 1,234 or 12.3, or a dash."""
@@ -31,23 +37,44 @@ def number(value: float | None) -> str:
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 else f"{value:,.0f}"
 
 
+def batch_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Of each batch its number, the partitions that change, the replicas and bytes that it copies, and the seconds it takes."""
+    return [
+        tuple(
+            map(number, (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"]))
+        )
+        for i, batch in enumerate(answer["batches"], 1)
+    ]
+
+
 def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
     """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md``, ``plan.svg``, and
     ``frontier.svg`` if the answer has one.
 
     Raises BadInput if the folder has batches of a longer plan, which nobody should execute with these.
     """
-    digits = max(2, len(str(len(answer["batches"]))))
-    texts: dict[str, bytes] = {}
-    for i, batch in enumerate(answer["batches"], 1):
-        for name in ("reassignment", "rollback"):
-            texts[f"{name}-{i:0{digits}}.json"] = dumps(batch[name])
+    digits, texts = batch_texts(answer)
     if answer["preferred_leader_elections"]["partitions"]:
         texts["preferred-leader-elections.json"] = dumps(answer["preferred_leader_elections"])
     texts["plan.md"] = "\n".join(_report(answer, digits)).encode()
     texts["plan.svg"] = "\n".join(_picture(answer)).encode()
     if "frontier" in answer:
         texts["frontier.svg"] = _frontier_picture(answer["frontier"]).encode()
+    return write_texts(folder, texts)
+
+
+def batch_texts(answer: dict[str, Any]) -> tuple[int, dict[str, bytes]]:
+    """The digits of the batches' numbers, and the files of the batches."""
+    digits = max(2, len(str(len(answer["batches"]))))
+    texts: dict[str, bytes] = {}
+    for i, batch in enumerate(answer["batches"], 1):
+        for name in ("reassignment", "rollback"):
+            texts[f"{name}-{i:0{digits}}.json"] = dumps(batch[name])
+    return digits, texts
+
+
+def write_texts(folder: Path, texts: dict[str, bytes]) -> list[Path]:
+    """Write the files of a plan; returns them. Raises BadInput if the folder has batches of a longer plan."""
     folder.mkdir(parents=True, exist_ok=True)
     ours = ("reassignment-[0-9]*.json", "rollback-[0-9]*.json", "preferred-leader-elections.json")
     others = sorted({path.name for pattern in ours for path in folder.glob(pattern)} - texts.keys())
@@ -62,16 +89,22 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     moves, before, after = answer["moves"], answer["before"]["broker_load"], answer["after"]["broker_load"]
     yield f"# Reassignment {answer['plan_id']}"
     yield ""
-    yield from (f"- {_literal(sentence)}" for sentence in answer["effects"])
+    yield from (f"- {literal(sentence)}" for sentence in answer["effects"])
     if answer["warnings"]:
-        yield from ("", "Before you execute it:", "", *(f"- **{_literal(sentence)}**" for sentence in answer["warnings"]))
+        yield from ("", "Before you execute it:", "", *(f"- **{literal(sentence)}**" for sentence in answer["warnings"]))
     yield from ("", "In figures:", "")
     yield f"- Objective: {answer['objective']}"
     yield f"- Replicas copied: {number(moves['replicas'])}" + (
         "" if moves["bytes"] is None else f" ({number(moves['bytes'])} bytes)"
     )
-    proof = "this is the minimum" if moves["gap"] == 0 else f"gap {moves['gap']:.2%}"
-    yield f"- Lower bound: {number(moves['lower_bound'])}; {proof}"
+    across = answer["across_racks"]
+    if across is not None and moves["replicas"]:
+        amount = "" if across["bytes"] is None else f" ({number(across['bytes'])} bytes)"
+        yield f"- Of these copied from a leader on another rack: {number(across['replicas'])}{amount}"
+        yield f"- Replicas that change their rack: {number(across['rack_changes'])}"
+    gap = moves["gap"]
+    proof = "" if gap is None else "; this is the minimum" if gap == 0 else f"; gap {gap:.2%}"
+    yield f"- Lower bound: {number(moves['lower_bound'])}{proof}"
     evenness = answer["goals"]["evenness"]
     even = "the least" if evenness["gap"] == 0 else f"within {evenness['gap']:.2%} of a lower bound"
     yield f"- Sum of squares of the brokers' loads ÷ weight: {evenness['value']:.6g}, {even}"
@@ -82,9 +115,8 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
         yield f"- Duration: {number(answer['duration_seconds'])} s"
     yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches")
     yield from ("", "| batch | partitions | replicas copied | bytes | seconds |", "| ---: | ---: | ---: | ---: | ---: |")
-    for i, batch in enumerate(answer["batches"], 1):
-        cells = (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
-        yield f"| {' | '.join(map(number, cells))} |"
+    for row in batch_rows(answer):
+        yield f"| {' | '.join(row)} |"
     yield from _commands(answer, digits)
     yield from _frontier(answer.get("frontier", ()))
     yield from ("", "## Brokers", "")
@@ -95,7 +127,7 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     yield from ("", "## Moves", "", "| topic | partition | from | to | reason |", "| --- | ---: | ---: | ---: | --- |")
     for move in answer["reasons"]:
         row = (move["topic_name"], move["partition_id"], move["from"], move["to"], move["reason"])
-        yield f"| {' | '.join('—' if cell is None else _literal(str(cell)) for cell in row)} |"
+        yield f"| {' | '.join('—' if cell is None else literal(str(cell)) for cell in row)} |"
 
 
 def _frontier(points: list[dict[str, Any]]) -> Iterator[str]:
@@ -143,7 +175,7 @@ def _commands(answer: dict[str, Any], digits: int) -> Iterator[str]:
         yield "```"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """The text as Markdown that shows it as it is: what would be markup as character references."""
     return _MARKUP.sub(lambda mark: f"&#{ord(mark[0])};", printable(text))
 
@@ -156,14 +188,15 @@ def _picture(answer: dict[str, Any]) -> Iterator[str]:
     height = 30 + len(ids) * (2 * ROW + 8)
     size = f'width="{LEFT + BAR + 90}" height="{height}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
-    yield "<title>Replicas of each broker before and after</title>"
-    yield f'<text x="{LEFT}" y="16" fill="#777">replicas before</text><text x="{LEFT + 100}" y="16" fill="#1f6feb">after</text>'
-    yield f'<text x="{LEFT - 8}" y="16" text-anchor="end" fill="#777">broker</text>'
+    yield f"<title>Replicas of each broker before and after</title><style>{_STYLE}</style>"
+    yield '<rect class="paper" width="100%" height="100%"/>'
+    yield f'<text x="{LEFT}" y="16">replicas before</text><text x="{LEFT + 100}" y="16" class="after">after</text>'
+    yield f'<text x="{LEFT - 8}" y="16" text-anchor="end">broker</text>'
     for i, broker_id in enumerate(ids):
         top = 26 + i * (2 * ROW + 8)
-        yield f'<text x="{LEFT - 8}" y="{top + ROW + 4}" text-anchor="end" fill="#777">{broker_id}</text>'
-        for at, count, colour in ((top, old[i], "#999"), (top + ROW, new[i], "#1f6feb")):
+        yield f'<text x="{LEFT - 8}" y="{top + ROW + 4}" text-anchor="end">{broker_id}</text>'
+        for at, count, when in ((top, old[i], "before"), (top + ROW, new[i], "after")):
             width = round(BAR * count / longest, 1)
-            yield f'<rect x="{LEFT}" y="{at}" width="{width}" height="{ROW - 2}" fill="{colour}"/>'
-            yield f'<text x="{LEFT + width + 6}" y="{at + ROW - 4}" fill="#777">{count}</text>'
+            yield f'<rect x="{LEFT}" y="{at}" width="{width}" height="{ROW - 2}" class="{when}"/>'
+            yield f'<text x="{LEFT + width + 6}" y="{at + ROW - 4}">{count}</text>'
     yield "</svg>"

@@ -10,8 +10,9 @@ import click
 from rich.console import Console
 
 from service import __version__
-from service.cli import descriptions, options
+from service.cli import options
 from service.cli.asking import ask
+from service.cli.descriptions import descriptions
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.terminal import fill, table

@@ -10,21 +10,23 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from service.cli import descriptions, options
+from service.cli import options
 from service.cli.asking import CSV, JSON, ask
+from service.cli.descriptions import descriptions
 from service.cli.errors import note
-from service.cli.reassignments.files import number, write_files
+from service.cli.reassignments import pace_options
+from service.cli.reassignments.files import batch_rows, number, write_files
 from service.cli.terminal import ROWS, fill, table
+from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.core.reassignments import (
-    BALANCES,
     BATCH_ORDERS,
-    BATCH_SECONDS,
     LEADER_RULES,
     OBJECTIVES,
     RACK_RULES,
-    THROTTLE_UTILIZATION,
+    RESOURCES,
 )
+from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.descriptions import bodies
 from service.report.numbers import counted
 from service.web.json.codec import dumps, loads
@@ -50,18 +52,71 @@ LIMITS = (
 @options.SNAPSHOT
 @click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder.")
 @click.option("--drain", "drained", type=int, multiple=True, metavar="ID", help="Broker to empty. Repeatable.")
+@click.option("--cordon", "cordoned", type=int, multiple=True, metavar="ID", help="Broker that gets no replicas. Repeatable.")
+@click.option(
+    "--to", "destinations", type=int, multiple=True, metavar="ID", help="Broker that may get replicas; no others do. Repeatable."
+)
+@click.option(
+    "--broker-set",
+    "broker_sets",
+    multiple=True,
+    metavar="PATTERN=ID,…",
+    help="Topics that may be on these brokers only. The first that fits a topic holds. Repeatable.",
+)
+@click.option(
+    "--min-topic-leaders",
+    "topic_leaders",
+    multiple=True,
+    metavar="PATTERN[=COUNT[:ID,…]]",
+    help="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they have to. "
+    "Repeatable.",
+)
 @click.option("--add", "added", multiple=True, metavar="ID[:RACK]", help="Broker to add. Repeatable.")
 @click.option("--replace", "replaced", multiple=True, metavar="OLD=NEW", help="Broker whose replicas NEW takes over. Repeatable.")
+@click.option(
+    "--infer-replaces", is_flag=True, help="Let a new broker replace one that is gone, where no other could by their racks."
+)
+@click.option(
+    "--demote",
+    "demoted",
+    type=int,
+    multiple=True,
+    metavar="ID",
+    help="Broker to lead nothing that another can lead. No replica moves, unless --leaders, --drain, --add or --replace says so. "
+    "Repeatable.",
+)
 @click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
-@click.option("--exclude", "excluded_topics", multiple=True, metavar="TOPIC", help="Topic to leave as it is. Repeatable.")
+@click.option(
+    "--include-topics",
+    "included_topics",
+    multiple=True,
+    metavar="PATTERN",
+    help="Topics to change, with * for any characters and ? for one; all others stay as they are. Repeatable.",
+)
+@click.option(
+    "--exclude-topics",
+    "--exclude",
+    "excluded_topics",
+    multiple=True,
+    metavar="PATTERN",
+    help="Topics to leave as they are. Repeatable.",
+)
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="First goal. Default: fewest-moves.")
 @click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
 @click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
-@click.option("--balance", type=click.Choice(BALANCES), help="Unit of moves and load. Default: replicas.")
+@click.option(
+    "--balance",
+    metavar="RESOURCE[,…]",
+    help="What to even out: a resource, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
+    f"Resources: {', '.join(RESOURCES)}. Default: replicas.",
+)
 @click.option("--per-topic", is_flag=True, help="Even out each topic by itself too.")
 @click.option("--tolerance", type=float, help="Fewest copies that bring every broker within this share of the mean, such as 0.1.")
 @click.option("--max-moves", type=int, help="Evenest load with at most so many replicas copied.")
 @click.option("--max-bytes", type=int, help="Evenest load with at most so many bytes copied.")
+@click.option(
+    "--disk-threshold", type=float, help="Share of its capacity_bytes that a broker may use, such as 0.85. Default: all of it."
+)
 @click.option("--frontier", is_flag=True, help="Show how even the cluster can be with each number of copies.")
 @click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
 @click.option("--min-insync-replicas", type=int, help="min.insync.replicas of all topics, which no step may break.")
@@ -70,18 +125,16 @@ LIMITS = (
 @click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
 @click.option("--order", type=click.Choice(BATCH_ORDERS), help=f"Partitions of the first batches. Default: {BATCH_ORDERS[0]}.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
-@click.option("--duration", "duration_seconds", type=int, help="Seconds for all batches; raises the throttle as far as needed.")
-@click.option(
-    "--throttle-utilization",
-    type=float,
-    help=f"Share of the throttle that the copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
-)
-@click.option("--batch-seconds", type=float, help=f"Seconds of a batch beside the copying. Default: {BATCH_SECONDS:g}.")
+@pace_options.DURATION
+@pace_options.UTILIZATION
+@pace_options.SECONDS
+@options.PRICE
 @options.OUTPUT
 @options.JSON
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
-    added: tuple[str, ...], replaced: tuple[str, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None,
+    cordoned: tuple[int, ...], broker_sets: tuple[str, ...], topic_leaders: tuple[str, ...], added: tuple[str, ...],
+    replaced: tuple[str, ...], demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None,
     as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
@@ -91,11 +144,16 @@ def reassign(
     """
     body = loads(descriptions.body(file, bodies.reassignment, snapshots))
     given = {name: value for name, value in question.items() if value not in (None, (), False)}
+    given |= {"balance": _balance(given["balance"])} if "balance" in given else {}
     limits = {name: given.pop(name) for name in LIMITS if name in given}
-    body |= given
+    body |= given | ({"broker_sets": [_broker_set(text) for text in broker_sets]} if broker_sets else {})
+    body |= {"min_topic_leaders": [_topic_leaders(text) for text in topic_leaders]} if topic_leaders else {}
     body["limits"] = (body.get("limits") or {}) | limits
-    _check_sizes(body, question["balance"])
-    _change_brokers(body.setdefault("brokers", []), drained, added, replaced, racks_of)
+    _check_sizes(body)
+    flags = {"draining": drained, "cordoned": cordoned, "demoted": demoted}
+    _change_brokers(body.setdefault("brokers", []), flags, added, replaced, racks_of)
+    if demoted and not (drained or added or replaced):
+        body.setdefault("leaders", "demote")
     form = options.form(output, as_json=as_json)
     if form == "csv" and folder:
         raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
@@ -124,12 +182,12 @@ def reassign(
     console.print(summary(document), highlight=False)
 
 
-def _check_sizes(body: dict[str, Any], balance: str | None) -> None:
+def _check_sizes(body: dict[str, Any]) -> None:
     """Raise UsageError for options that need the sizes of partitions where these are not known."""
     if any("partition_bytes" in topic for topic in body.get("topics") or () if isinstance(topic, dict)):
         return
     needing = [option for option, name in SIZED.items() if name in body["limits"]]
-    needing += ["--balance bytes"] * (balance == "bytes") + ["--max-bytes"] * ("max_bytes" in body)
+    needing += ["--balance bytes"] * ("bytes" in (body.get("balance") or ())) + ["--max-bytes"] * ("max_bytes" in body)
     if needing:
         raise click.UsageError(
             f"{needing[0]} needs the size of each partition: add --snapshot FILE with the output of kafka-log-dirs --describe or "
@@ -139,12 +197,12 @@ def _check_sizes(body: dict[str, Any], balance: str | None) -> None:
 
 def _change_brokers(
     brokers: list[dict[str, Any]],
-    drained: tuple[int, ...],
+    flags: dict[str, tuple[int, ...]],
     added: tuple[str, ...],
     replaced: tuple[str, ...],
     racks_of: tuple[str, ...],
 ) -> None:
-    """Apply the options that name brokers."""
+    """Apply the options that name brokers. flags : field of brokers → those that have it"""
     by_id = {broker.get("broker_id"): broker for broker in brokers}
 
     def known(broker_id: int, option: str) -> dict[str, Any]:
@@ -152,13 +210,7 @@ def _change_brokers(
             raise click.BadParameter(f"Unknown broker {broker_id}.", param_hint=option)
         return by_id[broker_id]
 
-    for text in added:
-        broker_id, _, rack = text.partition(":")
-        number = _number(broker_id, "--add")
-        if number in by_id:
-            raise click.BadParameter(f"Broker {number} exists.", param_hint="--add")
-        by_id[number] = {"broker_id": number} | ({"rack_id": rack} if rack else {})
-        brokers.append(by_id[number])
+    _add(brokers, by_id, added)
     for text in racks_of:
         broker_id, colon, rack = text.partition(":")
         if not colon:
@@ -171,8 +223,50 @@ def _change_brokers(
     for text in replaced:
         old, _, new = text.partition("=")
         known(_number(new, "--replace"), "--replace")["replaces"] = _number(old, "--replace")
-    for number in drained:
-        known(number, "--drain")["draining"] = True
+    for field, option in (("draining", "--drain"), ("cordoned", "--cordon"), ("demoted", "--demote")):
+        for number in flags[field]:
+            known(number, option)[field] = True
+
+
+def _add(brokers: list[dict[str, Any]], by_id: dict[Any, dict[str, Any]], added: tuple[str, ...]) -> None:
+    """Add the brokers of ``--add``."""
+    for text in added:
+        broker_id, _, rack = text.partition(":")
+        number = _number(broker_id, "--add")
+        if number in by_id:
+            raise click.BadParameter(f"Broker {number} exists.", param_hint="--add")
+        by_id[number] = {"broker_id": number} | ({"rack_id": rack} if rack else {})
+        brokers.append(by_id[number])
+
+
+def _balance(text: str) -> str | list[str] | dict[str, float]:
+    """``balance`` of the body. Raises BadParameter."""
+    try:
+        balance = parse_balance(text)
+        read_balance(balance)
+    except InvalidQuestion as error:
+        raise click.BadParameter(error.detail, param_hint="--balance") from None
+    return balance
+
+
+def _broker_set(text: str) -> dict[str, Any]:
+    """A member of ``broker_sets``."""
+    pattern, equals, ids = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not PATTERN=ID,….", param_hint="--broker-set")
+    return {"topics": pattern, "broker_ids": [_number(each, "--broker-set") for each in ids.split(",")]}
+
+
+def _topic_leaders(text: str) -> dict[str, Any]:
+    """A member of ``min_topic_leaders``."""
+    pattern, equals, rest = text.partition("=")
+    count, colon, ids = rest.partition(":")
+    rule: dict[str, Any] = {"topics": pattern}
+    try:
+        rule |= {"leaders": int(count)} if equals else {}
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not PATTERN=COUNT.", param_hint="--min-topic-leaders") from None
+    return rule | ({"broker_ids": [_number(each, "--min-topic-leaders") for each in ids.split(",")]} if colon else {})
 
 
 def _number(text: str, option: str) -> int:
@@ -214,22 +308,21 @@ def _frontier(answer: dict[str, Any]) -> Table:
 
 
 def _batches(answer: dict[str, Any]) -> Table:
-    rows = [
-        (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"])
-        for i, batch in enumerate(answer["batches"], 1)
-    ]
-    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), [tuple(map(number, row)) for row in rows])
+    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), batch_rows(answer))
 
 
 def summary(answer: dict[str, Any]) -> str:
     """One line: how much moves, and how much less could."""
     moves = answer["moves"]
     bytes_moved = "" if moves["bytes"] is None else f" · {moves['bytes']:,} bytes"
-    proof = "proven minimal" if moves["gap"] == 0 else f"lower bound {moves['lower_bound']:,}, gap {moves['gap']:.2%}"
+    of_bound = "" if moves["gap"] is None else f", gap {moves['gap']:.2%}"
+    proof = "proven minimal" if moves["gap"] == 0 else f"lower bound {moves['lower_bound']:,}{of_bound}"
     needed = answer["throttle_needed_bytes_per_second"]
     throttle = "" if needed is None else f" · throttle needed {needed:,} bytes/s"
     copied = counted(moves["replicas"], "replica copied", "replicas copied")
     leaders = counted(moves["leaders"], "leader changes", "leaders change")
     gap = answer["goals"]["evenness"]["gap"]
     evenness = f" · evenness within {gap:.2%} of its bound" if gap else ""
-    return f"{copied} ({proof}){bytes_moved} · {leaders}{evenness}{throttle}"
+    across = answer["across_racks"]
+    racks = "" if across is None or not moves["replicas"] else f" · {across['replicas']:,} from another rack"
+    return f"{copied} ({proof}){bytes_moved}{racks} · {leaders}{evenness}{throttle}"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 import click
 from rich.console import Console
 
-from service.cli import descriptions, options
+from service.cli import options
 from service.cli.asking import announce_compilation
+from service.cli.descriptions import descriptions
 from service.cli.errors import BadInput
 from service.cli.terminal import fill, table
 from service.core.errors import InvalidQuestion
@@ -18,6 +19,7 @@ from service.report.numbers import counted
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from io import BufferedReader
 
 MOST_NAMES: Final = 5
@@ -26,7 +28,9 @@ MOST_NAMES: Final = 5
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
-@click.option("--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, eager or classic.")
+@click.option(
+    "--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, zookeeper:3.9, eager or classic."
+)
 @click.option(
     "--to", "after", required=True, metavar="WHAT", help="librdkafka:2.15, java:4.4, kafka:4.4, cooperative or consumer."
 )
@@ -37,8 +41,9 @@ def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None
     partition-allocator upgrade snapshot.json --from librdkafka:1.9 --to librdkafka:2.15
 
     Which groups and keys are answered otherwise, how many partitions the first rebalance moves, and the steps that the libraries
-    accept. WHAT is a client and its release, kafka (brokers with Java's clients) and its release, or a protocol: eager to
-    cooperative, classic to consumer. FILE is a snapshot.
+    accept; from ZooKeeper to KRaft also which topics would be placed otherwise. WHAT is a client and its release, kafka or
+    zookeeper (brokers with Java's clients) and its release, or a protocol: eager to cooperative, classic to consumer. FILE is a
+    snapshot.
     """
     announce_compilation()
     description = descriptions.read(file)
@@ -63,6 +68,10 @@ def _show(found: Upgrade) -> None:
             for one in found.keys
         ]
         console.print(fill(table("topic", "default partitioner", "then", "keys moved", "records without a key"), moved))
+    otherwise = [each for each in found.placements if not each.possible_after]
+    if otherwise:
+        placed = [(each.topic_name, each.before, "yes" if each.possible_before else "no", each.after, "no") for each in otherwise]
+        console.print(fill(table("topic", "placer", "could place it so", "then", "could place it so"), placed))
     by_steps: dict[tuple[str, ...], list[str]] = {}
     for each in found.groups:
         by_steps.setdefault(each.steps, []).append(each.group_id)
@@ -72,16 +81,26 @@ def _show(found: Upgrade) -> None:
             console.print(f"\nSteps for {', '.join(names[:MOST_NAMES])}{more}:", highlight=False, markup=False)
             for i, step in enumerate(steps, 1):
                 console.print(f"{i}. {step}", highlight=False, markup=False, soft_wrap=True)
-    sentences = [*found.notes, *(f"{each.group_id}: {note}" for each in found.groups for note in each.notes)]
-    sentences += [f"{each.group_id}: {each.problem}" for each in found.groups if each.problem]
-    sentences.append(f"{counted(found.others, 'group is', 'groups are')} not concerned.")
-    if found.keys:
-        sentences.append("Keys move if producers change too and have the default partitioner; the share is that of sampled keys.")
-    else:
-        sentences.append("No default partitioner changes, so keys stay where they are.")
     console.print()
-    for sentence in sentences:
+    for sentence in _sentences(found):
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def _sentences(found: Upgrade) -> Iterator[str]:
+    """What stands below the tables."""
+    yield from found.notes
+    yield from (f"{each.group_id}: {note}" for each in found.groups for note in each.notes)
+    yield from (f"{each.group_id}: {each.problem}" for each in found.groups if each.problem)
+    yield f"{counted(found.others, 'group is', 'groups are')} not concerned."
+    if found.keys:
+        yield "Keys move if producers change too and have the default partitioner; the share is that of sampled keys."
+    else:
+        yield "No default partitioner changes, so keys stay where they are."
+    if found.placements:
+        placer, count = found.placements[0], len(found.placements)
+        impossible = sum(not each.possible_after for each in found.placements)
+        yield f"{placer.after} places new topics and added partitions instead of {placer.before}. Topics stay where they are."
+        yield f"Of {counted(count, 'topic')}, {placer.after} could not have placed {impossible} so."
 
 
 def _numbers(change: GroupChange) -> tuple[str, str, str]:

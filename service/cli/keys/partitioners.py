@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import CSV, JSON, ask_stream
+from service.cli.keys import into as into_folder
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.web.json.codec import loads
@@ -38,9 +38,9 @@ def compare(
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
-    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
 
-    batches = tables.read(file, {"key": key_column}, key_format, file_format, strict=strict)
+    batches = files.read(file, {"key": key_column}, key_format, file_format, strict=strict)
     form = options.form(output, as_json=as_json)
     answer = _ask("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
@@ -78,7 +78,7 @@ def fingerprint(
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
-    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     form = options.form(output, as_json=as_json)
     if into is not None:
@@ -86,7 +86,7 @@ def fingerprint(
         writers = {"expected": expected, "partitioners": partitioners, "partitions_count": question["partitions_count"]}
         into_folder.write(into, [file], lambda: _mismatch(file, file_format, strict=strict, **columns, **writers), form)
         return
-    batches = tables.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
+    batches = files.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
     answer = _ask("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")

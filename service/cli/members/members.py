@@ -10,7 +10,7 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import CSV, ask
-from service.cli.rebalance_events import Duration
+from service.cli.rebalances.events import Duration
 from service.spark.counts import COUNTS
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ PATH: Final = "/v1/member-count-plans"
 @click.option("--max-lag", type=Duration(), help="How long every member may take to work off its lag: 60s, 5m.")
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
 @click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
+@options.PRICE
 @click.option("--lag-threshold", type=int, help="KEDA's lagThreshold. Default: 10.")
 @click.option("--max-replicas", type=int, help="KEDA's maxReplicaCount. Default: 100.")
 @click.option("--poll", type=Duration(), help="How often members poll. Default: 1s.")
@@ -100,14 +101,14 @@ def _body(
     fields: Json,
 ) -> bytes:
     """The body that options, files and snapshots describe, with what further options give. Raises BadInput, UsageError."""
-    from service.cli import descriptions  # noqa: PLC0415 - imports that --help does not need
+    from service.cli.descriptions import descriptions  # noqa: PLC0415 - imports that --help does not need
     from service.web.json.codec import dumps  # noqa: PLC0415
 
     if topics or members is not None:
         options.check_no_file(file.name if file else None, snapshots)
         described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
         return dumps(described | fields)
-    body = descriptions.body(file, descriptions.assignment_body, snapshots, **group)
+    body = descriptions.body(file, descriptions.lag_body, snapshots, **group)
     document = request_bodies.object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
@@ -117,7 +118,7 @@ def _body(
 
 def picture(answer: Json) -> str:
     """The worst load of each number of members, under the group's own assignor and under ``balanced``, as SVG."""
-    from service.cli.member_tables import verdict  # noqa: PLC0415 - imports that --help does not need
+    from service.cli.members.tables import verdict  # noqa: PLC0415 - imports that --help does not need
     from service.report.curves import curve  # noqa: PLC0415
 
     counts = [plan["members_count"] for plan in answer["plans"]]
@@ -132,13 +133,13 @@ def _show(answer: Json) -> None:
     """Print the verdict, the tables and what to know of them."""
     from rich.console import Console  # noqa: PLC0415 - imports that other forms do not need
 
-    from service.cli.member_tables import PLANS, POLICIES, notes, plan_rows, policy_rows, verdict  # noqa: PLC0415
+    from service.cli.members.tables import POLICIES, columns, notes, plan_rows, policy_rows, verdict  # noqa: PLC0415
     from service.cli.terminal import fill, table  # noqa: PLC0415
     from service.core.printable import printable  # noqa: PLC0415
 
     console = Console()
     console.print(printable(verdict(answer)), highlight=False, markup=False)
-    console.print(fill(table(*PLANS), plan_rows(answer)))
+    console.print(fill(table(*columns(answer)), plan_rows(answer)))
     if answer["policies"]:
         console.print()
         console.print(fill(table(*POLICIES), policy_rows(answer)))

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.rebalance_tables import cause, rebalance_rows, seconds, total_rows, verdict, way
+from service.cli.rebalances.tables import cause, rebalance_rows, seconds, total_rows, verdict, way
 from tests.support.golden import CHOICE
 
 if TYPE_CHECKING:
@@ -180,6 +180,18 @@ def test_an_event_that_cannot_be_read(arguments: tuple[str, ...], expected: str)
     result = CliRunner().invoke(main, ["rebalances", *GROUP, *arguments])
     assert result.exit_code == 2
     assert expected in result.stderr
+
+
+def test_the_table_of_totals_alone_and_what_crosses_racks_after_the_last_rebalance(tmp_path: Path) -> None:
+    topics = [{"topic_name": "t", "partitions_count": 2, "partition_racks": [["x"], ["y"]], "partition_weights": [1e6, 3e6]}]
+    body = {"topics": topics, "members": [{"member_id": "a", "rack_id": "x"}], "price_per_gb": 0.02}
+    path = tmp_path / "body.json"
+    said = "read on the reader's rack: share 0.25; across racks 3,000,000 bytes/s, cost per month 157.68."
+    for detail, expected in (("totals", False), ("rebalances", True)):
+        path.write_text(json.dumps(body | {"detail": detail}))
+        result = CliRunner().invoke(main, ["rebalances", str(path), "--output", "table"], env={"COLUMNS": "200"})
+        assert result.exit_code == 0
+        assert (f"After the last rebalance: {said}" in result.stdout) == expected
 
 
 def test_a_terminal_of_80_columns() -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import CSV, JSON, ask, ask_stream
 from service.cli.errors import BadInput
+from service.cli.keys import into as into_folder
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.spark.counts import COUNTS
@@ -94,9 +94,9 @@ def plan(
     question |= {"partitions_counts": partitions_counts and list(partitions_counts), "partitioners": list(partitioners) or None}
     optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
-    from service.cli import tables  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
 
-    batches = tables.read(file, columns, key_format, file_format, strict=strict)
+    batches = files.read(file, columns, key_format, file_format, strict=strict)
     answer = ask_stream(PATH, {**question, "key_format": key_format}, batches, media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
@@ -162,7 +162,7 @@ def _add_topic(
         if topic_name is not None:
             raise click.UsageError("--topic names a topic of --snapshot.")
         return
-    from service.cli import descriptions  # noqa: PLC0415 - imports that --help does not need
+    from service.cli.descriptions import descriptions  # noqa: PLC0415 - imports that --help does not need
     from service.core.errors import InvalidQuestion  # noqa: PLC0415
     from service.descriptions import bodies  # noqa: PLC0415
 

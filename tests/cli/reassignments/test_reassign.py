@@ -53,17 +53,59 @@ def test_the_moves_as_csv(client, file, tmp_path):
 
 
 def test_options_change_the_question(client, file):
-    options = ["--drain", "0", "--add", "7:a", "--exclude", "orders", "--objective", "even", "--throttle", "50"]
+    options = [
+        "--drain",
+        "0",
+        "--add",
+        "7:a",
+        "--exclude",
+        "orders",
+        "--exclude-topics",
+        "o?ders",
+        "--include-topics",
+        "o*",
+        "--objective",
+        "even",
+        "--throttle",
+        "50",
+        "--cordon",
+        "1",
+        "--to",
+        "7",
+        "--to",
+        "2",
+        "--broker-set",
+        "o*=0,2,7",
+        "--broker-set",
+        "*=1",
+    ]
     body = {
         **QUESTION,
-        "brokers": [{**QUESTION["brokers"][0], "draining": True}, *QUESTION["brokers"][1:], {"broker_id": 7, "rack_id": "a"}],
-        "excluded_topics": ["orders"],
+        "brokers": [
+            {**QUESTION["brokers"][0], "draining": True},
+            *({**broker, "cordoned": True} if broker["broker_id"] == 1 else broker for broker in QUESTION["brokers"][1:]),
+            {"broker_id": 7, "rack_id": "a"},
+        ],
+        "excluded_topics": ["orders", "o?ders"],
+        "included_topics": ["o*"],
+        "destinations": [7, 2],
+        "broker_sets": [{"topics": "o*", "broker_ids": [0, 2, 7]}, {"topics": "*", "broker_ids": [1]}],
         "objective": "even",
         "limits": {"throttle_bytes_per_second": 50},
     }
     assert run(file, *options).stdout.encode() == client.post("/v1/reassignments", json=body).data + b"\n"
     answer = json.loads(run(file, "--add", "7:a", "--replace", "0=7").stdout)
     assert {move["reason"] for move in answer["reasons"]} <= {"replaces broker 0", "leader"}
+
+
+def test_leaders_of_topics_are_asked_for_by_pattern(client, file):
+    rules = [{"topics": "o*", "leaders": 1, "broker_ids": [0, 1]}, {"topics": "orders", "leaders": 1, "broker_ids": [2]}]
+    options = ["--min-topic-leaders", "o*=1:0,1", "--min-topic-leaders", "orders=1:2"]
+    answered = client.post("/v1/reassignments", json=QUESTION | {"min_topic_leaders": rules, "limits": {}}).data
+    assert json.loads(answered)["plan_id"]
+    assert run(file, *options).stdout.encode() == answered + b"\n"
+    wrong = run(file, "--min-topic-leaders", "o*=many")
+    assert (wrong.exit_code, "'o*=many' is not PATTERN=COUNT." in wrong.stderr) == (2, True)
 
 
 def test_the_output_of_kafka_topics_is_a_placement():
@@ -73,6 +115,12 @@ def test_the_output_of_kafka_topics_is_a_placement():
     rows = [row["replicas"] for row in json.loads(ended.stdout)["reassignment"]["partitions"]]
     assert rows
     assert all(1 not in row for row in rows)
+
+
+def test_sizes_alone_are_no_placement():
+    ended = run(str(PROJECT / "tests" / "vectors" / "descriptions" / "kafka-log-dirs.txt"), "--drain", "1")
+    assert ended.exit_code != 0
+    assert "The placement is not known. Describe the topics as well: kafka-topics --describe." in ended.stderr
 
 
 def test_a_snapshot_has_sizes_and_capacities():
@@ -125,7 +173,9 @@ def test_files_hold_the_batches_and_their_way_back(file, tmp_path):
     assert "| orders | 0 | 0 | 2 | drains broker 0 |" in report
     assert "throttle" in report
     picture = ET.fromstring((folder / "plan.svg").read_text())  # noqa: S314 - the service wrote it
-    assert len([each for each in picture.iter() if each.tag.endswith("rect")]) == 2 * 4
+    assert (
+        len([each for each in picture.iter() if each.get("class") in ("before", "after") and each.tag.endswith("rect")]) == 2 * 4
+    )
 
 
 def test_the_commands_carry_the_throttle_and_the_rollback_is_in_reverse(file, tmp_path):
@@ -215,3 +265,11 @@ def test_the_frontier_as_json_files_and_csv(file, tmp_path):
     assert re.search(r"^3 +400 +0.0 +0.0 +proven *$", table, re.MULTILINE), table
     refused = run(file, "--max-moves", "1", "--tolerance", "0.1")
     assert (refused.exit_code, "Not allowed together with max_moves" in refused.stderr) == (2, True)
+
+
+def test_a_demotion_moves_leaders_only_unless_replicas_have_to_move(client, file):
+    first, *rest = QUESTION["brokers"]
+    body = {**QUESTION, "brokers": [{**first, "demoted": True}, *rest], "limits": {}, "leaders": "demote"}
+    assert run(file, "--demote", "0").stdout.encode() == client.post("/v1/reassignments", json=body).data + b"\n"
+    body = {**QUESTION, "brokers": [{**first, "demoted": True}, *rest[:2], {**rest[2], "draining": True}], "limits": {}}
+    assert run(file, "--demote", "0", "--drain", "3").stdout.encode() == client.post("/v1/reassignments", json=body).data + b"\n"

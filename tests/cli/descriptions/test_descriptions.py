@@ -84,6 +84,38 @@ def test_the_frontier_is_a_table_and_a_picture(tmp_path: Path) -> None:
     assert run("assign", "--svg", str(picture), stdin=body).exit_code == 2
 
 
+def test_traffic_between_zones_has_a_price() -> None:
+    body = json.dumps(
+        {
+            "assignor": "range",
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "partitions_count": 2,
+                    "partition_racks": [["a"], ["a"]],
+                    "partition_weights": [1_000_000, 3_000_000],
+                }
+            ],
+            "members": [{"member_id": "m", "rack_id": "a"}, {"member_id": "n", "rack_id": "b"}],
+        }
+    )
+    crossing = {"local_share": 0.25, "cross_zone_bytes_per_second": 3e6, "cost_per_month": 157.68}
+    assert answer("assign", "--price-per-gb", "0.02", stdin=body)["zone_traffic"] == pytest.approx(crossing)
+    shown = run("assign", "--price-per-gb", "0.02", "--output", "table", stdin=body).stdout
+    line = "read on the reader's rack: share 0.25; across racks 3,000,000 bytes/s, cost per month 157.68"
+    assert line in " ".join(shown.split())
+    assert "cost" not in run("assign", "--output", "table", stdin=body).stdout
+    placed = json.dumps(
+        {
+            "brokers": [{"broker_id": 0, "rack_id": "a"}, {"broker_id": 1, "rack_id": "b"}],
+            "partitions_count": 2,
+            "replication_factor": 1,
+            "bytes_per_second": 1_000_000,
+        }
+    )
+    assert answer("place", "--price-per-gb", "0.02", stdin=placed)["zone_traffic"]["cost_per_month"] == pytest.approx(26.28)
+
+
 def test_an_assignor_that_fails_stands_in_the_comparison() -> None:
     body = json.dumps({"topics": [{"topic_name": "t", "partitions_count": 2}], "members": []})
     shown = run("assign", "--compare", "roundrobin", "--output", "table", stdin=body)
@@ -112,6 +144,22 @@ def test_a_cordoned_broker_of_a_snapshot_gets_no_replica() -> None:
         assert {broker for row in given["placements"] for broker in row["replicas"]} == {1, 3}
     assert answer("audit", "--output", "json", stdin=text)["topic_name"] == "old"
     assert answer("reassign", "--drain", "2", "--output", "json", stdin=text)["moves"]
+
+
+def test_lint_knows_the_cordoned_brokers_of_a_snapshot(tmp_path: Path) -> None:
+    """Broker 2 keeps its replica, but gets none."""
+    cluster, moves = tmp_path / "cluster.json", tmp_path / "moves.json"
+    brokers = [{"broker_id": i, "rack_id": None, "fenced": False, "cordoned": i == 2} for i in (1, 2, 3)]
+    rows = [{"partition_id": i, "replicas": [i + 1, i + 2], "in_sync_replicas": [i + 1], "leader": i + 1} for i in (0, 1)]
+    topics = [
+        {"topic_name": "t", "partitions_count": 2, "placements": [*rows, {**rows[0], "partition_id": 2, "replicas": [1, 3]}]}
+    ]
+    cluster.write_text(json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": []}))
+    changes = [{"topic": "t", "partition": i, "replicas": replicas} for i, replicas in ((0, [3, 2]), (2, [1, 2]))]
+    moves.write_text(json.dumps({"version": 1, "partitions": changes}))
+    findings = json.loads(run("lint", str(moves), "--cluster", str(cluster)).stdout)["findings"]
+    errors = [(one["rule"], one["pointer"]) for one in findings if one["severity"] == "error"]
+    assert errors == [("cordoned-broker", "/reassignment/partitions/1/replicas/1")]
 
 
 def test_audit_all_topics_or_some() -> None:

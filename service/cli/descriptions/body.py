@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import click
 
-from service.cli import descriptions, options
+from service.cli import options
+from service.cli.descriptions import descriptions
 from service.spark.counts import COUNTS
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
@@ -38,10 +39,11 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
 
 _command("group-assignments", descriptions.assignment_body, options.GROUP)
 _command("group-rebalances", descriptions.group_body, options.GROUP)
-_command("member-count-plans", descriptions.assignment_body, options.GROUP)
+_command("member-count-plans", descriptions.lag_body, options.GROUP)
 _command("replica-placements", descriptions.placement_body, options.PLACEMENT)
 _command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
 _command("reassignments", descriptions.reassignment_body, options.SNAPSHOT, options.RACKS)
+_command("log-dir-plans", descriptions.log_dir_body, options.SNAPSHOT)
 _command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
 
 
@@ -52,7 +54,7 @@ _command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPI
 @click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the tables.")
 def tables(*, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], folder: Path) -> None:
     """See ``help`` above."""
-    from service.cli.pipeline_tables import write_tables  # noqa: PLC0415 - an import that the other commands do not need
+    from service.cli.descriptions.pipeline_tables import write_tables  # noqa: PLC0415 - an import that the other commands do not need
 
     files = [*snapshots, *([file or sys.stdin.buffer] if file or not snapshots else [])]
     whole = descriptions.merged([descriptions.read(one) for one in files])

@@ -10,9 +10,10 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from service.cli.rebalance_tables import seconds, short_names, verdict, way
+from service.cli.rebalances.tables import seconds, short_names, verdict, way
 from service.core.printable import printable
 from service.report.numbers import counted
+from service.report.palette import variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,13 +28,14 @@ MOST_TICKS: Final = 10
 SEAM: Final = 0.3
 """Bars overlap by this, or the page would show through between them."""
 LEGEND: Final = "blue: partitions with a reader, members that read · red: the others · dotted: a rebalance begins"
-STYLE: Final = """
-svg{--paper:#fff;--ink:#1b1f24;--soft:#57606a;--line:#d5dae0;--blue:#0b62c4;--red:#c02b30}
-@media (prefers-color-scheme:dark){svg{--paper:#181d23;--ink:#e6e9ee;--soft:#9aa5b1;--line:#363d47;--blue:#6db0ff;--red:#ff7b7b}}
-.paper{fill:var(--paper)}text{fill:var(--ink)}.title{font-size:17px;font-weight:600}.soft{fill:var(--soft)}
-.reads{fill:var(--blue)}.idle{fill:var(--red)}.axis{stroke:var(--line)}
+STYLE: Final = (
+    variables("svg", ("card", "ink", "soft", "grid", "accent", "bad"))
+    + """
+.paper{fill:var(--card)}text{fill:var(--ink)}.title{font-size:17px;font-weight:600}.soft{fill:var(--soft)}
+.reads{fill:var(--accent)}.idle{fill:var(--bad)}.axis{stroke:var(--grid)}
 .mark{stroke:var(--soft);stroke-dasharray:2 2;stroke-width:.8}
 """
+)
 
 
 def picture(answer: Json, compared: Sequence[Json] = (), *, titled: bool = True) -> str:
@@ -163,9 +165,10 @@ def _cut(name: str) -> str:
     return name if len(name) <= 34 else name[:33] + "…"
 
 
-PAGE_STYLE: Final = """
-:root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--grid:#d5dae0;--page:#f6f7f9}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e9ee;--soft:#9aa5b1;--grid:#363d47;--page:#101418}}
+PAGE_STYLE: Final = (
+    variables(":root", ("ink", "soft", "grid", "page"))
+    + """
+:root{color-scheme:light dark}
 body{margin:0 auto;max-width:80rem;padding:1.5rem;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:1.4rem;margin:0 0 .5rem}p{max-width:50rem}.soft{color:var(--soft)}.wide{overflow-x:auto;margin:1rem 0}
 .wide svg{display:block;width:100%;min-width:52rem;height:auto}
@@ -173,6 +176,7 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.
 vertical-align:top;border-bottom:1px solid var(--grid)}td:not(:last-child){white-space:nowrap}td:nth-child(9){min-width:20rem}
 @media (max-width:40rem){body{padding:.8rem}}
 """
+)
 
 
 def page(svg: str, sentence: str, notes: Sequence[str], *tables: tuple[tuple[str, ...], Rows]) -> str:

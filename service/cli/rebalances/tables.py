@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from service.report.numbers import counted, number
+from service.report.numbers import counted, number, zone_traffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -153,6 +153,9 @@ def notes(answer: Json) -> list[str]:
         order = sorted(ways, key=lambda one: int(one["slow_poll"]["idle_partition_ms"]))
         named = "; ".join(f"{way(one)} {seconds(one['slow_poll']['idle_partition_ms'])}" for one in order)
         sentences.append(f"If they polled every {seconds(answer['slow_poll']['poll_interval_ms'])}: {named}.")
+    traffic = [text for one in answer.get("rebalances", ()) if (text := zone_traffic(one.get("zone_traffic", {})))]
+    if traffic:
+        sentences.append(f"After the last rebalance: {traffic[-1]}.")
     return [*sentences, *answer.get("warnings", ())]
 
 

@@ -15,6 +15,7 @@ from service.cli.inputs import read_input
 from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
+from service.descriptions.bodies import share_a_disk
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 
 LOG_DIRS: Final = {"version", "brokers"}
 """The members of what kafka-log-dirs prints."""
+
+RECORD: Final = {"key", "value"}
+"""The members of what kafka-console-consumer prints of a record of __consumer_offsets."""
+
+NAMED: Final = 10
+"""Brokers that a note names at most."""
 
 STDIN: Final = "<stdin>"
 """The name of the file object that is standard input."""
@@ -125,7 +132,17 @@ def group_body(description: Description, group_id: str | None, **chosen: str | N
 
 
 def assignment_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
-    """The body of ``assign``: that of ``group_body``, with the lag of the group where offsets tell it."""
+    """The body of ``assign``: that of ``lag_body``, or of a group of Kafka Connect the body of ``/v1/connect-assignments``."""
+    if not bodies.is_connect(description, group_id):
+        return lag_body(description, group_id, **chosen)
+    body = bodies.connect_assignment(description, group_id, chosen.get("assignor"))
+    assumed = "connectors and tasks are taken to be those that run, and its leader to remember nothing"
+    note(f"Note on group {body['group_id']!r}: {assumed}.")
+    return body
+
+
+def lag_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+    """The body of ``members``: that of ``group_body``, with the lag of the group where offsets tell it."""
     body = group_body(description, group_id, **chosen)
     return {**body, "topics": bodies.with_lag(body["topics"], description, body["group_id"])}
 
@@ -161,6 +178,27 @@ def reassignment_body(description: Description, racks: Iterable[str]) -> dict[st
     return bodies.reassignment(with_racks(description, racks))
 
 
+def log_dir_body(description: Description, broker_ids: tuple[int, ...] = ()) -> dict[str, Any]:
+    """The body of ``disks``. Notes name the brokers whose directories are not known, or seem to be on one disk."""
+    made = bodies.log_dir_plan(description, broker_ids)
+    log_dirs = {row["broker_id"]: row.get("log_dirs") or () for row in description.log_dirs}
+    unknown = [broker["broker_id"] for broker in description.brokers if not log_dirs.get(broker["broker_id"])]
+    if unknown and not broker_ids:
+        note(f"The log directories of {_brokers(unknown)} are not known, so nothing moves there.")
+    shared = [broker_id for broker_id, of_broker in log_dirs.items() if share_a_disk(of_broker)]
+    if shared:
+        note(
+            f"Log directories of {_brokers(shared)} report the same size and use, so they seem to be on one disk: their "
+            "capacities do not count."
+        )
+    return made
+
+
+def _brokers(ids: list[int]) -> str:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids[:NAMED]))}{more}"
+
+
 def is_body(text: bytes) -> bool:
     """Is this JSON that is not a description, or that cannot be read? The service then says what is wrong with it."""
     if text.lstrip()[:1] != b"{":
@@ -169,4 +207,4 @@ def is_body(text: bytes) -> bool:
         document, _ = JSONDecoder().raw_decode(text.decode(errors="replace").lstrip())
     except (ValueError, RecursionError):
         return True
-    return not document.keys() & DESCRIPTIONS and document.keys() != LOG_DIRS
+    return not document.keys() & DESCRIPTIONS and document.keys() not in (LOG_DIRS, RECORD)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.descriptions import read
+from service.cli.descriptions.descriptions import read
 from service.cli.live.snapshot import read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ SNAPSHOT = {
     "snapshot_version": 1,
     "brokers": [{"broker_id": 1}],
     "not_known": [],
+    "log_dirs": [{"broker_id": 1, "log_dirs": [{"log_dir": "/data", "replicas": []}]}],
     "topics": [{"topic_name": "orders", "partitions_count": 2}, {"topic_name": "payments", "partitions_count": 1}],
     "groups": [{"group_id": "billing", "group_protocol": "classic"}],
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from service.cli.member_tables import MOST_ROWS, notes, plan_rows, policy_rows, verdict
+from service.cli.members.tables import MOST_ROWS, notes, plan_rows, policy_rows, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,6 +85,16 @@ def test_a_snapshot_with_one_command(snapshot: str) -> None:
     assert "drain" in result.stdout
 
 
+def test_a_group_that_uses_the_remote_assignor_is_planned_with_balanced(tmp_path: Path) -> None:
+    """Its assignor is called partition-allocator in a cluster."""
+    remote = json.loads(json.dumps(SNAPSHOT))
+    remote["groups"][0]["assignor"] = "partition-allocator"
+    path = tmp_path / "remote.json"
+    path.write_text(json.dumps(remote))
+    answer = json.loads(run("--snapshot", str(path), "--rate", "2000", "--max-lag", "60s").stdout)
+    assert (answer["assignor"], answer["recommended"]) == ("balanced", 2)
+
+
 def test_a_limit_out_of_reach_is_exit_status_1(snapshot: str) -> None:
     result = run("--snapshot", snapshot, "--rate", "2000", "--max-lag", "10s", "--output", "table")
     assert result.exit_code == 1
@@ -126,5 +137,12 @@ def test_a_body_is_extended_by_options(tmp_path: Path) -> None:
     answer = json.loads(run(str(file), "--max-load", "2", "--threads", "2").stdout)
     assert answer["recommended"] == 2
     assert [plan["pods"] for plan in answer["plans"]] == [1, 2]
+    racks = [["x"], ["y"], ["y"], ["x"]]
+    body["topics"] = [{**body["topics"][0], "partition_racks": racks, "partition_weights": [1e6] * 4}]
+    body["members"] = [{"member_id": "a", "rack_id": "x"}, {"member_id": "b", "rack_id": "y"}]
+    file.write_text(json.dumps(body))
+    shown = run(str(file), "--counts", "1", "--price-per-gb", "0.02", "--output", "table").stdout
+    assert re.search(r"own rack +cost", shown)
+    assert re.search(r"0\.5 +105\b", shown)  # half of 4 MB a second, 730 hours, of 0.02 a GB: 105.12
     file.write_text("[")
     assert run(str(file)).exit_code == 2

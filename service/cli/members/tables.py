@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 PLANS: Final = ("members", "pods", "worst", "idle", "drain", "moved", "standstill", "balanced", "limits")
+TRAFFIC: Final = {"local_share": "own rack", "cost_per_month": "cost"}
+"""The last columns of the plans of a group with racks, by the figure of ``zone_traffic``."""
+
 POLICIES: Final = ("KEDA", "replicas", "members", "worst", "idle", "drain", "limits")
 MOST_ROWS: Final = 40
 """Plans up to which each has a row; of more, those that gain, that of now and the recommended one."""
@@ -24,12 +27,26 @@ NAMED: Final = 12
 """Numbers that a sentence lists."""
 
 
+def columns(answer: Json) -> tuple[str, ...]:
+    """The names of the columns of the table of plans."""
+    return (*PLANS, *(TRAFFIC[figure] for figure in _known_traffic(answer)))
+
+
+def _known_traffic(answer: Json) -> list[str]:
+    traffic = [plan.get("zone_traffic", {}) for plan in answer["plans"]]
+    return [figure for figure in TRAFFIC if any(each.get(figure) is not None for each in traffic)]
+
+
 def plan_rows(answer: Json) -> list[Cells]:
     """The cells of the table of plans; ``*`` stands at a number that gains, ``now`` at that of now."""
     even = {plan["members_count"]: plan for plan in (answer["balanced"] or {}).get("plans", ())}
     shown = {*answer["worth_using"], answer["current_members_count"], answer["recommended"]}
-    several = len(answer["plans"]) <= MOST_ROWS
-    return [_row(answer, plan, even) for plan in answer["plans"] if several or plan["members_count"] in shown]
+    several, figures = len(answer["plans"]) <= MOST_ROWS, _known_traffic(answer)
+    return [
+        (*_row(answer, plan, even), *_traffic(plan, figures))
+        for plan in answer["plans"]
+        if several or plan["members_count"] in shown
+    ]
 
 
 def _row(answer: Json, plan: Json, even: dict[int, Json]) -> Cells:
@@ -47,6 +64,11 @@ def _row(answer: Json, plan: Json, even: dict[int, Json]) -> Cells:
         "" if beside is None or answer["assignor"] == "balanced" else number(beside["worst_load"]),
         _limits(plan),
     )
+
+
+def _traffic(plan: Json, figures: list[str]) -> Cells:
+    known = [plan.get("zone_traffic", {}).get(figure) for figure in figures]
+    return tuple("—" if figure is None else number(figure) for figure in known)
 
 
 def _drain(plan: Json) -> str:
@@ -122,4 +144,6 @@ def notes(answer: Json) -> Iterator[str]:
         yield "Standstill: how long partitions have no reader on the way there, the sum over partitions."
     if any(plan["drain_seconds"] is not None for plan in answer["plans"]):
         yield "Drain: until the most loaded member has worked off its lag, if nothing more comes in."
+    if _known_traffic(answer):
+        yield "Own rack: the share that is read on the reader's rack. Cost: per month, of what crosses racks."
     yield from answer["warnings"]

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from service.cli import descriptions, options, rebalance_events, request_bodies
+from service.cli import options, request_bodies
 from service.cli.asking import CSV, ask
+from service.cli.descriptions import descriptions
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
-from service.cli.rebalance_pictures import page, picture
-from service.cli.rebalance_tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
+from service.cli.rebalances import events as rebalance_events
+from service.cli.rebalances.pictures import page, picture
+from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import fill, table
 from service.web.json.codec import dumps, loads
 
@@ -39,6 +41,7 @@ PATH = "/v1/group-rebalances"
     metavar="PROTOCOL[:ASSIGNOR][:static|:dynamic]",
     help="Another way to run the group, to compare its totals: consumer, classic:range, classic:sticky:static. Repeatable.",
 )
+@options.PRICE
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: members × time.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the picture and the tables.")
 @click.option("--explain", is_flag=True, help="Show the sentence of the broker's log; in JSON also why each partition moved.")
@@ -47,8 +50,8 @@ PATH = "/v1/group-rebalances"
 def rebalances(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
-    client: str | None, client_version: str | None, compare: tuple[str, ...], svg: Path | None, html: Path | None,
-    explain: bool, output: str | None, as_json: bool,
+    client: str | None, client_version: str | None, compare: tuple[str, ...], price_per_gb: float | None, svg: Path | None,
+    html: Path | None, explain: bool, output: str | None, as_json: bool,
     **values: Any,
 ) -> None:  # fmt: skip
     """Simulate the rebalances of a group.
@@ -72,7 +75,7 @@ def rebalances(
         body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
     else:
         body = _body(file, snapshots, group)
-    body = _extended(body, values, compare, pictured=svg is not None or html is not None)
+    body = _extended(body, values, compare, price_per_gb, pictured=svg is not None or html is not None)
     if snapshots and form != "table":  # whose table has its timings below
         _name_defaults(loads(body).get("timing"))
     if form == "csv":
@@ -178,8 +181,8 @@ def _name_defaults(timing: Any) -> None:
         note(f"Note: a snapshot has no timings. These are defaults, which options or FILE can change: {', '.join(names)}.")
 
 
-def _extended(body: bytes, values: Json, compare: tuple[str, ...], *, pictured: bool) -> bytes:
-    """The body with the events, timings and comparisons of options; a picture needs assignments."""
+def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb: float | None, *, pictured: bool) -> bytes:
+    """The body with the events, timings, comparisons and price of options; a picture needs assignments."""
     document = request_bodies.object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
@@ -191,6 +194,8 @@ def _extended(body: bytes, values: Json, compare: tuple[str, ...], *, pictured: 
         document["timing"] = {**(document.get("timing") or {}), **timing}
     if compare:
         document["compare"] = [*(document.get("compare") or []), *map(_variant, compare)]
+    if price_per_gb is not None:
+        document["price_per_gb"] = price_per_gb
     if pictured:
         document["detail"] = "assignments"
     return dumps(document)

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from service.cli import tables
+from service.cli.keys import files
 from service.files import reader
 
 KEYS = ["007", None, "a,b", 'say "hi"', "two\nlines", "2024-01-01", "ключ"]
@@ -40,7 +40,7 @@ def write(path, keys, counts):
 
 
 def rows(file, columns=None, **options):
-    batches = list(tables.read(file, columns or {"key": "id"}, **options))
+    batches = list(files.read(file, columns or {"key": "id"}, **options))
     return pa.Table.from_batches(batches)
 
 
@@ -86,7 +86,7 @@ def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
     keys = [f"key-{i}" for i in range(1000)]
     for suffix in ("csv", "jsonl", "parquet"):
         file = write(tmp_path / f"f.{suffix}", keys, range(1000))
-        batches = list(tables.read(file, {"key": "id"}))
+        batches = list(files.read(file, {"key": "id"}))
         assert len(batches) >= 10
         assert [key for batch in batches for key in batch["key"].to_pylist()] == keys
 
@@ -108,8 +108,7 @@ def test_a_few_batches_are_all_that_is_in_memory_of_a_file(suffix, row_group, tm
     try:
         before = pa.total_allocated_bytes()
         most = max(
-            pa.total_allocated_bytes() - before + tracemalloc.get_traced_memory()[0]
-            for _ in tables.read(str(file), {"key": "id"})
+            pa.total_allocated_bytes() - before + tracemalloc.get_traced_memory()[0] for _ in files.read(str(file), {"key": "id"})
         )
     finally:
         tracemalloc.stop()
@@ -171,7 +170,7 @@ def test_a_terminal_gets_a_progress_bar(tmp_path):
     for suffix in ("csv", "jsonl", "parquet"):
         file = write(tmp_path / f"f.{suffix}", ["a", "b"], [1, 2])
         terminal, end = pty.openpty()
-        program = f"from service.cli import tables; list(tables.read({file!r}, {{'key': 'id'}}))"
+        program = f"from service.cli.keys import files; list(files.read({file!r}, {{'key': 'id'}}))"
         subprocess.run([sys.executable, "-c", program], stderr=end, check=True, env={**os.environ, "TERM": "xterm"})
         os.close(end)
         shown = os.read(terminal, 10_000).decode()
@@ -184,7 +183,7 @@ def test_a_file_is_read_batch_by_batch(suffix, tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "BLOCK", 1000)
     monkeypatch.setattr(reader, "ROWS", 100)
     keys = [f"key-{i}" for i in range(1000)]
-    batches = list(tables.read(write(tmp_path / f"f.{suffix}", keys, range(1000)), {"key": "id"}))
+    batches = list(files.read(write(tmp_path / f"f.{suffix}", keys, range(1000)), {"key": "id"}))
     assert max(map(len, batches)) < len(keys) / 5
     assert pa.Table.from_batches(batches)["key"].to_pylist() == keys
 
@@ -192,6 +191,6 @@ def test_a_file_is_read_batch_by_batch(suffix, tmp_path, monkeypatch):
 def test_a_file_without_rows_is_a_table_without_rows(tmp_path):
     for suffix in ("csv", "parquet"):
         file = write(tmp_path / f"f.{suffix}", [], [])
-        batches = tables.read(file, {"key": "id", "partition_id": "n"}, "string")
+        batches = files.read(file, {"key": "id", "partition_id": "n"}, "string")
         table = pa.Table.from_batches(batches)
         assert (table.column_names, len(table)) == (["key", "partition_id"], 0)

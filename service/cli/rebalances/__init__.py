@@ -1,0 +1,1 @@
+"""The command ``rebalances``: its events, tables and pictures."""
