@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from service.core.printable import printable
 from service.report.numbers import number
+from service.report.palette import ON_ANY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 MOST_BARS: Final = 40
 LONGEST_LABEL: Final = 28
 LEFT, WIDTH, RIGHT, ROW, TOP = 190, 380, 70, 18, 26
-BLUE: Final = "#3b82c4"
-"""Readable on light and on dark pages; text and lines take the page's colour."""
 
 
 def bars(title: str, labels: Sequence[object], values: Sequence[float], most: float | None = None, *, mean: bool = True) -> str:
@@ -42,7 +41,7 @@ def bars(title: str, labels: Sequence[object], values: Sequence[float], most: fl
         short = label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
         parts.append(
             f'<g><title>{_text(label)}: {number(values[i])}</title><text x="0" y="{y + 12}">{_text(short)}</text>'
-            f'<rect x="{LEFT}" y="{y + 2}" width="{length:.1f}" height="{ROW - 5}" fill="{BLUE}"/>'
+            f'<rect x="{LEFT}" y="{y + 2}" width="{length:.1f}" height="{ROW - 5}" fill="{ON_ANY}"/>'
             f'<text x="{LEFT + length + 5:.1f}" y="{y + 12}">{number(values[i])}</text></g>'
         )
     if mean:

@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from service.core.printable import printable
-from service.report.bars import BLUE
 from service.report.numbers import number
+from service.report.palette import ON_ANY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,14 +52,14 @@ def curve(
             parts.append(f'<text x="{x:.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{value}</text>')
     parts.append(f'<text x="{LEFT + WIDTH / 2}" y="{TOP + HEIGHT + 36}" text-anchor="middle">{_text(x_name)}</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{_text(y_name)}</text>')
-    parts.append(f'<polyline points="{_joined(at)}" fill="none" stroke="{BLUE}" stroke-width="2"/>')
+    parts.append(f'<polyline points="{_joined(at)}" fill="none" stroke="{ON_ANY}" stroke-width="2"/>')
     if beside is not None:
         dashed = 'fill="none" stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4"'
         parts.append(f'<polyline points="{_joined(points_of(others))}" {dashed}/>')
         parts.append(f'<text x="{LEFT + WIDTH}" y="{TOP - 6}" text-anchor="end">dashed: {_text(beside[0])}</text>')
     for (x, y), across_value, up_value in zip(at, xs, ys, strict=True) if len(at) <= DOTTED else ():
         label = f"{number(across_value)} {_text(x_name)}: {number(up_value)}"
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{BLUE}"><title>{label}</title></circle>')
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{ON_ANY}"><title>{label}</title></circle>')
     return "".join((*parts, "</svg>"))
 
 

@@ -1,5 +1,7 @@
 """Numbers as pages show them."""
 
+from collections.abc import Mapping
+
 
 def number(value: float, digits: int = 3) -> str:
     """A formatted number: ``1,234``, ``1.53``, ``—`` for NaN."""
@@ -37,6 +39,20 @@ def size(value: float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
         value /= 1024
     raise AssertionError
+
+
+def zone_traffic(figures: Mapping[str, float | None]) -> str:
+    """Formatted: how much is read on the reader's rack, and what the rest costs; empty if no rack is known.
+
+    figures : an answer's ``zone_traffic``
+    """
+    if figures.get("local_share") is None:
+        return ""
+    text = f"read on the reader's rack: share {figures['local_share']:.4g}"
+    crossing, cost = figures["cross_zone_bytes_per_second"], figures["cost_per_month"]
+    if crossing is not None:
+        text += f"; across racks {number(crossing)} bytes/s"
+    return text if cost is None else f"{text}, cost per month {cost:,.2f}"
 
 
 def id_ranges(ids: list[int]) -> str:

@@ -24,6 +24,7 @@ from markupsafe import Markup
 
 from service import __version__
 from service.core.printable import printable
+from service.report.palette import LIGHT, variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -143,7 +144,12 @@ class Report:
             loader=loader, autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
         return environment.get_template("report.html").render(
-            report=self, date=date, parameters=parameters or {}, version=__version__
+            report=self,
+            date=date,
+            parameters=parameters or {},
+            version=__version__,
+            colors=Markup(variables(":root")),  # noqa: S704 (of this project)
+            light=LIGHT,
         )
 
 

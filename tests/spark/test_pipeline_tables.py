@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from service.cli.pipeline_tables import write_tables
+from service.cli.descriptions.pipeline_tables import write_tables
 from service.descriptions import Description
 from tests.support.golden import CHOICE
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
+from importlib.resources import files
 
 import pytest
 
 from service.analyses.mismatch import report as mismatch_report
 from service.report import pages
 from service.report.pages import Figure, Figures, Report, Section, Table, chart, label
+from service.report.palette import DARK, LIGHT, variables
 from service.spark.load import report as load_report
 from service.spark.parameters import shown
 from service.spark.skew.options import JOB
@@ -80,3 +82,20 @@ def test_the_chart_of_mismatch_has_the_shares_of_its_verdict():
     }  # fmt: skip
     assert shares["explained by no partitioner"] == chance
     assert mismatch_report._share_of_each({"mixture": [], "chance_share": 1.0}) == {}
+
+
+def test_the_planner_page_has_the_colors_of_reports():
+    text = files("service.page").joinpath("static/style.css").read_text()
+    schemes = re.findall(r":root \{(.*?)\}", text, re.DOTALL)
+    for colors, scheme in zip((LIGHT, DARK), schemes, strict=True):
+        of_page = dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]{6});", scheme))
+        assert {name: of_page[name] for name in colors if name in of_page} == {
+            name: color for name, color in colors.items() if not re.fullmatch(r"c\d", name)
+        }
+
+
+def test_a_report_has_its_colors_for_screens_and_light_ones_for_print():
+    html = Report("Skew", "a.csv", ()).html()
+    assert variables(":root") in html
+    (printed,) = re.findall(r"@media print \{.*?:root \{(.*?)\}", html, re.DOTALL)
+    assert dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]{6});", printed)) == LIGHT

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from service.core.encodings import wrong_encoding
 from service.core.printable import printable
+from service.files.encodings import wrong_encoding
 from service.spark.errors import WrongSource
 from service.spark.io.sources import SUFFIXES, require_names
 

@@ -32,7 +32,6 @@ CORRUPT: Final = "_corrupt_record"
 SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
 COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
-KAFKA_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,64 @@
 """The options of ``reassign``."""
 
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from service.core.reassignments import (
-    BALANCES,
     BATCH_ORDERS,
     BATCH_SECONDS,
     LEADER_RULES,
     OBJECTIVES,
     RACK_RULES,
+    RESOURCES,
     THROTTLE_UTILIZATION,
 )
 from service.spark.job import Job
 from service.spark.parameters import READ_OPTIONS, SOURCE
+
+
+def _int32(text: str, smallest: int = -(2**31)) -> int:
+    number = int(text)
+    if not smallest <= number < 2**31:
+        raise ValueError(text)
+    return number
+
+
+class BrokerSet(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """Topics, by name or pattern, and the ids of the brokers that they may be on."""
+
+    name = "PATTERN=ID,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, tuple[int, ...]]:
+        """The pattern and the ids of ``PATTERN=1,2``."""
+        if isinstance(value, tuple):
+            return value
+        pattern, _, ids = value.partition("=")
+        try:
+            return pattern, tuple(map(_int32, ids.split(",")))
+        except ValueError:
+            self.fail(f"{value!r} is not PATTERN=ID,….", param, ctx)
+
+
+class TopicLeaders(click.ParamType[tuple[str, int, tuple[int, ...] | None]]):
+    """Topics, by name or pattern, how many of their partitions a broker is to lead, and the ids of these brokers."""
+
+    name = "PATTERN[=COUNT[:ID,…]]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int, tuple[int, ...] | None]:
+        """The parts of ``PATTERN=1:1,2``; by default one partition, and all brokers that may lead."""
+        if isinstance(value, tuple):
+            return value
+        pattern, equals, rest = value.partition("=")
+        count, colon, ids = rest.partition(":")
+        try:
+            number = _int32(count, smallest=1) if equals else 1
+            return pattern, number, tuple(map(_int32, ids.split(","))) if colon else None
+        except ValueError:
+            self.fail(f"{value!r} is not {self.name}.", param, ctx)
+
 
 JOB: Final = Job(
     name="reassign",
@@ -23,7 +67,35 @@ JOB: Final = Job(
         READ_OPTIONS,
         click.Argument(["placements"], type=SOURCE),
         click.Option(["--brokers"], type=SOURCE, required=True, help="Table of broker_id, rack_id, draining, weight and so on."),
-        click.Option(["--exclude", "excluded_topics"], multiple=True, help="Topic to leave as it is. Repeatable."),
+        click.Option(
+            ["--include-topics", "included_topics"],
+            multiple=True,
+            help="Topics to change, with * for any characters and ? for one; all others stay as they are. Repeatable.",
+        ),
+        click.Option(
+            ["--exclude-topics", "--exclude", "excluded_topics"], multiple=True, help="Topics to leave as they are. Repeatable."
+        ),
+        click.Option(
+            ["--to", "destinations"], type=int, multiple=True, help="Broker that may get replicas; no others do. Repeatable."
+        ),
+        click.Option(
+            ["--broker-set", "broker_sets"],
+            type=BrokerSet(),
+            multiple=True,
+            help="Topics that may be on these brokers only. The first that fits a topic holds. Repeatable.",
+        ),
+        click.Option(
+            ["--min-topic-leaders", "topic_leaders"],
+            type=TopicLeaders(),
+            multiple=True,
+            help="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they "
+            "have to. Repeatable.",
+        ),
+        click.Option(
+            ["--infer-replaces"],
+            is_flag=True,
+            help="Let a new broker replace one that is gone, where no other could by their racks.",
+        ),
         click.Option(
             ["--replication-factor"], type=click.IntRange(1), help="Replication factor of all topics. Default: as it is."
         ),
@@ -34,7 +106,14 @@ JOB: Final = Job(
         ),
         click.Option(["--racks"], type=click.Choice(RACK_RULES), default=RACK_RULES[0], show_default=True),
         click.Option(["--leaders"], type=click.Choice(LEADER_RULES), default=LEADER_RULES[0], show_default=True),
-        click.Option(["--balance"], type=click.Choice(BALANCES), default=BALANCES[0], show_default=True),
+        click.Option(
+            ["--balance"],
+            default=RESOURCES[0],
+            show_default=True,
+            metavar="RESOURCE[,…]",
+            help="What to even out: a resource, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
+            f"Resources: {', '.join(RESOURCES)}.",
+        ),
         click.Option(
             ["--tolerance"],
             type=click.FloatRange(0),
@@ -42,6 +121,13 @@ JOB: Final = Job(
         ),
         click.Option(["--max-moves"], type=click.IntRange(0), help="Evenest load with at most so many replicas copied."),
         click.Option(["--max-bytes"], type=click.IntRange(0), help="Evenest load with at most so many bytes copied."),
+        click.Option(
+            ["--disk-threshold"],
+            type=click.FloatRange(0, 1, min_open=True),
+            default=1.0,
+            show_default=True,
+            help="Share of its capacity_bytes that a broker may use, such as 0.85.",
+        ),
         click.Option(["--frontier"], is_flag=True, help="Also write how even the cluster can be with each number of copies."),
         click.Option(
             ["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."
@@ -68,5 +154,6 @@ JOB: Final = Job(
             show_default=True,
             help="Seconds of a batch beside the copying.",
         ),
+        click.Option(["--price-per-gb"], type=click.FloatRange(0), help="Price of 10⁹ bytes that cross racks."),
     ),
 )

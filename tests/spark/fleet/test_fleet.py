@@ -104,6 +104,26 @@ def test_the_skew_of_a_cooperative_assignor_is_that_after_its_second_rebalance()
     assert all(row["settled_skew"] == row["skew"] for row in others)
 
 
+def test_traffic_between_zones_is_that_which_the_service_tells_of_a_group_at_rest(client: FlaskClient) -> None:
+    """A lag is no rate, so only the share is known of it."""
+    owned = [{"topic_name": "t", "partition_ids": [0, 1, 2, 3]}]
+    members = [{"member_id": "a", "rack_id": "x", "owned_partitions": owned}, {"member_id": "b", "rack_id": "y"}]
+    topic = {"topic_name": "t", "partitions_count": 4, "partition_racks": [["x"], ["y"], ["y"], ["x"]]}
+    weighed = [{**topic, "partition_weights": [1, 2, 4, 8]}]
+    lagging = [{**topic, "lag": {"committed_offsets": [0] * 4, "log_end_offsets": [1, 2, 4, 8]}}]
+    told = ("local_share", "cross_zone_bytes_per_second")
+    for name in ("range", "cooperative-sticky"):
+        body = group(assignor=name, members=members, topics=weighed)
+        row = next(row for row in assigned([body]) if row["own"])
+        compared = {**body, "assignor": "roundrobin", "compare": [{"assignor": name}]}
+        (answer,) = client.post("/v1/group-assignments", json=compared).json["comparisons"]
+        assert {each: row[each] for each in told} == {each: answer["zone_traffic"][each] for each in told}
+    (of_lag, *_) = assigned([group(assignor="range", members=members, topics=lagging)], "range")
+    assert (of_lag["local_share"] is not None, of_lag["cross_zone_bytes_per_second"]) == (True, None)
+    (without, *_) = assigned([group()], "range")
+    assert (without["local_share"], without["cross_zone_bytes_per_second"]) == (None, None)
+
+
 def test_how_many_members_each_group_needs() -> None:
     """By the lag where there is a rate, else by what members own now; of the group's own assignor alone."""
 
@@ -231,6 +251,7 @@ def test_a_topic_is_placed_as_the_service_places_it(client: FlaskClient) -> None
     result = placed([row], None)[0]
     assert result["placements"] == answer["placements"]
     assert result["leader_skew"] == answer["broker_load"]["leaders"]["skew"]
+    assert result["local_share"] == answer["zone_traffic"]["local_share"]
     assert [load["replicas"] for load in result["broker_load"]] == answer["broker_load"]["replicas"]["counts"]
     one, other = (placed([{**row, "random_seed": None, "topic_name": name}])[0]["placements"] for name in ("a", "b"))
     assert one != other
@@ -258,6 +279,7 @@ def test_a_placement_of_today_is_audited() -> None:
     good, bad = placed([{"topic_name": "t", "placements": fresh}, {"topic_name": "t", "placements": wrong}])
     assert good["obeys"]
     assert (good["copies"], good["leader_changes"]) == (0, 0)
+    assert good["current_local_share"] == good["local_share"] > bad["current_local_share"]
     assert not bad["obeys"]
     faults = {name: bad[name] for name in ("doubled", "unknown_brokers", "wrong_factor", "crowded_racks", "unled")}
     assert faults == {"doubled": [2], "unknown_brokers": [5], "wrong_factor": [], "crowded_racks": [2, 5, 7], "unled": [8]}

@@ -33,7 +33,7 @@ ROWS = pa.table(
 )
 
 
-@pytest.fixture(params=["csv", "jsonl", "jsonl with faults", "parquet", "parquet by Spark"])
+@pytest.fixture
 def source(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     """The rows in a file, as arguments."""
     kind = request.param
@@ -59,12 +59,20 @@ def summary_of(job: str, source: list[str], into: Path, **columns: str) -> dict:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
-def test_any_name_is_a_name(source: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["csv", "parquet"], indirect=True)
+def test_any_name_is_the_name_of_a_key(source: list[str], tmp_path: Path) -> None:
+    """In scans, which have one way through text by Spark and one through files that tasks read."""
     skew = summary_of("skew", source, tmp_path / "skew", key=NAMES["key"], size=NAMES["size"])
     assert (skew["records"], [key["key"] for key in skew["hottest_keys"]]) == (3, ["a", "b"])
     assert skew["bytes"] == (3 if source[0].endswith(".csv") else 6)  # text counts by its length
     mismatch = summary_of("mismatch", source, tmp_path / "mismatch", key=NAMES["key"], partition=NAMES["partition"])
     assert (mismatch["records"], mismatch["rejected"]["no partition below 2"]) == (3, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("source", ["csv", "jsonl", "jsonl with faults", "parquet", "parquet by Spark"], indirect=True)
+def test_any_name_is_a_name(source: list[str], tmp_path: Path) -> None:
     names = {name: NAMES[name] for name in ("topic", "partition", "size")}
     load = summary_of("load", source, tmp_path / "load", **names, time=NAMES["timestamp"])
     assert (load["records"], load["partitions"]["count"]) == (3, 2)

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from service.analyses.skew.scan import SkewScan, merged
-from service.cli import main, tables
+from service.cli import main
+from service.cli.keys import files
 from service.files.errors import WrongTable
 from service.report.folders import REJECTED_ROWS
 from service.spark.io import early_checks
@@ -70,7 +71,7 @@ def in_pipeline(pipeline: Pipeline, path: str, **options: str) -> tuple[Counter[
 
 
 def on_command_line(path: str) -> Counter[bytes]:
-    batches = tables.read(path, {"key": "key"})
+    batches = files.read(path, {"key": "key"})
     return Counter(key for batch in batches for key in batch.column("key").cast(pa.binary()).to_pylist())
 
 

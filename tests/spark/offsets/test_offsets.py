@@ -17,6 +17,8 @@ from service.core.coordinators import of_group
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.spark.errors import WrongSource
+from service.spark.io.columns import milliseconds
+from service.spark.io.reading import read
 from service.spark.io.sources import Source
 from service.spark.offsets import job
 from service.spark.offsets.options import RETENTION_MINUTES
@@ -24,7 +26,7 @@ from service.spark.offsets.tasks import group_states
 from service.spark.offsets.tasks import records as offset_records
 from tests.reference.committed_offsets import committed_offsets
 from tests.support.captures import captures
-from tests.support.parity import JAVA, PROGRAMS, class_path, coordinator_jars
+from tests.support.parity import command, coordinator_jars
 from tests.support.wire_encoding import (
     blob,
     classic_key,
@@ -224,9 +226,9 @@ def cleaned_up(log, now, retention_ms):
     """What Kafka's GroupCoordinatorShard removes, having replayed the log."""
     texts = [",".join("null" if part is None else base64.b64encode(part).decode() for part in record[:2]) for record in log]
     metrics = ("com.yammer.metrics:metrics-core:2.2.0", "com.google.re2j:re2j:1.8")
-    command = [*JAVA, "-cp", class_path(*coordinator_jars(), *metrics), str(PROGRAMS / "OffsetCleaner.java")]
+    cleaner = command("OffsetCleaner.java", *coordinator_jars(), *metrics)
     script = "\n".join((f"{now},{retention_ms // 60_000}", *texts, ""))
-    done = subprocess.run(command, input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    done = subprocess.run(cleaner, input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return {tuple(json.loads(line)) for line in done.stdout.splitlines()}
 
 
@@ -261,15 +263,23 @@ KINDS_OF_TIME = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS_OF_TIME)
-def test_times_are_read_as_pandas_and_others_write_them(pipeline, tmp_path, kind):
-    """In the log ends and in the records; those without a zone are UTC."""
-    times = KINDS_OF_TIME[kind]
+def test_times_are_read_as_pandas_and_others_write_them(spark, tmp_path):
+    """Those without a zone are UTC."""
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    pq.write_table(pa.table(KINDS_OF_TIME), tmp_path / "times.parquet")
+    frame = read(spark, Source.parse(str(tmp_path / "times.parquet")))
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    read_times = frame.select(*(milliseconds(name, kind).alias(name) for name, kind in kinds.items())).toArrow().to_pydict()
+    assert read_times == dict.fromkeys(KINDS_OF_TIME, TIMES)
+
+
+@pytest.mark.slow
+def test_log_ends_and_records_may_have_times_of_different_kinds(pipeline, tmp_path):
     log = table([(commit_key("g", "t", 0), commit_value(100 * i, time), time) for i, time in enumerate(TIMES, 1)])
-    log = log.set_column(4, "timestamp", times)
+    log = log.set_column(4, "timestamp", KINDS_OF_TIME["ISO text and ms"])
+    times = KINDS_OF_TIME["ns, Europe/Berlin"]
     ends = pa.table({"topic": ["t", "t"], "partition": [0, 0], "log_end_offset": [150, 250], "time": times})
-    pq.write_table(ends, tmp_path / "ends.parquet", coerce_timestamps=None)
-    assert pipeline.spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    pq.write_table(ends, tmp_path / "ends.parquet")
     outcome, tables = run(pipeline, tmp_path, log, job.HISTORY, log_end=Source.parse(str(tmp_path / "ends.parquet")))
     assert [(row["at"], row["lag"]) for row in tables[job.HISTORY]] == [(TIMES[0], 50), (TIMES[1], 50)]
     assert outcome.summary["as_of"] == "2023-11-14T22:13:25+00:00"

@@ -15,6 +15,7 @@ from service.files.errors import WrongTable
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.reassign import job
+from service.spark.reassign.options import TopicLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 
 BROKERS = "broker_id,rack_id,draining\n0,a,\n1,b,\n2,b,\n3,a,\n7,b,true\n"
 ROWS = {"orders": [[7, 0], [0, 7], [0, 1]], "payments": [[3, 7], [1, 3]]}
+TOPICS = [
+    {
+        "topic_name": topic,
+        "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate(rows)],
+        "partition_bytes": [100 * (i + 1) for i in range(len(rows))],
+    }
+    for topic, rows in ROWS.items()
+]
 OPTIONS: dict[str, Any] = {
     "excluded_topics": (), "replication_factor": None, "objective": "even", "racks": "strict", "leaders": "balance",
     "balance": "replicas", "moves_per_broker": 1, "moves_per_batch": None, "bytes_in_flight": None,
@@ -36,6 +45,10 @@ OPTIONS: dict[str, Any] = {
 
 def planned(pipeline: Pipeline, placements: str, brokers: str, **options: Any) -> Outcome:
     return job.run(pipeline, placements=Source.parse(placements, {}), brokers=Source.parse(brokers, {}), **(OPTIONS | options))
+
+
+def targets(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[int]]:
+    return {(row["topic"], row["partition"]): row["replicas"] for row in rows}
 
 
 @pytest.fixture
@@ -58,28 +71,19 @@ def test_a_table_gets_the_services_plan(
         "brokers": [
             {"broker_id": b, "rack_id": rack, "draining": b == 7} for b, rack in zip((0, 1, 2, 3, 7), "abbab", strict=True)
         ],
-        "topics": [
-            {
-                "topic_name": topic,
-                "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate(rows)],
-                "partition_bytes": [100 * (i + 1) for i in range(len(rows))],
-            }
-            for topic, rows in ROWS.items()
-        ],
+        "topics": TOPICS,
         "limits": {"moves_per_broker": 1, "throttle_bytes_per_second": 100},
     }
     answer = client.post("/v1/reassignments", json=body).json
     assert outcome.summary["moves"] == answer["moves"]
-    table = outcome.tables[outcomes.REASSIGNMENT].to_pylist()
-    assert {(r["topic"], r["partition"]): r["replicas"] for r in table} == {
-        (r["topic"], r["partition"]): r["replicas"] for r in answer["reassignment"]["partitions"]
-    }
+    assert targets(outcome.tables[outcomes.REASSIGNMENT].to_pylist()) == targets(answer["reassignment"]["partitions"])
     assert [(row["moves"], row["bytes"], row["duration_seconds"]) for row in outcome.tables[outcomes.STEPS].to_pylist()] == [
         (batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]
     ]
     assert outcome.summary["effects"] == answer["effects"]
     assert (outcome.summary["pace"], outcome.summary["duration_seconds"]) == (answer["pace"], answer["duration_seconds"])
     assert outcome.summary["before"]["replicas"]["skew"] == answer["before"]["broker_load"]["replicas"]["skew"]
+    assert outcome.summary["after"]["zone_traffic"] == answer["after"]["zone_traffic"]
     assert len(outcome.tables[outcomes.MOVES]) == len(answer["reasons"])
     assert outcome.summary["after"]["replicas"]["counts"].tolist() == answer["after"]["broker_load"]["replicas"]["counts"]
 
@@ -90,6 +94,7 @@ def test_the_page_names_brokers_and_batches_and_begins_with_what_the_plan_does(
     outcome = planned(pipeline, placements, write("brokers.csv", BROKERS), objective="fewest-moves")
     assert outcome.report.verdict == "Empties broker 7 with 3 copies, the fewest possible."
     page = outcome.report.html()
+    assert "After: read on the reader&#39;s rack: share 1." in page
     axis = page[page.index("<svg") : page.index("</svg>")]
     assert [re.search(rf">{broker}</text>", axis) is not None for broker in (0, 1, 2, 3, 7)] == [True] * 5
     batches = page[page.index(">Batches<") :]
@@ -138,6 +143,32 @@ def test_what_is_wrong_with_a_table_is_named(
 def test_what_cannot_be_fails_with_the_clash(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
     with pytest.raises(AllocatorError, match="Replication factor 5 makes 25 replicas for 4 usable brokers"):
         planned(pipeline, placements, write("brokers.csv", BROKERS), replication_factor=5)
+
+
+def test_leaders_of_each_topic_and_brokers_that_replace_others(
+    pipeline: Pipeline, client: FlaskClient, placements: str, write: Callable[[str, str], str]
+) -> None:
+    """Broker 7 is gone, and broker 4 is new."""
+    brokers = [{"broker_id": b, "rack_id": rack} for b, rack in zip((0, 1, 3, 4), "abac", strict=True)]
+    table = "broker_id,rack_id\n" + "".join(f"{b['broker_id']},{b['rack_id']}\n" for b in brokers)
+    rules = (TopicLeaders().convert(text, None, None) for text in ("*=1:0", "orders=1:1"))
+    options = {"objective": "fewest-moves", "topic_leaders": tuple(rules), "infer_replaces": True}
+    outcome = planned(pipeline, placements, write("brokers.csv", table), throttle_bytes_per_second=None, **options)
+    body = {
+        "brokers": brokers,
+        "topics": TOPICS,
+        "min_topic_leaders": [
+            {"topics": topic, "leaders": 1, "broker_ids": [broker]} for topic, broker in (("*", 0), ("orders", 1))
+        ],
+        "infer_replaces": True,
+        "limits": {"moves_per_broker": 1},
+    }
+    answer = client.post("/v1/reassignments", json=body).json
+    assert outcome.summary["inferred_replaces"] == answer["inferred_replaces"]
+    assert outcome.summary["warnings"] == answer["warnings"]
+    assert outcome.summary["moves"] == answer["moves"]
+    assert targets(outcome.tables[outcomes.REASSIGNMENT].to_pylist()) == targets(answer["reassignment"]["partitions"])
+    assert answer["inferred_replaces"] == [{"broker_id": 4, "replaces": 7}]
 
 
 def test_the_frontier_is_a_table_and_a_section(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:

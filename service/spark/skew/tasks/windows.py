@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.analyses.skew.scan import SkewResult
-from service.core.measures import spread
+from service.core.measures.skew import spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
