@@ -27,9 +27,11 @@ MEDIA_TYPES: Final = {
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types worker"
 )
-"""Scripts and styles are files of this service. No text becomes code or markup: no eval, no WebAssembly, no innerHTML."""
+"""Scripts and styles are files of this service. No text becomes code or markup: no eval, no WebAssembly, no innerHTML.
+The only trusted URL is that of the worker that reads files."""
 
 START: Final = "index.html"
 IMMUTABLE: Final = "public, max-age=31536000, immutable"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING
+from base64 import b64encode, urlsafe_b64encode
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+import requests
 from playwright.sync_api import sync_playwright
 
 from tests.support.golden import PROJECT
 from tests.support.programs import program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -46,30 +47,86 @@ def rejected_by_the_service(message: str) -> bool:
     return message.startswith("Failed to load resource: the server responded with a status of")
 
 
-@pytest.fixture
-def context_of(browser: Browser, server: Server) -> Iterator[Callable[..., BrowserContext]]:
-    """Makes contexts, each a browser of its own, for the shared server."""
-    contexts: list[BrowserContext] = []
-    logged: list[str] = []
+class Contexts:
+    """Makes contexts, each a browser of its own for the shared server, and has what their pages log."""
 
-    def make(**options: object) -> BrowserContext:
-        made = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "base_url": server.url, **options})
+    def __init__(self, browser: Browser, server: Server) -> None:
+        self._browser, self._url = browser, server.url
+        self.made: list[BrowserContext] = []
+        self.logged: list[str] = []
+
+    def __call__(self, **options: object) -> BrowserContext:
+        """Another context."""
+        made = self._browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "base_url": self._url, **options})
         made.set_default_timeout(LARGEST_WAIT)
-        made.on("weberror", lambda error: logged.append(str(error.error)))
-        made.on("console", lambda message: logged.append(message.text) if message.type in {"error", "warning"} else None)
-        contexts.append(made)
+        made.on("weberror", lambda error: self.logged.append(str(error.error)))
+        made.on("console", lambda message: self.logged.append(message.text) if message.type in {"error", "warning"} else None)
+        self.made.append(made)
         return made
 
-    yield make
-    for context in contexts:
-        context.close()
-    assert [message for message in logged if not rejected_by_the_service(message)] == []
+    def faults(self) -> list[str]:
+        """What was logged since the last call, but for what tests expect."""
+        messages = [message for message in self.logged if not rejected_by_the_service(message)]
+        self.logged.clear()
+        return messages
 
 
 @pytest.fixture
-def page(context_of: Callable[..., BrowserContext]) -> Page:
-    """A tab."""
-    return context_of().new_page()
+def context_of(browser: Browser, server: Server) -> Iterator[Contexts]:
+    """Contexts for a test that needs its own, as its look differs or what a browser keeps."""
+    contexts = Contexts(browser, server)
+    yield contexts
+    for context in contexts.made:
+        context.close()
+    assert contexts.faults() == []
+
+
+@pytest.fixture(scope="package")
+def shared(browser: Browser, server: Server) -> Iterator[Contexts]:
+    """The context of all other tests, which has the page's files after its first."""
+    contexts = Contexts(browser, server)
+    contexts(permissions=["clipboard-read", "clipboard-write"])
+    yield contexts
+    contexts.made[0].close()
+
+
+@pytest.fixture
+def page(shared: Contexts) -> Iterator[Page]:
+    """A tab in it."""
+    tab = shared.made[0].new_page()
+    yield tab
+    tab.close()
+    assert shared.faults() == []
+
+
+class Answer(NamedTuple):
+    """What the service answered."""
+
+    status_code: int
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The value of its text."""
+        return json.loads(self.text)
+
+
+class Service:
+    """Asks the server of the page without the page: its kernels are loaded."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def post(self, path: str, **request: Any) -> Answer:
+        """The answer to a request, which is as those of the module ``requests``."""
+        response = requests.post(self._url + path, timeout=60, **request)
+        return Answer(response.status_code, response.text)
+
+
+@pytest.fixture
+def service(server: Server) -> Service:
+    """The service that the page asks."""
+    return Service(server.url)
 
 
 def link(name: str, state: object) -> str:
@@ -86,10 +143,50 @@ def opened(page: Page, path: str) -> Page:
     return page
 
 
+def settled(page: Page) -> Page:
+    """The tab, once all its requests are answered and its pictures are drawn for the room that they have."""
+    page.wait_for_function(
+        """() => document.querySelector('.answer[aria-busy=false]') && [...document.querySelectorAll('.picture')].every(
+            (frame) => Math.abs(frame.firstElementChild.getAttribute('width') - Math.max(frame.clientWidth, 240)) <= 1)"""
+    )
+    return page
+
+
+def dropped(page: Page, label: str, files: dict[str, bytes]) -> None:
+    """Drag files onto the place with this label and over the text in it, as a browser does it, and drop them there."""
+    page.evaluate(
+        """async ([label, files]) => {
+        const target = [...document.querySelectorAll('.drop')].find((each) => each.textContent.includes(label));
+        const inner = target.querySelector('span');
+        const dataTransfer = new DataTransfer();
+        for (const [name, text] of files) {
+            dataTransfer.items.add(new File([Uint8Array.from(atob(text), (char) => char.charCodeAt(0))], name));
+        }
+        const taken = (type, on, relatedTarget = null) =>
+            !on.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer, relatedTarget }));
+        const looks = async (over) => {
+            await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+            if (target.classList.contains('over') !== over) throw new Error(`over: ${!over}`);
+        };
+        if (!taken('dragover', target)) throw new Error('no file can be dropped here');
+        await looks(true);
+        taken('dragleave', target, inner);
+        await looks(true);
+        taken('dragleave', target, document.body);
+        await looks(false);
+        taken('dragover', inner);
+        await looks(true);
+        if (!taken('drop', inner)) throw new Error('the browser would open the file');
+        await looks(false);
+    }""",
+        [label, [[name, b64encode(content).decode()] for name, content in files.items()]],
+    )
+
+
 @pytest.fixture(scope="session")
-def pictures(tmp_path_factory) -> Path:
+def pictures() -> Path | None:
     """Where screenshots go: docs/page, if ``make screenshots`` takes them."""
-    return PROJECT / os.environ["SCREENSHOTS"] if "SCREENSHOTS" in os.environ else tmp_path_factory.mktemp("screenshots")
+    return PROJECT / os.environ["SCREENSHOTS"] if "SCREENSHOTS" in os.environ else None
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
+
 import pyarrow as pa
-import pytest
 from pyarrow import csv, parquet
 
+from tests.page.conftest import dropped as dropped_on
 from tests.page.conftest import opened
 
 KEYS = ["order-1", "order-2", "order-2", "<i>", "ünï", "order-3"]
+
+
+LONGEST_TASK = """() => {
+    window.longest = 0;
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) longest = Math.max(longest, e.duration); })
+        .observe({ type: 'longtask' });
+}"""
 
 
 def dropped(page, path):
@@ -16,22 +26,123 @@ def dropped(page, path):
     page.get_by_text(f"{path.name}, column").wait_for()
 
 
-@pytest.mark.parametrize("name", ["csv", "snappy", "zstd", "none"])
-def test_keys_of_a_file_are_counted_in_the_browser(page, tmp_path, client, name):
+def test_keys_of_a_file_are_counted_in_the_browser(page, tmp_path, service):
     table = pa.table({"amount": range(6), "order_key": KEYS})
-    path = tmp_path / f"orders.{name}"
-    if name == "csv":
-        csv.write_csv(table, path)
-    else:
-        parquet.write_table(table, path, compression=name)
-    opened(page, "/#/keys")
-    dropped(page, path)
-    page.get_by_text("5 keys, 6 records").wait_for()
     histogram = [{"key": key, "records": KEYS.count(key)} for key in dict.fromkeys(KEYS)]
+    opened(page, "/#/keys")
+    for name in ("csv", "snappy", "gzip", "zstd", "lz4", "none"):
+        path = tmp_path / f"orders.{name}"
+        if name == "csv":
+            csv.write_csv(table, path)
+        else:
+            parquet.write_table(table, path, compression=name)
+        with page.expect_request(PLANS) as asked:
+            dropped(page, path)
+        assert asked.value.post_data_json["histogram"] == histogram, name
+        page.get_by_text(f"{path.name}, column order_key: 5 keys, 6 records").wait_for()
     body = {"partitions_counts": [24], "current_partitions_count": 12, "max_skew": 1.5, "histogram": histogram}
-    answer = client.post("/v1/partition-count-plans", json=body).json
+    answer = service.post("/v1/partition-count-plans", json=body).json
     page.locator(".verdict", has_text=answer["limits"][0]["conclusion"]).wait_for()
     assert page.locator(".answer i").count() == 0
+
+
+PLANS = "**/v1/partition-count-plans*"
+KEPT_STREAMS = """() => {
+    window.streams = [];
+    const fetched = window.fetch;
+    window.fetch = (path, request) => {
+        if (request?.body instanceof Blob) streams.push([path, request.body]);
+        return fetched(path, request);
+    };
+}"""
+STREAM = """async ([i]) => {
+    while (streams.length <= i) await new Promise((go) => setTimeout(go, 20));
+    const bytes = new Uint8Array(await streams[i][1].arrayBuffer());
+    return [streams[i][0], Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')];
+}"""
+
+
+def sent(page, i):
+    """The address and the table of the i-th Arrow stream that was sent since ``KEPT_STREAMS``."""
+    path, text = page.evaluate(STREAM, [i])
+    return path, pa.ipc.open_stream(text.encode("latin-1")).read_all()
+
+
+LONGS = [7, 2**53 + 1, -(2**60)]
+BINARY = [b"\xff\x00", b"order-1", b"\xef\xbb\xbf"]
+COLUMNS = [
+    (pa.array([*LONGS, None], pa.int64()), "long", LONGS),
+    (pa.array([3, -2, 3], pa.int16()), "short", [3, -2]),
+    (pa.array([0.1, -0.0, 2.5], pa.float64()), "double", [0.1, -0.0, 2.5]),
+    (pa.array(BINARY, pa.binary()), "base64", [b64encode(key).decode() for key in BINARY]),
+    (pa.array([b"a", b"\xef\xbb\xbfb"], pa.binary()), "string", ["a", "\ufeffb"]),
+]
+
+
+def test_a_column_of_another_type_has_its_key_format(page, tmp_path):
+    opened(page, "/#/keys").evaluate(KEPT_STREAMS)
+    for column, key_format, keys in COLUMNS:
+        path = tmp_path / f"{column.type}-{key_format}.parquet"
+        parquet.write_table(pa.table({"key": column}), path)
+        before = page.evaluate("streams.length")
+        with page.expect_request(PLANS) as asked:
+            dropped(page, path)
+        assert page.get_by_label("Format of the keys").input_value() == key_format
+        if "arrow" in asked.value.headers["content-type"]:  # what JSON does not hold exactly
+            _, table = sent(page, before)
+            assert table.schema.field("key").type == column.type
+            assert repr(table["key"].drop_null().to_pylist()) == repr(keys)
+            assert table["key"].null_count == column.null_count
+        else:
+            body = asked.value.post_data_json
+            assert body.get("key_format", "string") == key_format
+            assert [row["key"] for row in body["histogram"]] == keys
+        page.wait_for_function("() => document.querySelector('.answer[aria-busy=true]') === null")
+        if key_format == "long":
+            hottest = page.locator("section", has_text="The hottest keys").locator("tbody td:first-child")
+            hottest.get_by_text(str(2**53 + 1)).or_(hottest.get_by_text(f"{2**53 + 1:,}")).wait_for()
+
+
+def test_keys_of_the_wrong_format_are_named_beside_its_field(page):
+    opened(page, "/#/keys")
+    field = page.get_by_label("One key a line, with its records behind a tab")
+    field.fill("1\t5000000000\n2\nthree\n")
+    field.press("Tab")
+    page.get_by_text("pasted keys: 3 keys, 5,000,000,002 records").wait_for()
+    page.get_by_label("Format of the keys").select_option("long")
+    page.locator(".fault", has_text='"three" is not a valid long').wait_for()
+    with page.expect_request(PLANS) as asked:
+        page.get_by_label("Format of the keys").select_option("string")
+    assert asked.value.post_data_json["histogram"][0] == {"key": "1", "records": 5_000_000_000}
+    field.fill("1\t9007199254740993\n")
+    field.press("Tab")
+    page.get_by_role("alert").filter(has_text="more than 2^53 records").wait_for()
+
+
+def test_a_large_text_is_pasted_beside_the_page(page):
+    """With records above 32 bits; its keys become numbers there, too, and one that is none is named."""
+    opened(page, "/#/keys").evaluate(KEPT_STREAMS)
+    field = page.get_by_label("One key a line, with its records behind a tab")
+    page.evaluate(LONGEST_TASK)
+    field.evaluate("""(field) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text/plain', Array.from({ length: 100000 }, (_, i) => `${i}\t${2 ** 32 + i}`).join('\\n'));
+        const paste = new ClipboardEvent('paste', { bubbles: true, cancelable: true, clipboardData });
+        if (field.dispatchEvent(paste)) throw new Error('the browser would show all of it');
+    }""")
+    page.get_by_text("pasted keys: 100,000 keys").wait_for()
+    assert page.evaluate("longest") < 500  # on an idle machine no task takes 50 ms
+    _, table = sent(page, 0)
+    assert table["records"].to_pylist() == [2**32 + i for i in range(100_000)]
+    page.locator(".verdict", has_text="24 partitions").wait_for()
+    before = page.evaluate("streams.length")
+    page.get_by_label("Format of the keys").select_option("int")
+    path, table = sent(page, before)
+    assert "key_format=int" in path
+    assert table.schema.field("key").type == pa.int32()
+    assert table["key"].to_pylist() == list(range(100_000))
+    page.get_by_label("Format of the keys").select_option("short")
+    page.locator(".fault", has_text='"32768" is not a valid short').wait_for()
 
 
 def test_a_file_of_another_kind_is_refused_in_a_sentence(page, tmp_path):
@@ -47,11 +158,48 @@ def test_a_file_of_another_kind_is_refused_in_a_sentence(page, tmp_path):
         page.get_by_role("alert").filter(has_text=sentence).wait_for()
 
 
-def test_pasted_pairs_are_told_who_wrote_them(page, client):
+def test_a_summary_of_the_pipeline_is_taken_with_its_kind_of_keys(page, service):
+    opened(page, "/#/keys")
+    histogram = [{"key": i * i, "records": 900 // (i + 1)} for i in range(600)]  # more than a link holds
+    request = {
+        "partitioners": ["java"],
+        "partitions_counts": [6],
+        "key_format": "long",
+        "is_sample": True,
+        "histogram": histogram,
+    }
+    dropped_on(page, "summary of pipeline skew", {"partition-count-plans.json": json.dumps(request).encode()})
+    page.get_by_text("partition-count-plans.json, a sample: 600 keys").wait_for()
+    plan = service.post("/v1/partition-count-plans", json=request | {"partitions_counts": [24], "max_skew": 1.5}).json
+    page.locator(".verdict", has_text=plan["limits"][0]["conclusion"]).wait_for()
+    table = page.locator("figure", has_text="Records per partition").locator("tbody tr td:nth-child(2)")
+    assert [text.replace(",", "") for text in table.all_text_contents()] == [
+        str(n) for n in plan["plans"][0]["records"]["counts"]
+    ]
+
+
+OTHERS = [
+    (b'{"job": "skew", "plans": []}', "Open partition-count-plans.json of the same folder"),
+    (b'{"job": ', "is not JSON"),
+    (b'{"topics": []}', "has no histogram"),
+    (b'{"histogram": [{"key": "a"}, {"records": 2}]}', "/histogram/1 has no key"),
+]
+
+
+def test_another_json_is_refused_in_a_sentence(page):
+    opened(page, "/#/keys")
+    for content, sentence in OTHERS:
+        dropped_on(page, "summary of pipeline skew", {"summary.json": content})
+        page.get_by_role("alert").filter(has_text=sentence).wait_for()
+
+
+def test_pasted_pairs_are_told_who_wrote_them(page, service):
     opened(page, "/#/keys")
     page.get_by_text("Who wrote this topic?").click()
     keys = [f"k{i}" for i in range(40)]
-    placed = client.post("/v1/partitions", json={"partitioner": "sarama", "partitions_count": 9, "keys": keys}).json["partitions"]
+    placed = service.post("/v1/partitions", json={"partitioner": "sarama", "partitions_count": 9, "keys": keys}).json[
+        "partitions"
+    ]
     lines = "\n".join(f"{key}, {partition}" for key, partition in zip(keys, placed, strict=True))
     page.get_by_label("Keys and the partitions that they are on").fill(lines)
     page.get_by_label("Partitions of the topic").fill("9")
@@ -87,12 +235,26 @@ def test_the_slider_answers_while_it_moves(page, tmp_path):
     assert p95 < 1000  # 100 ms on an idle machine
 
 
-def test_a_million_keys_go_up_as_arrow(page, tmp_path):
+def test_a_million_keys_are_read_beside_the_page_and_go_up_as_arrow(page, tmp_path):
     path = tmp_path / "keys.parquet"
     parquet.write_table(pa.table({"key": [f"customer-{i}" for i in range(1_000_000)]}), path)
     opened(page, "/#/keys")
-    with page.expect_request(lambda request: "arrow" in request.headers.get("content-type", ""), timeout=60_000) as sent:
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_role("button", name="Cancel").first.click()
+    page.get_by_text("Reading…").wait_for(state="detached")
+    assert page.get_by_text("an example: 400 customers").is_visible()
+    page.evaluate(LONGEST_TASK)
+    with page.expect_request(lambda request: "arrow" in request.headers.get("content-type", ""), timeout=60_000) as asked:
         page.locator("input[type=file]").set_input_files(path)
-    assert "partitions_counts=24" in sent.value.url
+    assert "partitions_counts=24" in asked.value.url
     page.get_by_text("1,000,000 keys, 1,000,000 records").wait_for()
     page.locator(".verdict", has_text="24 partitions").wait_for()
+    assert page.evaluate("longest") < 500  # on an idle machine no task takes 50 ms
+
+
+def test_a_codec_that_is_not_read_is_named(page, tmp_path):
+    path = tmp_path / "keys.parquet"
+    parquet.write_table(pa.table({"key": ["a"]}), path, compression="brotli")
+    opened(page, "/#/keys")
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_role("alert").filter(has_text="compressed with BROTLI, which is not read here").wait_for()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.page.conftest import opened
+from tests.page.conftest import link, opened
 
 DESCRIBED = """\
 
@@ -22,7 +22,7 @@ def pasted(page, text):
     field.press("Tab")
 
 
-def test_the_recommendation_is_the_services(page, client):
+def test_the_recommendation_is_the_services(page, service):
     opened(page, "/#/members")
     pasted(page, DESCRIBED)
     page.get_by_text("100 records of lag in all").wait_for()
@@ -39,10 +39,77 @@ def test_the_recommendation_is_the_services(page, client):
     }
     page.get_by_label("A member works off").fill("1")
     page.get_by_label("A member works off").press("Tab")
-    plan = client.post("/v1/member-count-plans", json=body).json
+    plan = service.post("/v1/member-count-plans", json=body).json
     page.locator(".verdict", has_text=f"{plan['recommended']} members keep the limits; the group has 2").wait_for()
     rows = page.locator("figure").first.locator("tbody tr")
     assert [row.locator("td").first.text_content() for row in rows.all()] == ["1", "2", "3"]
+
+
+def test_of_a_large_group_some_numbers_of_members_are_planned(page):
+    state = {
+        "assignor": "range",
+        "topics": [{"topic_name": "t", "partitions_count": 20_000}],
+        "members": [{"member_id": f"m{i}"} for i in range(30)],
+    }
+    with page.expect_request("**/v1/member-count-plans") as asked:
+        opened(page, link("members", state))
+    counts = asked.value.post_data_json["members_counts"]
+    assert (counts[0], counts[-1], len(counts)) == (1, 120, len({*counts}))
+    assert 30 in counts
+    assert "of all smaller ones that are planned" in page.locator(".verdict").inner_text()
+    assert page.locator("figure").first.locator("tbody tr").count() == len(counts) < 30
+    page.get_by_label("Planned up to").and_(page.get_by_placeholder(f"120, in {len(counts)} steps")).wait_for()
+
+
+def filled(page, label, text):
+    page.get_by_label(label, exact=True).fill(text)
+    page.get_by_label(label, exact=True).press("Tab")
+
+
+def test_pods_and_what_keda_would_choose_are_the_services_for_the_lag_of_a_snapshot(page, service):
+    """Beside each number: its load, its drain time, the standstill of getting there, and whether it is worth using."""
+    ends = [9_000 + 500 * i for i in range(12)]
+    member = {"member_id": "m-1", "owned_partitions": [{"topic_name": "orders", "partition_ids": list(range(12))}]}
+    committed = [{"topic_name": "orders", "partition_ids": list(range(11)), "offsets": [100 * i for i in range(11)]}]
+    group = {"group_id": "billing", "group_protocol": "classic", "assignor": "range", "members": [member]}
+    topic = {"topic_name": "orders", "partitions_count": 12}
+    snapshot = {"topics": [topic | {"log_end_offsets": ends}], "groups": [group | {"committed_offsets": committed}]}
+    opened(page, "/#/members")
+    pasted(page, json.dumps(snapshot))
+    page.get_by_text("121,000 records of lag in all").wait_for()  # the last partition has no committed offset
+    page.get_by_text("KEDA's ScaledObject").click()
+    for label, text in [
+        ("Members in a pod", "2"),
+        ("lagThreshold", "20000"),
+        ("Lag gone within, s", "20"),
+        ("Tolerance, %", "0"),
+    ]:
+        filled(page, label, text)
+    filled(page, "A member works off, records/s", "1500")
+    lag = {"committed_offsets": [*committed[0]["offsets"], None], "log_end_offsets": ends}
+    body = {
+        "assignor": "range",
+        "topics": [topic | {"lag": lag}],
+        "members": [member],
+        "consumption_rate": 1500,
+        "threads_per_pod": 2,
+        "limits": {"max_lag_seconds": 20},
+        "keda": {"lag_threshold": 20_000, "tolerance": 0},
+    }
+    answer = service.post("/v1/member-count-plans", json=body).json
+    chosen = next(plan for plan in answer["plans"] if plan["members_count"] == answer["recommended"])
+    page.locator(".verdict", has_text=f"{answer['recommended']} members keep the limits; the group has 1").wait_for()
+    page.get_by_text(f"in {chosen['pods']} pods").wait_for()
+    page.locator("figure summary").first.click()
+    shown = [row.locator("td").all_inner_texts() for row in page.locator("figure").first.locator("tbody tr").all()]
+    for row, plan in zip(shown, answer["plans"], strict=True):
+        assert row[:3] == [str(plan["members_count"]), str(plan["pods"]), "yes" if plan["gains"] else "no"]
+        assert (row[3], row[7]) == (f"{plan['worst_load']:,.0f}", f"{plan['drain_seconds']:.1f} s")
+    keda = page.locator("section", has_text="What KEDA").locator("tbody tr")
+    rows = [row.locator("td").all_inner_texts()[:4] for row in keda.all()]
+    assert rows == [
+        [p["option"] or "none", f"{p['total_lag']:,}", str(p["replicas"]), str(p["members_count"])] for p in answer["policies"]
+    ]
 
 
 def test_a_limit_that_cannot_be_kept_says_why(page):

@@ -12,7 +12,6 @@ Topic: orders\tTopicId: kJ5mZYJmQ_K4cXmVbGt2Wg\tPartitionCount: 3\tReplicationFa
 \tTopic: orders\tPartition: 1\tLeader: 2\tReplicas: 2,3\tIsr: 2,3
 \tTopic: orders\tPartition: 2\tLeader: 3\tReplicas: 3,1\tIsr: 3,1
 """
-STATE = {"objective": "fewest-moves", "racks": "strict", "leaders": "balance", "throttle": 50, "moves_per_broker": 5}
 
 
 def pasted(page, text):
@@ -21,7 +20,7 @@ def pasted(page, text):
     field.press("Tab")
 
 
-def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(page, client):
+def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(page, service):
     opened(page, "/#/placement")
     pasted(page, DESCRIBED)
     page.get_by_text("orders: 3 partitions on 3 brokers").wait_for()
@@ -37,7 +36,7 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
         "topics": [{"topic_name": "orders", "placements": placements}],
         "limits": {"moves_per_broker": 5},
     }
-    plan = client.post("/v1/reassignments", json=body).json
+    plan = service.post("/v1/reassignments", json=body).json
     page.locator(".verdict", has_text=plan["effects"][0]).wait_for()
     for name in ("reassignment", "rollback"):
         with page.expect_download() as downloaded:
@@ -45,6 +44,83 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
         assert json.loads(downloaded.value.path().read_text()) == plan[name]
     page.get_by_role("button", name="broker 3").press("Enter")  # by the keyboard, it stays again
     page.get_by_role("button", name="broker 3", pressed=False).wait_for()
+
+
+def filled(page, label, text):
+    field = page.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Tab")
+
+
+def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(page, service, context_of):
+    opened(page, "/#/placement")
+    for name in ("More about batches", "Topics, brokers, disks", "Disks, weights", "Request as JSON"):
+        page.locator("summary", has_text=name).click()
+    raw = page.get_by_label("Request as JSON")
+    expected = json.loads(raw.input_value())
+    page.get_by_label("Replicas", exact=True).select_option("even")
+    page.get_by_label("Leaders", exact=True).select_option("keep")
+    filled(page, "Copies at most", "20")
+    filled(page, "GB per batch", "60")
+    filled(page, "Throttle reached, %", "75")
+    filled(page, "Only these topics change", "orders, pay*")
+    filled(page, "Only these brokers get replicas", "6, 7, 8")
+    filled(page, "Brokers of some topics, a set a line", "audit: 1, 2, 4, 5, 6\n*: 1, 2, 4, 5, 6, 7, 8")
+    filled(page, "Disks at most, % full", "85")
+    filled(page, "Price of a GB across zones", "0.02")
+    filled(page, "Broker 8: disks, GB", "400")
+    filled(page, "Broker 8: used now, GB", "20")
+    filled(page, "Leaders that each broker has of a topic at least, a rule a line", "orders: 1 on 2, 4\npay*: 1 on 2")
+    page.get_by_label("New brokers may replace those that are gone").check()
+    page.get_by_label("Pressing a broker means to").select_option("demoted")
+    page.get_by_role("button", name="broker 1").click()
+    expected["brokers"][7] |= {"capacity_bytes": 400_000_000_000, "used_bytes": 20_000_000_000}
+    expected["brokers"][0]["demoted"] = True
+    expected["limits"] |= {"bytes_in_flight": 60_000_000_000, "throttle_utilization": 0.75}
+    expected |= {"objective": "even", "leaders": "keep", "max_moves": 20, "destinations": [6, 7, 8], "disk_threshold": 0.85}
+    expected |= {"included_topics": ["orders", "pay*"], "price_per_gb": 0.02}
+    expected |= {"infer_replaces": True}
+    expected["min_topic_leaders"] = [
+        {"topics": "orders", "leaders": 1, "broker_ids": [2, 4]},
+        {"topics": "pay*", "leaders": 1, "broker_ids": [2]},
+    ]
+    expected["broker_sets"] = [
+        {"topics": "audit", "broker_ids": [1, 2, 4, 5, 6]},
+        {"topics": "*", "broker_ids": [1, 2, 4, 5, 6, 7, 8]},
+    ]
+    assert json.loads(raw.input_value()) == expected
+    effect = service.post("/v1/reassignments", json=expected).json["effects"][0]
+    page.locator(".verdict", has_text=effect).wait_for()
+    again = opened(context_of().new_page(), page.url)
+    again.locator(".verdict", has_text=effect).wait_for()
+    again.get_by_role("button", name="broker 1 demoted").wait_for()
+    filled(page, "Then, in this order", "leaders")
+    page.locator("#f-min_topic_leaders-fault", has_text="Not allowed together with").wait_for()
+    assert json.loads(raw.input_value())["balance"] == ["replicas", "leaders"]
+
+
+def test_the_request_is_changed_as_json_and_what_is_wrong_is_told_by_its_line(page):
+    opened(page, "/#/placement")
+    page.locator("summary", has_text="Request as JSON").click()
+    raw = page.get_by_label("Request as JSON")
+    body = json.loads(raw.input_value())
+    faults = page.locator(".faults")
+    for text, fault in [("{", "This is not JSON"), ('{"brokers": 5}', "/brokers: a list is needed here.")]:
+        raw.fill(text)
+        raw.press("Tab")
+        faults.get_by_text(fault).wait_for()
+    body["topics"][1]["placements"][2]["replicas"] = [1, "x"]
+    raw.fill(json.dumps(body))
+    raw.press("Tab")
+    faults.get_by_text("/topics/1/placements/2/replicas/1").wait_for()
+    faults.get_by_role("button", name="line").press("Enter")
+    selected = raw.evaluate("(area) => area.value.slice(area.selectionStart, area.selectionEnd)")
+    assert json.loads(selected.strip().rstrip(",")) == body["topics"][1]["placements"][2]
+    kafkas = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 9]}]}
+    raw.fill(json.dumps({"brokers": [{"broker_id": 1}, {"broker_id": 2}], "reassignment": kafkas}))
+    raw.press("Tab")
+    page.locator(".verdict", has_text="Empties broker 9 with 1 copy").wait_for()
+    page.get_by_text("t: 1 partition on 2 brokers").wait_for()
 
 
 def test_a_plan_that_cannot_be_says_what_clashes(page):
@@ -62,6 +138,11 @@ def test_a_reassignment_is_checked(page):
     field.fill(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 1, 99]}]}))
     field.press("Tab")
     page.get_by_text("Broker 1 is listed twice.").wait_for()
+    field.fill(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": "1,2"}]}))
+    field.press("Tab")
+    row = page.locator("section", has_text="What is wrong with the reassignment").locator("tbody tr")
+    row.filter(has_text="/reassignment/partitions/0/replicas").filter(has_text="Not a valid list.").wait_for()
+    assert page.get_by_role("alert").count() == 0  # the plan stands
     field.fill("{")
     field.press("Tab")
     page.get_by_text("This is not JSON").wait_for()
@@ -76,7 +157,21 @@ def test_a_text_of_another_kind_is_refused_in_a_sentence(page):
 def test_a_large_cluster_is_shown_by_topic(page):
     placements = [{"partition_id": i, "replicas": [i % 60, (i + 7) % 60, (i + 32) % 60]} for i in range(1000)]
     topics = [{"topic_name": f"topic-{t}", "placements": placements} for t in range(5)]
-    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3], "change": "drains" if i == 5 else ""} for i in range(60)]
-    opened(page, link("placement", STATE | {"brokers": brokers, "topics": topics, "max_moves": None, "lint": ""}))
-    page.get_by_text("Replicas of each topic and broker after the plan").wait_for()
+    brokers = [{"broker_id": i, "rack_id": "abc"[i % 3], "draining": i == 5} for i in range(60)]
+    opened(page, link("placement", {"brokers": brokers, "topics": topics}))
+    page.get_by_text("Replicas of each topic and broker").wait_for()
     page.get_by_text("Empties broker 5 with 250 copies").first.wait_for()
+    assert page.locator(".verdict").bounding_box()["y"] < 900  # however many brokers there are to select
+
+
+def test_a_long_request_is_cancelled_and_asked_again(page):
+    opened(page, "/#/placement")
+    page.route("**/v1/reassignments", lambda _: None)  # never answered
+    page.get_by_role("button", name="broker 4").click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("alert").get_by_text("Cancelled").wait_for()
+    page.get_by_role("button", name="broker 4 drains").wait_for()
+    page.unroute_all()
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".verdict", has_text="Empties brokers 3, 4").wait_for()
+    assert page.get_by_role("alert").count() == 0

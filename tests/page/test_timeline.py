@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.page.conftest import opened
 
 
-def test_each_lane_is_what_the_service_simulates(page, client):
+def test_each_lane_is_what_the_service_simulates(page, service):
     opened(page, "/#/timeline")
     body = {
         "topics": [{"topic_name": "orders", "partitions_count": 24}],
@@ -19,13 +21,13 @@ def test_each_lane_is_what_the_service_simulates(page, client):
     }
     ways = [("classic", "cooperative-sticky"), ("classic", "range"), ("consumer", "uniform")]
     answers = [
-        client.post("/v1/group-rebalances", json=body | {"group_protocol": protocol, "assignor": assignor}).json
+        service.post("/v1/group-rebalances", json=body | {"group_protocol": protocol, "assignor": assignor}).json
         for protocol, assignor in ways
     ]
     rows = page.locator("section", has_text="The protocols beside each other").locator("tbody tr")
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
     totals = [answer["totals"] for answer in answers]
-    assert [(row[1], row[4]) for row in shown] == [(str(each["rebalances"]), str(each["moved"])) for each in totals]
+    assert [(row[1], row[5]) for row in shown] == [(str(each["rebalances"]), str(each["moved"])) for each in totals]
 
 
 def test_generations_are_stepped_through(page):
@@ -35,6 +37,66 @@ def test_generations_are_stepped_through(page):
     page.get_by_role("heading", name="Rebalance 3 of").wait_for()
     page.get_by_role("button", name="Earlier").click()
     page.get_by_role("heading", name="Rebalance 2 of").wait_for()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
+    for key, heading in [("End", "Rebalance 16 of 16"), ("ArrowLeft", "Rebalance 15 of 16"), ("Home", "Rebalance 1 of 16")]:
+        page.get_by_label("Rebalance", exact=True).press(key)
+        page.get_by_role("heading", name=heading).wait_for()
+    assert asked == []  # the answer has them all
+
+
+def test_racks_and_partitions_that_are_added_are_told(page, service):
+    opened(page, "/#/timeline")
+    page.locator("summary", has_text="Request as JSON").click()
+    raw = page.get_by_label("Request as JSON")
+    body = json.loads(raw.input_value())
+    body["topics"] = [{"topic_name": "orders", "partitions_count": 4, "partition_racks": [["a"], ["b"], ["a"], ["c"]]}]
+    body["members"] = [{"member_id": "m1", "rack_id": "a"}, {"member_id": "m2", "rack_id": "b"}]
+    body["events"] = [{"at_ms": 30_000, "type": "partitions_added", "topic_name": "orders", "partitions_count": 9}]
+    raw.fill(json.dumps(body))
+    raw.press("Tab")
+    page.get_by_role("columnheader", name="read in the own zone").wait_for()
+    *_, last = service.post("/v1/group-rebalances", json=body).json["rebalances"]
+    share = f"{100 * last['zone_traffic']['local_share']:.0f} %"
+    page.locator(".figures > div", has_text="Read in the own zone").get_by_text(share).wait_for()
+    page.get_by_label("Rebalance", exact=True).press("End")
+    page.get_by_text(f"Then {share} is read in the own zone.").wait_for()
+    picture = page.get_by_role("group", name="Rebalance")
+    assert picture.locator("rect.kept, rect.taken").count() == 9
+
+
+def test_every_kind_of_event_is_one_that_the_service_takes(page):
+    opened(page, "/#/timeline")
+    for name in ("range", "uniform"):
+        page.get_by_role("button", name=f"Remove {'classic' if name == 'range' else 'consumer'}:{name}").click()
+    for _ in range(2):
+        page.get_by_role("button", name="Remove the event").last.click()
+    kind = page.get_by_label("What happens")
+    first, *others = kind.evaluate("(select) => [...select.options].map((option) => option.value)")
+    assert len(others) == 11
+    for each in (*others, first):
+        with page.expect_response(lambda got, each=each: f'"type":"{each}"' in (got.request.post_data or "")) as answered:
+            kind.select_option(each)
+        assert answered.value.status == 200, (each, answered.value.text())
+
+
+def test_partitions_that_are_added_stand_still_until_somebody_reads_them(page, service):
+    opened(page, "/#/timeline")
+    page.locator("summary", has_text="Request as JSON").click()
+    raw = page.get_by_label("Request as JSON")
+    body = json.loads(raw.input_value())
+    body["events"] = [{"at_ms": 30_000, "type": "partitions_added", "topic_name": "orders", "partitions_count": 30}]
+    raw.fill(json.dumps(body))
+    raw.press("Tab")
+    page.get_by_text("The height of a lane is all 30 partitions").wait_for()
+    page.locator("figure summary").first.click()
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("figure").first.locator("tbody tr").all()]
+    first = [(int(at.replace(",", "")), int(idle)) for name, at, idle in rows if name == "cooperative-sticky"]
+    members = service.post("/v1/group-rebalances", json=body).json["members"]
+    for at, idle in first:
+        read = [[n for when, n in zip(*m["reads"].values(), strict=True) if when <= at][-1:] for m in members]
+        assert idle == (24 if at < 30_000 else 30) - sum(map(sum, read)), at
+    assert (30_000, 6) in first
 
 
 def test_an_event_that_cannot_be_is_named_beside_its_field(page):

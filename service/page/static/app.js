@@ -1,66 +1,32 @@
 /** The page: which workbench is shown, and the state of each in its link. */
 import { setToken } from "./ask.js";
-import { html, render, useEffect, useRef, useState } from "./lib.js";
-import { followed, linkTo } from "./link.js";
+import { html, render, useEffect, useState } from "./lib.js";
+import { usePlace } from "./place.js";
 import { Bench, Copy } from "./workbench.js";
+import { disks } from "./workbenches/disks.js";
 import { groups } from "./workbenches/groups.js";
 import { keys } from "./workbenches/keys.js";
 import { members } from "./workbenches/members.js";
 import { placement } from "./workbenches/placement.js";
 import { timeline } from "./workbenches/timeline.js";
 
-/** @type {Record<string, import("./workbench.js").Workbench<any, any>>} */
-const WORKBENCHES = { groups, timeline, members, keys, placement };
-const FIRST = "groups";
-
-/** The states of the tab, by workbench. @type {Map<string, any>} */
-const states = new Map();
-
-/** @param {string} name */
-const stateOf = (name) => states.get(name) ?? WORKBENCHES[name].example();
+/** The first is shown where the address names none. @type {Record<string, import("./workbench.js").Workbench<any, any>>} */
+const WORKBENCHES = { groups, timeline, members, keys, placement, disks };
 
 function Page() {
-  const [place, setPlace] = useState(/** @type {{name: string, state: any, fault?: string} | null} */ (null));
+  const { place, other, links, set } = usePlace(WORKBENCHES);
   const [gallery, setGallery] = useState(/** @type {any} */ (null));
   const [asksToken, setAsksToken] = useState(false);
   const [session, setSession] = useState(0); // another with each token
-  const written = useRef(/** @type {string | null} */ (null));
+  useEffect(() => {
+    if (other === "gallery") import("./gallery.js").then(({ Gallery }) => setGallery(Gallery()));
+    else setGallery(null);
+  }, [other]);
 
-  const follow = async () => {
-    if (location.hash === written.current) return;
-    const { name, state, fault } = await followed(location.hash);
-    setGallery(name === "gallery" ? (await import("./gallery.js")).Gallery() : null);
-    const known = name in WORKBENCHES ? name : FIRST;
-    if (state !== undefined) states.set(known, state);
-    setPlace({ name: known, state: state ?? stateOf(known), fault });
-  };
-  useEffect(() => {
-    follow();
-    addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
-  }, []);
-  useEffect(() => {
-    if (place === null || gallery !== null || !states.has(place.name)) return undefined;
-    const timer = setTimeout(async () => {
-      written.current = await linkTo(place.name, place.state);
-      history.replaceState(null, "", written.current);
-    }, 150);
-    return () => clearTimeout(timer);
-  }, [place]);
+  useEffect(() => setAsksToken(false), [place?.name]); // the next workbench asks again, if it has to
 
   if (place === null) return null;
   const { name, state, fault } = place;
-  const set = (/** @type {any} */ change) =>
-    setPlace((now) => {
-      const next = { .../** @type {any} */ (now).state, ...change };
-      states.set(name, next);
-      return { name, state: next };
-    });
-  const reset = () => {
-    states.delete(name);
-    history.replaceState(null, "", `#/${name}`);
-    setPlace({ name, state: WORKBENCHES[name].example() });
-  };
   const answered = () => {
     setAsksToken(false);
     setSession(session + 1);
@@ -69,11 +35,12 @@ function Page() {
       <a class="mark" href="#/">partition-allocator</a>
       <nav aria-label="Workbenches">
         ${Object.entries(WORKBENCHES).map(
-          ([key, { title }]) => html`<a href="#/${key}" aria-current=${key === name ? "page" : undefined}>${title}</a>`,
+          ([key, { title }]) =>
+            html`<a href=${links[key] ?? `#/${key}`} aria-current=${key === name ? "page" : undefined}>${title}</a>`,
         )}
       </nav>
       <span class="tools">
-        <button type="button" onClick=${reset}>Example</button>
+        <a href="#/${name}">Example</a>
         <${Copy} label="Copy link" text=${() => location.href} />
         <a href="docs/">API</a>
       </span>
@@ -82,14 +49,15 @@ function Page() {
       ${asksToken && html`<${Token} done=${answered} />`}
       ${fault && html`<div class="problem" role="alert"><p>${fault}</p></div>`}
       ${
-        gallery ??
-        html`<${Bench}
-          key="${name} ${session}"
-          workbench=${WORKBENCHES[name]}
-          state=${state}
-          set=${set}
-          askForToken=${() => setAsksToken(true)}
-        />`
+        other === "gallery"
+          ? gallery
+          : html`<${Bench}
+              key="${name} ${session}"
+              workbench=${WORKBENCHES[name]}
+              state=${state}
+              set=${set}
+              askForToken=${() => setAsksToken(true)}
+            />`
       }
     </main>
     <footer>
@@ -119,6 +87,13 @@ function Token({ done }) {
     <button type="submit">Use token</button>
   </form>`;
 }
+
+/** A file that is dropped beside its target would be opened by the browser instead of the page. @param {DragEvent} event */
+function keepThePage(event) {
+  if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+}
+addEventListener("dragover", keepThePage);
+addEventListener("drop", keepThePage);
 
 const root = /** @type {HTMLElement} */ (document.getElementById("page"));
 root.replaceChildren();

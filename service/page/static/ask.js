@@ -73,10 +73,20 @@ export async function exchange(path, body, { signal, label = "", at = (pointer) 
   throw new Rejected({ ...problem, retry_after: Number(response.headers.get("Retry-After")) || undefined }, made, at);
 }
 
+/** A key of 64 bits, which JavaScript's numbers may not hold. */
+const LONG_KEY = /"key":\s*-?\d{16}/;
+
+/** The text of such a key, where the browser tells it. @param {string} name @param {any} value @param {{source: string}} [context] */
+function withLongKeys(name, value, context) {
+  return name === "key" && typeof value === "number" && !Number.isSafeInteger(value) && context
+    ? context.source
+    : value;
+}
+
 /** @param {string} text */
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return LONG_KEY.test(text) ? JSON.parse(text, withLongKeys) : JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -86,11 +96,11 @@ const ARROW = "application/vnd.apache.arrow.stream";
 
 /** What a body is sent as: an Arrow stream as it is, all else as JSON. @param {any} body @param {Record<string, string>} more @returns {RequestInit} */
 function posted(body, more) {
-  return body instanceof Uint8Array
+  return body instanceof Blob
     ? {
         method: "POST",
         headers: headers({ ...more, "Content-Type": ARROW }),
-        body: /** @type {Uint8Array<ArrayBuffer>} */ (body),
+        body: body,
       }
     : { method: "POST", headers: headers({ ...more, "Content-Type": "application/json" }), body: JSON.stringify(body) };
 }
@@ -105,7 +115,7 @@ export async function table({ path, body }) {
 /** The request as a command. @param {Exchange} made */
 export function asCurl({ path, body }) {
   const credentials = token ? ` -H "Authorization: Bearer $TOKEN"` : "";
-  if (body instanceof Uint8Array)
+  if (body instanceof Blob)
     return `curl '${address(path)}'${credentials} -H 'Content-Type: ${ARROW}' --data-binary @request.arrow`;
   const quoted = `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
   return `curl '${address(path)}'${credentials} --json ${quoted}`;

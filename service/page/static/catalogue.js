@@ -23,3 +23,25 @@ export function useCatalogue(name) {
   }, [name]);
   return rows;
 }
+
+const PROTOCOLS = ["classic", "consumer", "share"];
+
+/** A protocol and an assignor as one value, and back. @param {{group_protocol?: string, assignor?: string}} way */
+export const wayOf = ({ group_protocol, assignor }) => `${group_protocol ?? "classic"}:${assignor}`;
+
+/** @param {string} value @returns {{group_protocol: string, assignor: string}} */
+export function wayFrom(value) {
+  const [group_protocol, assignor] = value.split(/:(.*)/);
+  return { group_protocol, assignor };
+}
+
+/** The assignors of groups with members, each with its protocol, as choices. @returns {import("./fields.js").Choice[]} */
+export function useWays() {
+  return useCatalogue("assignors")
+    .filter(({ group_protocol }) => PROTOCOLS.includes(group_protocol))
+    .map(({ group_protocol, assignor, client }) => ({
+      value: wayOf({ group_protocol, assignor }),
+      label: group_protocol === "classic" ? assignor : `${assignor} (${group_protocol})`,
+      group: group_protocol === "classic" ? (client ?? "this service") : `the ${group_protocol} protocol`,
+    }));
+}

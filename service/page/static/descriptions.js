@@ -2,11 +2,11 @@
 
 /** @typedef {{partition_id: number, replicas: number[]}} Placed */
 /** @typedef {{topic_name: string, placements: Placed[], partition_bytes?: number[]}} PlacedTopic */
-/** @typedef {{broker_id: number, rack_id?: string | null}} Broker */
+/** @typedef {{broker_id: number, rack_id?: string | null, capacity_bytes?: number, used_bytes?: number}} Broker */
 /** @typedef {{brokers: Broker[], topics: PlacedTopic[]}} Placement */
 
 /** @param {any} text @returns {any} the value of a JSON text; undefined for any other text */
-function json(text) {
+export function json(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -60,17 +60,30 @@ function reassigned(value) {
   return { brokers: [], topics: byTopic(value.partitions ?? []) };
 }
 
-/** What `partition-allocator snapshot` writes, or parts of it. @param {any} value @returns {Placement} */
+/** The members of a row that are in `names` and known. @param {any} row @param {string[]} names @returns {any} */
+export function picked(row, names) {
+  return Object.fromEntries(names.filter((name) => (row[name] ?? null) !== null).map((name) => [name, row[name]]));
+}
+
+/** What `partition-allocator snapshot` writes, or parts of it: with sizes and disks if all sizes are known. @param {any} value @returns {Placement} */
 function snapshot({ brokers = [], topics }) {
+  /** @type {any[]} */
+  const placed = topics.filter((/** @type {any} */ { placements }) => placements?.length);
+  const sized = placed.every(({ partition_bytes = [], placements }) =>
+    placements.every((/** @type {any} */ _, /** @type {number} */ i) => (partition_bytes?.[i] ?? null) !== null),
+  );
+  const disks = sized ? ["capacity_bytes", "used_bytes"] : [];
   return {
-    brokers: brokers.map((/** @type {any} */ { broker_id, rack_id }) => ({ broker_id, rack_id })),
-    topics: topics
-      .filter((/** @type {any} */ { placements }) => placements?.length)
-      .map((/** @type {any} */ { topic_name, placements, partition_bytes }) => ({
-        topic_name,
-        placements: placements.map((/** @type {Placed} */ { partition_id, replicas }) => ({ partition_id, replicas })),
-        ...(partition_bytes?.length ? { partition_bytes } : {}),
-      })),
+    brokers: brokers.map((/** @type {any} */ broker) =>
+      picked(broker, ["broker_id", "rack_id", "fenced", "cordoned", ...disks]),
+    ),
+    topics: placed.map((topic) => ({
+      ...picked(topic, ["topic_name", "min_insync_replicas"]),
+      placements: topic.placements.map((/** @type {any} */ row) =>
+        picked(row, ["partition_id", "replicas", "in_sync_replicas"]),
+      ),
+      ...(sized ? { partition_bytes: topic.partition_bytes } : {}),
+    })),
   };
 }
 
@@ -84,7 +97,9 @@ export function groupsIn(text) {
   const groups =
     value === undefined
       ? describedGroups(text)
-      : (value.groups ?? []).map((/** @type {any} */ group) => ofSnapshot(group, value.topics ?? []));
+      : (value.groups ?? [])
+          .filter((/** @type {any} */ group) => group.group_protocol !== "connect")
+          .map((/** @type {any} */ group) => ofSnapshot(group, value.topics ?? []));
   const found = groups.filter((/** @type {Group} */ { members }) => members.length > 0);
   if (found.length === 0) {
     throw new Error("No group with members was found. Paste kafka-consumer-groups --describe, or a snapshot.");
@@ -96,7 +111,7 @@ export function groupsIn(text) {
 function describedGroups(text) {
   /** @type {string[]} */
   let header = [];
-  /** @type {Map<string, {group: string, topic: string, partition: number, lag: number | null, member: string}[]>} */
+  /** @type {Map<string, {group: string, topic: string, partition: number, committed: number | null, end: number | null, member: string}[]>} */
   const groups = new Map();
   for (const line of text.split(/\r?\n/)) {
     const cells = line.trim().split(/\s+/);
@@ -104,12 +119,13 @@ function describedGroups(text) {
     else if (header.length > 0 && cells.length >= header.length - 2) {
       const cell = (/** @type {string} */ name) => cells[header.indexOf(name)] ?? "-";
       if (!/^\d+$/.test(cell("PARTITION"))) continue;
-      const lag = /^\d+$/.test(cell("LAG")) ? Number(cell("LAG")) : null;
+      const offset = (/** @type {string} */ name) => (/^\d+$/.test(cell(name)) ? Number(cell(name)) : null);
       const row = {
         group: cell("GROUP"),
         topic: cell("TOPIC"),
         partition: Number(cell("PARTITION")),
-        lag,
+        committed: offset("CURRENT-OFFSET"),
+        end: offset("LOG-END-OFFSET"),
         member: cell("CONSUMER-ID"),
       };
       groups.set(row.group, [...(groups.get(row.group) ?? []), row]);
@@ -119,15 +135,11 @@ function describedGroups(text) {
     const topics = [...new Set(rows.map(({ topic }) => topic))].map((topic_name) => {
       const own = rows.filter(({ topic }) => topic === topic_name);
       const partitions_count = Math.max(...own.map(({ partition }) => partition)) + 1;
-      const lags = Array.from(
-        { length: partitions_count },
-        (_, id) => own.find(({ partition }) => partition === id)?.lag ?? 0,
-      );
-      return {
-        topic_name,
-        partitions_count,
-        ...(rows.some(({ lag }) => lag !== null) ? { partition_weights: lags } : {}),
-      };
+      const byId = new Map(own.map((row) => [row.partition, row]));
+      const offsets = (/** @type {"committed" | "end"} */ name) =>
+        Array.from({ length: partitions_count }, (_, id) => byId.get(id)?.[name] ?? null);
+      const lag = { committed_offsets: offsets("committed"), log_end_offsets: offsets("end") };
+      return { topic_name, partitions_count, ...(rows.some(({ end }) => end !== null) ? { lag } : {}) };
     });
     const ids = [...new Set(rows.map(({ member }) => member))].filter((id) => id !== "-");
     const members = ids.map((member_id) => ({
@@ -148,24 +160,26 @@ function ownedBy(rows) {
 }
 
 /** @param {any} group @param {any[]} topics of the snapshot @returns {Group} */
-function ofSnapshot({ group_id, group_protocol, assignor, members = [] }, topics) {
+function ofSnapshot({ group_id, group_protocol, assignor, members = [], committed_offsets = [] }, topics) {
   const read = new Set(
     members.flatMap(
       (/** @type {any} */ { topic_names, owned_partitions = [] }) =>
         topic_names ?? owned_partitions.map((/** @type {any} */ owned) => owned.topic_name),
     ),
   );
+  const known = topics.filter(({ topic_name }) => read.has(topic_name));
+  const lags = known.map((topic) => lagOf(topic, committed_offsets)).filter((lag) => lag !== null);
+  const behind = committed_offsets.length > 0 && lags.length === known.length;
   return {
     group_id,
     ...(group_protocol ? { group_protocol } : {}),
     ...(assignor ? { assignor } : {}),
-    topics: topics
-      .filter(({ topic_name }) => read.has(topic_name))
-      .map(({ topic_name, partitions_count, topic_id }) => ({
-        topic_name,
-        partitions_count,
-        ...(topic_id ? { topic_id } : {}),
-      })),
+    topics: known.map(({ topic_name, partitions_count, topic_id }, i) => ({
+      topic_name,
+      partitions_count,
+      ...(topic_id ? { topic_id } : {}),
+      ...(behind ? { lag: lags[i] } : {}),
+    })),
     members: members.map(
       (/** @type {any} */ { member_id, instance_id, rack_id, topic_names, generation_id, owned_partitions }) => ({
         member_id,
@@ -177,4 +191,17 @@ function ofSnapshot({ group_id, group_protocol, assignor, members = [] }, topics
       }),
     ),
   };
+}
+
+/**
+ * Where a group is in a topic, and where the topic ends; null where the ends are not known.
+ * @param {any} topic @param {{topic_name: string, partition_ids: number[], offsets: (number | null)[]}[]} committed
+ * @returns {import("./workbenches/groups.js").Lag | null}
+ */
+function lagOf({ topic_name, partitions_count, log_end_offsets: ends = [] }, committed) {
+  if (ends.length !== partitions_count || ends.includes(null)) return null;
+  const offsets = new Array(partitions_count).fill(null);
+  for (const part of committed.filter((each) => each.topic_name === topic_name))
+    part.partition_ids.forEach((id, i) => (offsets[id] = part.offsets[i]));
+  return { committed_offsets: offsets, log_end_offsets: ends };
 }

@@ -28,6 +28,23 @@ function useControl(place) {
   };
 }
 
+/**
+ * The text of a control: what is being typed stays there when an answer comes meanwhile, and counts once it is left.
+ * @param {string | number} value @param {(text: string) => void} set
+ */
+export function useDraft(value, set) {
+  const [draft, setDraft] = useState(/** @type {string | null} */ (null));
+  return {
+    value: draft ?? value,
+    onInput: (/** @type {any} */ event) => setDraft(event.target.value),
+    onChange: (/** @type {any} */ event) => {
+      setDraft(null);
+      set(event.target.value);
+    },
+    onBlur: () => setDraft(null),
+  };
+}
+
 /** A label, a control and its fault. @param {{place: string, label: string, hint?: string, children?: any}} props */
 function Labelled({ place, label, hint, children }) {
   return html`<div class="field">
@@ -46,12 +63,11 @@ export function Text({ place, label, hint, value, set, placeholder, bare }) {
   const control = html`<input
     ...${useControl(place)}
     type="text"
-    spellcheck="false"
+    spellcheck=${false}
     autocomplete="off"
     aria-label=${bare ? label : undefined}
     placeholder=${placeholder}
-    value=${value}
-    onChange=${(/** @type {any} */ event) => set(event.target.value)}
+    ...${useDraft(value, set)}
   />`;
   return bare
     ? html`${control}<${FaultText} place=${place} />`
@@ -64,8 +80,11 @@ export function Text({ place, label, hint, value, set, placeholder, bare }) {
  * @param {string} props.place @param {string} props.label @param {string} [props.hint] @param {string} [props.placeholder]
  * @param {number | null | undefined} props.value @param {(value: number | null) => void} props.set
  * @param {number} [props.min] @param {number} [props.max] @param {boolean} [props.bare]
+ * @param {number} [props.scale] what 1 in the field is worth: 1e9 where it is in GB, and the value in bytes
  */
-export function Numeric({ place, label, hint, value, set, min = 0, max, bare, placeholder }) {
+export function Numeric({ place, label, hint, value, set, min = 0, max, bare, placeholder, scale = 1 }) {
+  const shown = typeof value === "number" ? value / scale : ""; // a request as JSON may have anything
+  const worth = (/** @type {string} */ text) => (text === "" ? null : Number((Number(text) * scale).toPrecision(15)));
   const control = html`<input
     ...${useControl(place)}
     type="number"
@@ -75,8 +94,7 @@ export function Numeric({ place, label, hint, value, set, min = 0, max, bare, pl
     max=${max}
     aria-label=${bare ? label : undefined}
     placeholder=${placeholder}
-    value=${value ?? ""}
-    onChange=${(/** @type {any} */ event) => set(event.target.value === "" ? null : Number(event.target.value))}
+    ...${useDraft(shown, (text) => set(worth(text)))}
   />`;
   return bare
     ? html`${control}<${FaultText} place=${place} />`
@@ -114,8 +132,11 @@ export function Select({ place, label, hint, value, choices, set, bare }) {
 /** @param {{label: string, checked: boolean, set: (checked: boolean) => void}} props */
 export function Checkbox({ label, checked, set }) {
   return html`<label class="check">
-    <input type="checkbox" checked=${checked} onChange=${(/** @type {any} */ event) => set(event.target.checked)} />
-    ${label}
+    <input
+      type="checkbox"
+      checked=${checked}
+      onChange=${(/** @type {any} */ event) => set(event.target.checked)}
+    />${" "}${label}
   </label>`;
 }
 
@@ -124,15 +145,22 @@ export function Checkbox({ label, checked, set }) {
  * @param {object} props
  * @param {string} props.place @param {string} props.label @param {string} props.value @param {(value: string) => void} props.set
  * @param {string} [props.placeholder] @param {string} [props.hint]
+ * @param {number} [props.most] characters; a longer text that is pasted is entered at once, as browsers take seconds to show it
  */
-export function Lines({ place, label, hint, value, set, placeholder }) {
+export function Lines({ place, label, hint, value, set, placeholder, most = Infinity }) {
+  const paste = (/** @type {ClipboardEvent} */ event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (text.length <= most) return;
+    event.preventDefault();
+    set(text);
+  };
   return html`<${Labelled} ...${{ place, label, hint }}>
     <textarea
       ...${useControl(place)}
-      spellcheck="false"
+      spellcheck=${false}
       placeholder=${placeholder}
-      value=${value}
-      onChange=${(/** @type {any} */ event) => set(event.target.value)}
+      ...${useDraft(value, set)}
+      onPaste=${paste}
     ></textarea>
   <//>`;
 }
@@ -140,12 +168,16 @@ export function Lines({ place, label, hint, value, set, placeholder }) {
 /** A place for a file, to be dropped or chosen. @param {{label: string, accept: string, take: (file: File) => void}} props */
 export function Drop({ label, accept, take }) {
   const [over, setOver] = useState(false);
-  const moved = (/** @type {boolean} */ here) => (/** @type {Event} */ event) => {
+  const entered = (/** @type {Event} */ event) => {
     event.preventDefault();
-    setOver(here);
+    setOver(true);
+  };
+  const left = (/** @type {any} */ event) => {
+    if (!event.currentTarget.contains(event.relatedTarget)) setOver(false); // not when it passes to the text inside
   };
   const dropped = (/** @type {DragEvent} */ event) => {
-    moved(false)(event);
+    event.preventDefault();
+    setOver(false);
     const file = event.dataTransfer?.files[0];
     if (file) take(file);
   };
@@ -153,12 +185,7 @@ export function Drop({ label, accept, take }) {
     if (event.target.files[0]) take(event.target.files[0]);
     event.target.value = ""; // so that the same file can be chosen again
   };
-  return html`<label
-    class="drop ${over ? "over" : ""}"
-    onDragOver=${moved(true)}
-    onDragLeave=${moved(false)}
-    onDrop=${dropped}
-  >
+  return html`<label class="drop ${over ? "over" : ""}" onDragOver=${entered} onDragLeave=${left} onDrop=${dropped}>
     <span>${label}, or drop it here</span>
     <input type="file" class="hidden" accept=${accept} onChange=${chosen} />
   </label>`;

@@ -51,7 +51,7 @@ export function Figure({ title, summary, table, picture, legend }) {
     </figcaption>
     <p class="soft">${summary}</p>
     ${legend}
-    <div class="picture" ref=${frame}>${picture(width)}</div>
+    <div class="picture" tabindex="0" role="group" aria-label=${title} ref=${frame}>${picture(width)}</div>
     <details>
       <summary>Data</summary>
       <${DataTable} ...${table} caption=${title} />

@@ -44,11 +44,20 @@ export function duration(seconds) {
   if (seconds === 0) return "0 s";
   if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  if (seconds < 600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 60) return `${minutes} min`;
   if (minutes < 2880) return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
   return `${WHOLE.format(minutes / 1440)} days`;
+}
+
+/** A sentence of the service with amounts as this page has them: 240 GB, 2 h 5 min. @param {string} sentence */
+export function plain(sentence) {
+  const value = (/** @type {string} */ digits) => Number(digits.replaceAll(",", ""));
+  return sentence
+    .replaceAll(/(\d[\d,]*) bytes/g, (_, digits) => size(value(digits)))
+    .replaceAll(/(\d[\d,.]*) s\b/g, (_, digits) => duration(value(digits)));
 }
 
 /** 1 partition, 2 partitions. @param {number} count @param {string} noun @param {string} [plural] */
@@ -64,6 +73,15 @@ export function listed(words) {
 /** A long text by its beginning. @param {string} text @param {number} most */
 export function clipped(text, most) {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
+/** Names in so many characters: where one is longer, the words that all begin with are left out. @param {string[]} names @param {number} most */
+export function fitted(names, most) {
+  if (names.every(({ length }) => length <= most)) return names;
+  let start = names[0];
+  for (const name of names) while (!name.startsWith(start)) start = start.slice(0, -1);
+  const { length } = names.length > 1 ? start.replace(/[\p{L}\p{N}]+$/u, "") : "";
+  return names.map((name) => clipped(length > 2 ? `…${name.slice(length)}` : name, most));
 }
 
 /** Rows as CSV (RFC 4180). @param {string[]} columns @param {(string | number | null)[][]} rows */

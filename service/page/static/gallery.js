@@ -5,6 +5,7 @@ import { frontier } from "./pictures/frontier.js";
 import { histogram } from "./pictures/histogram.js";
 import { lanes } from "./pictures/lanes.js";
 import { loads } from "./pictures/loads.js";
+import { multiples } from "./pictures/multiples.js";
 import { counted, partitions } from "./pictures/ownership.js";
 import { placement } from "./pictures/placement.js";
 import { ownership } from "./workbenches/ownership.js";
@@ -80,19 +81,47 @@ const EXAMPLES = [
   ],
   ["histogram: none", histogram({ counts: [0], mean: 0, band: null }, WIDTH)],
   [
+    "multiples",
+    multiples(
+      ["java", "sarama", "a-partitioner-with-a-long-name"].map((name, i) => ({
+        name,
+        note: "skew 1.24",
+        counts: upTo(12).map((id) => 40 + ((id * (i + 3)) % 9)),
+        mean: 44,
+        band: { low: 46, high: 60 },
+      })),
+      WIDTH,
+    ),
+  ],
+  [
     "placement",
     placement(
       {
         brokers: [
-          { id: 1, rack: "a", change: "" },
-          { id: 2, rack: "b", change: "leaves" },
-          { id: 3, rack: "b", change: "joins" },
+          { id: 1, rack: "rack a", change: "" },
+          { id: 2, rack: "rack b", change: "leaves" },
+          { id: 3, rack: "rack b", change: "joins" },
         ],
         rows: [
           { label: "orders-0", before: [2, 1, 0], after: [2, 0, 1] },
           { label: "orders-1", before: [1, 2, 0], after: [1, 0, 2] },
         ],
         single: true,
+      },
+      WIDTH,
+    ),
+  ],
+  [
+    "placement: topics on many brokers",
+    placement(
+      {
+        brokers: upTo(40).map((id) => ({ id, rack: `rack ${id % 2}`, change: id === 7 ? "leaves" : "" })),
+        rows: ["orders", "payments"].map((label, i) => ({
+          label,
+          before: upTo(40).map((id) => (id * (i + 3)) % 9),
+          after: upTo(40).map((id) => (id === 7 ? 0 : ((id * (i + 3)) % 9) + (id === 9 ? 3 : 0))),
+        })),
+        single: false,
       },
       WIDTH,
     ),
@@ -107,6 +136,7 @@ const EXAMPLES = [
           { price: 5, goal: 1 },
         ],
         chosen: 2,
+        here: { price: 4, goal: 7, label: "this change" },
         price: "copies",
         goal: "spread",
       },
@@ -137,6 +167,26 @@ const EXAMPLES = [
     ),
   ],
   [
+    "curve: up to a thousand",
+    curve(
+      {
+        series: [
+          {
+            name: "range",
+            look: "line-before",
+            stairs: true,
+            points: [1, 2, 5, 10, 100, 1000].map((x) => ({ x, y: 1000 / x, dot: true, note: "" })),
+          },
+        ],
+        marks: [{ x: 500, label: "now: 500" }],
+        limit: { y: 20, label: "limit: 20" },
+        x: "members",
+        y: "largest load",
+      },
+      WIDTH,
+    ),
+  ],
+  [
     "curve",
     curve(
       {
@@ -144,7 +194,8 @@ const EXAMPLES = [
           {
             name: "range",
             look: "line-before",
-            points: upTo(12).map((i) => ({ x: i + 1, y: Math.ceil(12 / (i + 1)), dot: 12 % (i + 1) === 0 })),
+            stairs: true,
+            points: upTo(12).map((i) => ({ x: i + 1, y: Math.ceil(12 / (i + 1)), dot: 12 % (i + 1) === 0, note: "" })),
           },
         ],
         marks: [
@@ -167,7 +218,7 @@ export function Gallery() {
       ([name, picture]) =>
         html`<figure class="example">
           <h3>${name}</h3>
-          <div class="picture" tabindex="0" role="region" aria-label=${name}>${picture}</div>
+          <div class="picture" tabindex="0" role="group" aria-label=${name}>${picture}</div>
         </figure>`,
     )}`;
 }

@@ -47,19 +47,32 @@ async function stored(mode, act) {
   });
 }
 
-/** Keep a text in this browser. @param {string} text @returns {Promise<string>} its hash (SHA-256) */
-export async function keep(text) {
-  const bytes = new TextEncoder().encode(text);
-  // Browsers give no hash to a page by plain HTTP from another machine; then the text stays in the tab.
-  if (!crypto.subtle) return `tab-${Math.random().toString(36).slice(2)}`;
-  const hash = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-  await stored("readwrite", (store) => store.put(text, hash));
+/** Texts that only this tab has. @type {Map<string, any>} */
+const inTab = new Map();
+
+/** @param {BufferSource} bytes @returns {Promise<string | undefined>} SHA-256; none for a page by plain HTTP from another machine */
+export async function hashOf(bytes) {
+  return crypto.subtle && base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+/**
+ * Keep a value in this browser, or in this tab if browsers give it no hash.
+ * @param {string | Blob} value @param {string} [known] its hash @returns {Promise<string>} its hash (SHA-256)
+ */
+export async function keep(value, known) {
+  const hash = known ?? (typeof value === "string" ? await hashOf(new TextEncoder().encode(value)) : undefined);
+  if (hash === undefined) {
+    const name = `tab-${inTab.size}`;
+    inTab.set(name, value);
+    return name;
+  }
+  await stored("readwrite", (store) => store.put(value, hash));
   return hash;
 }
 
-/** @param {string} hash @returns {Promise<string | undefined>} */
-export function kept(hash) {
-  return stored("readonly", (store) => store.get(hash));
+/** @param {string} hash @returns {Promise<any>} the text or bytes, or undefined */
+export async function kept(hash) {
+  return inTab.get(hash) ?? stored("readonly", (store) => store.get(hash));
 }
 
 /** @param {string} name of the workbench @param {unknown} state @returns {Promise<string>} the fragment, with its # */

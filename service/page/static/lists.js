@@ -4,3 +4,10 @@
 export function replaced(list, at, item) {
   return list.flatMap((each, i) => (i !== at ? [each] : item === null ? [] : [item]));
 }
+
+/** A name that is not taken. @param {string} stem @param {string[]} taken */
+export function fresh(stem, taken) {
+  let i = taken.length + 1;
+  while (taken.includes(`${stem}-${i}`)) i += 1;
+  return `${stem}-${i}`;
+}

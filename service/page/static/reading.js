@@ -1,16 +1,62 @@
 /** Files that are dropped on the page → columns. They are read here, a part at a time, and never sent as they are. */
 
+import { WANTED, parquet } from "./parquet.js";
+
 /** Records that are read of a file. */
 export const MOST_RECORDS = 1_000_000;
 /** Bytes that are read of a text file. */
 const MOST_BYTES = 64_000_000;
 
-/** @typedef {{name: string, columns: string[], whole: boolean, column: (name: string) => Promise<string[]>}} Opened */
+/** @typedef {import("./key_formats.js").Key} Key */
+/** @typedef {{columns: string[], whole: boolean, column: (name: string) => Promise<{keys: Key[], key_format?: string}>}} Opened */
+/** @typedef {{rows: import("./datasets.js").Counted, typed: import("./datasets.js").Typed, partitioner?: string, current: number | null}} Summary */
+
+/** Bytes that are read of a JSON file; the pipeline's have at most some thousand keys. */
+const MOST_JSON = 16_000_000;
+
+/**
+ * The keys of the pipeline's job skew, if the file is the request that it writes beside its tables; null for a file of another form.
+ * @param {File} file @returns {Promise<Summary | null>} Throws an Error with a sentence for any other JSON.
+ */
+export async function summary(file) {
+  if (!/^\s*\{/.test(await file.slice(0, 64).text())) return null;
+  if (file.size > MOST_JSON) throw new Error(`${file.name} is too large for a summary of the job skew.`);
+  let value;
+  try {
+    value = JSON.parse(await file.text(), exact);
+  } catch (error) {
+    throw new Error(`${file.name} is not JSON: ${/** @type {Error} */ (error).message}.`);
+  }
+  const { job, histogram, partitioners = [], key_format, is_sample, current_partitions_count } = value;
+  if (job === "skew") throw new Error(`${file.name} has the results of the job skew, but not its keys. ${WANTED}`);
+  if (!Array.isArray(histogram) || histogram.length === 0)
+    throw new Error(`${file.name} has no histogram. It is neither a table of keys nor what the job skew writes.`);
+  const wrong = histogram.findIndex((row) => row?.key === undefined || !Number.isSafeInteger(row.records ?? 1));
+  if (wrong >= 0) throw new Error(`${file.name}: /histogram/${wrong} has no key, or no whole number of records.`);
+  return {
+    rows: {
+      keys: histogram.map(({ key }) => (key === null ? null : String(key))),
+      records: histogram.map(({ records = 1 }) => records),
+    },
+    typed: { key_format, is_sample },
+    partitioner: partitioners[0],
+    current: current_partitions_count ?? null,
+  };
+}
+
+/**
+ * A number of JSON: the text of one that JavaScript's numbers do not hold exactly, where the browser tells it.
+ * @param {string} _ @param {any} value @param {{source: string}} [context]
+ */
+function exact(_, value, context) {
+  const whole = typeof value === "number" && Number.isInteger(value);
+  return whole && !Number.isSafeInteger(value) && context ? context.source : value;
+}
 
 /** @param {File} file @returns {Promise<Opened>} Throws an Error with a sentence for a file that cannot be read. */
 export async function opened(file) {
   const start = new Uint8Array(await file.slice(0, 4).arrayBuffer());
-  return String.fromCharCode(...start) === "PAR1" ? parquet(file) : delimited(file);
+  return String.fromCharCode(...start) === "PAR1" ? parquet(file, MOST_RECORDS) : delimited(file);
 }
 
 /** @param {File} file @returns {Promise<Opened>} */
@@ -20,10 +66,9 @@ async function delimited(file) {
   const [header = [], ...rows] = records(text);
   if (header.length === 0) throw new Error(`${file.name} is empty.`);
   return {
-    name: file.name,
     columns: header,
     whole: file.size <= MOST_BYTES && rows.length < MOST_RECORDS,
-    column: async (name) => rows.map((row) => row[header.indexOf(name)] ?? ""),
+    column: async (name) => ({ keys: rows.map((row) => row[header.indexOf(name)] ?? "") }),
   };
 }
 
@@ -46,44 +91,4 @@ export function records(text) {
     }
   }
   return rows;
-}
-
-/** @param {File} file @returns {Promise<Opened>} */
-async function parquet(file) {
-  const [{ parquetMetadataAsync, parquetRead, parquetSchema }, { decompress }] = await Promise.all([
-    import("./vendor/hyparquet/index.js"),
-    import("./vendor/fzstd.js"),
-  ]);
-  const buffer = {
-    byteLength: file.size,
-    slice: (/** @type {number} */ start, /** @type {number} */ end) => file.slice(start, end).arrayBuffer(),
-  };
-  const metadata = await parquetMetadataAsync(buffer);
-  const rows = Number(metadata.num_rows);
-  const compressors = { ZSTD: (/** @type {Uint8Array} */ input) => decompress(input) };
-  return {
-    name: file.name,
-    columns: parquetSchema(metadata).children.map(({ element }) => element.name),
-    whole: rows <= MOST_RECORDS,
-    column: async (name) => {
-      /** @type {string[]} */
-      const values = [];
-      await parquetRead({
-        file: buffer,
-        metadata,
-        compressors,
-        columns: [name],
-        rowEnd: Math.min(rows, MOST_RECORDS),
-        onChunk: ({ columnData }) => {
-          for (const value of /** @type {any} */ (columnData)) values.push(text(value));
-        },
-      });
-      return values;
-    },
-  };
-}
-
-/** @param {any} value */
-function text(value) {
-  return value instanceof Uint8Array ? new TextDecoder().decode(value) : String(value ?? "");
 }

@@ -4,6 +4,7 @@ import { Faults } from "./fields.js";
 import { copy, download } from "./files.js";
 import { duration } from "./format.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
+import { Raw } from "./raw.js";
 
 /** @typedef {import("./ask.js").Exchange} Exchange */
 /** @typedef {(path: string, body: any, what?: {label?: string, at?: (pointer: string) => string}) => Promise<any>} Post */
@@ -15,11 +16,22 @@ import { html, useEffect, useRef, useState } from "./lib.js";
  * @property {() => State} example
  * @property {(state: State, post: Post) => Promise<Answer>} ask
  * @property {(props: {state: State, set: (change: Partial<State>) => void}) => any} Editor
+ * @property {(props: {state: State, answer: Answer | undefined, set: (change: Partial<State>) => void}) => any} [Picker]
+ *   what is chosen in a picture, of the state as it is now, though the answer is to an older one
  * @property {(props: {state: State, answer: Answer, set: (change: Partial<State>) => void}) => any} Answer
+ * @property {import("./raw.js").RawRequest<State>} [request] as JSON, to be changed by hand
+ * @property {string[]} [views] members of the state that say what of an answer is shown, and ask nothing
  */
 
 /** Milliseconds after which a request that a newer state makes useless is given up; a shorter one is waited for. */
 const PATIENCE = 1000;
+
+/** What is shown when the reader gives up a request. */
+const CANCELLED = {
+  title: "Cancelled",
+  detail: "What is shown is the answer to an earlier question, if any.",
+  status: 0,
+};
 
 /**
  * The answers to the state's requests: one state at a time, and of those that come meanwhile only the newest.
@@ -28,9 +40,11 @@ const PATIENCE = 1000;
 function useAnswer(workbench, state, askForToken) {
   const [shown, setShown] = useState(/** @type {any} */ ({ made: [], answer: undefined, rejected: null }));
   const [since, setSince] = useState(0);
-  const running = useRef(/** @type {{controller: AbortController, next: any, started: number} | null} */ (null));
+  const running = useRef(
+    /** @type {{controller: AbortController, next: any, started: number, cancelled: boolean} | null} */ (null),
+  );
   const run = async (/** @type {any} */ asked) => {
-    const job = { controller: new AbortController(), next: undefined, started: performance.now() };
+    const job = { controller: new AbortController(), next: undefined, started: performance.now(), cancelled: false };
     running.current = job;
     setSince(job.started);
     /** @type {Exchange[]} */
@@ -46,13 +60,13 @@ function useAnswer(workbench, state, askForToken) {
       found = { made, answer: await workbench.ask(asked, post), rejected: null, asked };
     } catch (error) {
       if (error instanceof Rejected) {
-        if (error.problem.status === 401) askForToken();
+        if ([401, 403].includes(error.problem.status)) askForToken(); // 403: the token may not ask this
         found = { made: error.exchange ? [...made, error.exchange] : made, rejected: error };
       } else if (!(error instanceof DOMException && error.name === "AbortError")) {
         running.current = null;
         setSince(0);
         throw error;
-      }
+      } else if (job.cancelled) found = { made, rejected: new Rejected(CANCELLED, null, (pointer) => pointer) };
     }
     if (running.current !== job) return;
     running.current = null;
@@ -68,26 +82,44 @@ function useAnswer(workbench, state, askForToken) {
       if (performance.now() - job.started > PATIENCE) job.controller.abort();
     }
   }, [state]);
-  const cancel = () => running.current?.controller.abort();
-  useEffect(() => cancel, []);
+  const cancel = () => {
+    if (running.current) running.current.cancelled = true;
+    running.current?.controller.abort();
+  };
+  useEffect(() => () => running.current?.controller.abort(), []);
   return { ...shown, since, cancel, again: () => run(state) };
+}
+
+/** The latest state that differs from the one before it in more than the views. @param {any} state @param {string[]} views */
+function useQuestion(state, views) {
+  const question = useRef(state);
+  const names = Object.keys({ ...question.current, ...state }).filter((name) => !views.includes(name));
+  if (names.some((name) => state[name] !== question.current[name])) question.current = state;
+  return question.current;
 }
 
 /** @param {{workbench: Workbench<any, any>, state: any, set: (change: any) => void, askForToken: () => void}} props */
 export function Bench({ workbench, state, set, askForToken }) {
-  const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, state, askForToken);
+  const { views = [] } = workbench;
+  const question = useQuestion(state, views);
+  const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, question, askForToken);
+  const shown = { ...asked, ...Object.fromEntries(views.map((name) => [name, state[name]])) };
   const faults = new Map(
     (rejected?.problem.errors ?? []).map((/** @type {any} */ fault) => [rejected.at(fault.pointer), fault.detail]),
   );
   return html`<${Faults.Provider} value=${faults}>
     <h1>${workbench.question}</h1>
     <div class="bench">
-      <section class="editor" aria-label="Input"><${workbench.Editor} state=${state} set=${set} /></section>
+      <section class="editor" aria-label="Input">
+        <${workbench.Editor} state=${state} set=${set} />
+        ${workbench.request && html`<${Raw} request=${workbench.request} ...${{ state, set, rejected }} />`}
+      </section>
       <div class="answer" aria-busy=${since ? "true" : "false"}>
         ${since !== 0 && html`<${Waiting} since=${since} cancel=${cancel} />`}
+        ${workbench.Picker && html`<${workbench.Picker} ...${{ state, answer, set }} />`}
         ${rejected && html`<${ProblemBox} problem=${rejected.problem} again=${again} />`}
         <div class=${rejected ? "stale" : ""}>
-          ${answer !== undefined && html`<${workbench.Answer} state=${asked} answer=${answer} set=${set} />`}
+          ${answer !== undefined && html`<${workbench.Answer} state=${shown} answer=${answer} set=${set} />`}
         </div>
         ${made.length > 0 && html`<${Requests} made=${made} />`}
       </div>
@@ -120,9 +152,10 @@ function ProblemBox({ problem, again }) {
     </ul>
     ${
       (problem.remedies ?? []).length > 0 &&
-      html`<ul>
-        ${problem.remedies?.map((remedy) => html`<li>${typeof remedy === "string" ? remedy : remedy.detail}</li>`)}
-      </ul>`
+      html`<p>What would help:</p>
+        <ul>
+          ${problem.remedies?.map((remedy) => html`<li>${typeof remedy === "string" ? remedy : remedy.detail}</li>`)}
+        </ul>`
     }
     ${
       (problem.status === 0 || problem.status >= 429) &&
@@ -144,7 +177,7 @@ function Requests({ made }) {
             <span class="soft">${one.status} · ${duration(one.milliseconds / 1000)}</span>
             <span class="downloads">
               ${
-                one.body instanceof Uint8Array &&
+                one.body instanceof Blob &&
                 html`<button
                   type="button"
                   onClick=${() => download("request.arrow", one.body, "application/vnd.apache.arrow.stream")}

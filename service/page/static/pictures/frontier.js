@@ -6,14 +6,16 @@ import { html } from "../lib.js";
 /** @typedef {{price: number, goal: number, proven?: boolean}} Point */
 
 /**
- * @param {{points: Point[], chosen: number | null, price: string, goal: string}} data with the price ascending
+ * @param {{points: Point[], chosen: number | null, here?: Point & {label: string}, price: string, goal: string}} data
+ * points with the price ascending; here: what is done instead
  * @param {number} width
  */
-export function frontier({ points, chosen, price, goal }, width) {
+export function frontier({ points, chosen, here, price, goal }, width) {
+  const all = here ? [...points, here] : points;
   const [left, right, top, bottom, height] = [56, 16, 22, 40, 230];
-  const most = Math.max(...points.map((point) => point.price), 1);
-  const highest = Math.max(...points.map((point) => point.goal));
-  const lowest = Math.min(...points.map((point) => point.goal));
+  const most = Math.max(...all.map((point) => point.price), 1);
+  const highest = Math.max(...all.map((point) => point.goal));
+  const lowest = Math.min(...all.map((point) => point.goal));
   const floor = highest === lowest ? 0 : Math.max(lowest - (highest - lowest) * 0.1, 0);
   const x = (/** @type {number} */ value) => left + (value / most) * (width - left - right);
   const y = (/** @type {number} */ value) =>
@@ -31,7 +33,7 @@ export function frontier({ points, chosen, price, goal }, width) {
     ${marks(
       floor,
       highest,
-      points.every(({ goal }) => Number.isInteger(goal)),
+      all.every(({ goal }) => Number.isInteger(goal)),
     ).map(
       (value) =>
         html`<g>
@@ -58,6 +60,19 @@ export function frontier({ points, chosen, price, goal }, width) {
           <title>${price}: ${short(point.price)}, ${goal}: ${short(point.goal)}</title>
         </circle>`,
     )}
+    ${
+      here &&
+      html`<g>
+        <circle class="here" cx=${x(here.price)} cy=${y(here.goal)} r="6" />
+        <text
+          class="label"
+          x=${x(here.price) + (here.price > most / 2 ? -10 : 10)}
+          y=${y(here.goal) - 9}
+          text-anchor=${here.price > most / 2 ? "end" : "start"}
+          >${here.label}</text
+        >
+      </g>`
+    }
   </svg>`;
 }
 

@@ -9,6 +9,9 @@ const HEAD = 46;
 /** @typedef {{name: string, at: number[], idle: number[], rebalances: {from: number, to: number, number: number}[]}} Lane times in ms; idle: partitions from each time on */
 /** @typedef {{lanes: Lane[], end: number, partitions: number, events: {at: number, label: string}[], chosen: number}} Lanes */
 
+/** Characters of a label between two places; labels stand in two rows. @param {number} from @param {number} to */
+const room = (from, to) => Math.max(Math.floor((to - from) / 6.5) - 1, 3);
+
 /** @param {Lanes} data @param {number} width */
 export function lanes({ lanes, end, partitions, events, chosen }, width) {
   const left = 12;
@@ -24,16 +27,17 @@ export function lanes({ lanes, end, partitions, events, chosen }, width) {
     ${events.map(
       ({ at, label }, i) =>
         html`<g>
+          <title>${number(at / 1000)} s: ${label}</title>
           <line class="event-line" x1=${x(at)} x2=${x(at)} y1="16" y2=${height - 22} />
           <text class="label" x=${x(at) + 4} y=${12 + (i % 2) * 16}
-            >${clipped(label, Math.max(Math.floor((width - x(at)) / 7), 6))}</text
+            >${clipped(label, room(x(at), x(events[i + 2]?.at ?? end)))}</text
           >
         </g>`,
     )}
     ${lanes.map((lane, row) => {
       const top = HEAD + row * LANE;
       const [base, full] = [top + LANE - 18, LANE - 36];
-      const y = (/** @type {number} */ idle) => base - (idle / partitions) * full;
+      const y = (/** @type {number} */ idle) => base - (idle > 0 ? Math.max((idle / partitions) * full, 1.5) : 0); // seen, if few
       const steps = lane.at.map((at, i) => `H${x(at).toFixed(1)}V${y(lane.idle[i]).toFixed(1)}`).join("");
       return html`<g>
         <text class="label joins" x=${left} y=${top + 11}>${lane.name}</text>

@@ -1,8 +1,8 @@
 /** Load before and after: a bar a name, or a sorted curve where names are many. */
 import { ticks } from "../vendor/d3-array.js";
-import { clipped, number, short } from "../format.js";
+import { number, short } from "../format.js";
 import { html } from "../lib.js";
-import { labelWidth } from "./ownership.js";
+import { labelWidth, labels } from "./ownership.js";
 
 export const MOST_BARS = 60;
 const ROW = 18;
@@ -15,15 +15,14 @@ export function loads(loads, width, shown = number) {
   return loads.length > MOST_BARS ? curve(loads, width) : bars(loads, width, shown);
 }
 
-/** @param {Load[]} rows @param {number} width @param {(value: number) => string} shown */
-function bars(rows, width, shown) {
-  const left = labelWidth(rows, width);
+/** @param {Load[]} rows @param {number} width @param {(value: number) => string} shown @param {{value: number, label: string}} [mark] a line across; none: the mean */
+export function bars(rows, width, shown, mark = meanOf(rows)) {
+  const names = labels(rows.map(({ id }) => id));
+  const left = labelWidth(names, width);
   const right = 64;
   const most = Math.max(...rows.flatMap(({ before, after }) => [before, after]), 1);
   const x = (/** @type {number} */ value) => (value / most) * (width - left - right);
   const height = HEAD + rows.length * ROW + 4;
-  const remaining = rows.filter(({ change }) => change !== "leaves");
-  const mean = remaining.reduce((sum, { after }) => sum + after, 0) / Math.max(remaining.length, 1);
   return html`<svg
     viewBox="0 0 ${width} ${height}"
     width=${width}
@@ -35,9 +34,7 @@ function bars(rows, width, shown) {
       ({ id, change, before, after }, i) =>
         html`<g>
           <title>${id}: ${shown(before)} → ${shown(after)}</title>
-          <text class="label ${change}" x=${left - 8} y=${HEAD + i * ROW + 12} text-anchor="end"
-            >${clipped(id, 22)}</text
-          >
+          <text class="label ${change}" x=${left - 8} y=${HEAD + i * ROW + 12} text-anchor="end">${names[i]}</text>
           <rect
             class="kept"
             x=${left}
@@ -51,9 +48,16 @@ function bars(rows, width, shown) {
           <text class="value" x=${left + x(Math.max(before, after)) + 6} y=${HEAD + i * ROW + 12}>${shown(after)}</text>
         </g>`,
     )}
-    <line class="mean" x1=${left + x(mean)} x2=${left + x(mean)} y1=${HEAD - 4} y2=${height} />
-    <text class="tick" x=${left + x(mean)} y="12" text-anchor="middle">mean ${shown(mean)}</text>
+    <line class="mean" x1=${left + x(mark.value)} x2=${left + x(mark.value)} y1=${HEAD - 4} y2=${height} />
+    <text class="tick" x=${left + x(mark.value)} y="12" text-anchor="middle">${mark.label} ${shown(mark.value)}</text>
   </svg>`;
+}
+
+/** @param {Load[]} rows of which those that leave do not count */
+function meanOf(rows) {
+  const remaining = rows.filter(({ change }) => change !== "leaves");
+  const value = remaining.reduce((sum, { after }) => sum + after, 0) / Math.max(remaining.length, 1);
+  return { value, label: "mean" };
 }
 
 /** @param {Load[]} rows @param {number} width */

@@ -1,6 +1,7 @@
-/** Members × partitions: who keeps, gets and gives up which partition. */
-import { clipped, number } from "../format.js";
+/** Members × partitions: who keeps, gets and gives up which partition; several may read one. */
+import { clipped, fitted, number } from "../format.js";
 import { html } from "../lib.js";
+import { changeOf, readersOf } from "../workbenches/ownership.js";
 
 /** Partitions and members of which each is shown; of more, counts. */
 export const MOST_PARTITIONS = 200;
@@ -11,11 +12,15 @@ const GAP = 10;
 
 /** @typedef {import("../workbenches/ownership.js").Ownership} Ownership */
 
-/** One cell a partition. @param {Ownership} owned @param {number} width */
+/** Readers of a partition that its title names. */
+const MOST_NAMED = 8;
+
+/** One cell a partition and reader. @param {Ownership} owned @param {number} width */
 export function partitions(owned, width) {
   const { topics, members, before, after } = owned;
-  const left = labelWidth(members, width);
-  const cell = Math.min((width - left - GAP * (topics.length - 1)) / Math.max(before.length, 1), 22);
+  const names = labels(members.map(({ id }) => id));
+  const left = labelWidth(names, width);
+  const cell = Math.min((width - left - GAP * (topics.length - 1)) / Math.max(owned.partitions, 1), 22);
   const x = (/** @type {number} */ topic, /** @type {number} */ i) => left + topic * GAP + i * cell;
   const side = Math.max(Math.min(cell - 3, ROW - 4), 2);
   return html`<svg
@@ -39,7 +44,7 @@ export function partitions(owned, width) {
         html`<g>
           <rect class="lane" x=${left} y=${HEAD + row * ROW} width=${Math.max(width - left, 0)} height=${ROW - 2} />
           <text class="label ${member.change}" x=${left - 8} y=${HEAD + row * ROW + 12} text-anchor="end"
-            >${clipped(member.id, 22)}</text
+            >${names[row]}</text
           >
         </g>`,
     )}
@@ -53,16 +58,23 @@ export function partitions(owned, width) {
           height: ROW - 6,
           rx: 2,
         });
-        const [from, to] = [before[i], after[i]];
-        const who = (/** @type {number} */ row) => (row < 0 ? "nobody" : members[row].id);
+        const { gone, kept, come } = changeOf(before, after, i);
+        const [from, to] = [before, after].map((readers) => namesOf(members, readersOf(readers, i)));
+        const marks = { given: gone, kept, taken: come };
         return html`<g>
-          <title>${name}-${id}: ${from === to ? `stays with ${who(to)}` : `${who(from)} → ${who(to)}`}</title>
-          ${from >= 0 && from !== to && html`<rect class="given" ...${at(from)} />`}
-          ${to >= 0 && html`<rect class=${from === to ? "kept" : "taken"} ...${at(to)} />`}
+          <title>${name}-${id}: ${gone.length + come.length === 0 ? `stays with ${to}` : `${from} → ${to}`}</title>
+          ${Object.entries(marks).flatMap(([mark, rows]) => Array.from(rows, (row) => html`<rect class=${mark} ...${at(row)} />`))}
         </g>`;
       }),
     )}
   </svg>`;
+}
+
+/** @param {{id: string}[]} members @param {Int32Array} places */
+export function namesOf(members, places) {
+  if (places.length === 0) return "nobody";
+  const names = Array.from(places.subarray(0, MOST_NAMED), (place) => members[place].id).join(", ");
+  return places.length > MOST_NAMED ? `${names} and ${number(places.length - MOST_NAMED)} others` : names;
 }
 
 /** @param {number} count @param {number} cell @returns {number[]} ids that have room for their number */
@@ -71,9 +83,12 @@ function ticks(count, cell) {
   return Array.from({ length: Math.ceil(count / step) }, (_, i) => i * step);
 }
 
-/** @param {{id: string}[]} members @param {number} width */
-export function labelWidth(members, width) {
-  const longest = Math.max(...members.map(({ id }) => Math.min(id.length, 22)), 4);
+/** Names as they stand beside a picture. @param {string[]} names */
+export const labels = (names) => fitted(names, 22);
+
+/** @param {string[]} names as `labels` has them @param {number} width */
+export function labelWidth(names, width) {
+  const longest = Math.max(...names.map(({ length }) => length), 4);
   return Math.min(longest * 7 + 12, width / 3);
 }
 
@@ -85,6 +100,8 @@ export function counted({ rows, columns, before, after }, width) {
   const left = Math.min(width / 3, 170);
   const cell = (width - left) / Math.max(columns.length, 1);
   const most = Math.max(...after.flat(), ...before.flat(), 1);
+  const names = labels(rows.map(({ label }) => label));
+  const heads = fitted(columns, Math.max(Math.floor(cell / 7.5), 3));
   const height = HEAD + rows.length * ROW;
   return html`<svg
     viewBox="0 0 ${width} ${height}"
@@ -93,18 +110,11 @@ export function counted({ rows, columns, before, after }, width) {
     role="img"
     aria-label="Partitions by member and topic"
   >
-    ${columns.map(
-      (name, i) =>
-        html`<text class="label" x=${left + i * cell + 2} y="22"
-          >${clipped(name, Math.max(Math.floor(cell / 7.5), 3))}</text
-        >`,
-    )}
+    ${columns.map((_, i) => html`<text class="label" x=${left + i * cell + 2} y="22">${heads[i]}</text>`)}
     ${rows.map(
       ({ label, change }, row) =>
         html`<g>
-          <text class="label ${change}" x=${left - 8} y=${HEAD + row * ROW + 12} text-anchor="end"
-            >${clipped(label, 22)}</text
-          >
+          <text class="label ${change}" x=${left - 8} y=${HEAD + row * ROW + 12} text-anchor="end">${names[row]}</text>
           ${columns.map((name, i) => {
             const difference = after[row][i] - before[row][i];
             return html`<g>

@@ -1,6 +1,7 @@
 /** Partitions × brokers: which replicas stay, arrive and leave. */
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
+import { labelWidth, labels } from "./ownership.js";
 
 /** Partitions of which each is a row; of more, a row is a topic. */
 export const MOST_ROWS = 48;
@@ -9,11 +10,14 @@ const HEAD = 40;
 const RACK_GAP = 14;
 
 /** @typedef {{label: string, before: number[], after: number[]}} Row replicas of each broker; 2: with the leader, where a row is a partition */
-/** @typedef {{brokers: {id: number, rack: string, change: string}[], rows: Row[], single: boolean}} Placed */
+/** @typedef {{id: number, rack: string, change: string}} Column */
+/** @typedef {{brokers: Column[], rows: Row[], single: boolean, side?: "both" | "before" | "after"}} Placed */
 
 /** @param {Placed} placed @param {number} width */
-export function placement({ brokers, rows, single }, width) {
-  const left = Math.min(Math.max(...rows.map(({ label }) => Math.min(label.length, 22)), 6) * 7 + 12, width / 3);
+export function placement({ brokers, rows: compared, single, side = "both" }, width) {
+  const rows = side === "both" ? compared : compared.map((row) => ({ ...row, before: row[side], after: row[side] }));
+  const names = labels(rows.map(({ label }) => label));
+  const left = labelWidth(names, width);
   const racks = [...new Set(brokers.map(({ rack }) => rack))];
   const cell = Math.min((width - left - RACK_GAP * (racks.length - 1)) / Math.max(brokers.length, 1), 96);
   const x = (/** @type {number} */ i) => left + i * cell + racks.indexOf(brokers[i].rack) * RACK_GAP;
@@ -29,7 +33,7 @@ export function placement({ brokers, rows, single }, width) {
   >
     ${racks.map((rack) => {
       const first = brokers.findIndex((broker) => broker.rack === rack);
-      return html`<text class="tick" x=${x(first)} y="12">${rack ? `rack ${clipped(rack, 12)}` : "no rack"}</text>`;
+      return html`<text class="tick" x=${x(first)} y="12">${clipped(rack, 17)}</text>`;
     })}
     ${brokers.map(
       ({ id, change }, i) =>
@@ -37,10 +41,8 @@ export function placement({ brokers, rows, single }, width) {
         html`<text class="label ${change}" x=${x(i) + cell / 2 - 1} y="30" text-anchor="middle">${id}</text>`,
     )}
     ${rows.map(
-      ({ label }, row) =>
-        html`<text class="label" x=${left - 8} y=${HEAD + row * ROW + 12} text-anchor="end"
-          >${clipped(label, 22)}</text
-        >`,
+      (_, row) =>
+        html`<text class="label" x=${left - 8} y=${HEAD + row * ROW + 12} text-anchor="end">${names[row]}</text>`,
     )}
     ${rows.map((row, j) =>
       brokers.map((broker, i) => {
@@ -76,6 +78,17 @@ function replica(before, after, at) {
 function amount(before, after, most, at, cell) {
   const difference = after - before;
   return html`<rect class="heat" ...${at} fill-opacity=${after === 0 ? 0 : 0.06 + (0.5 * after) / most} /> ${
+      cell < 34 &&
+      difference !== 0 &&
+      html`<rect
+        class=${difference > 0 ? "taken" : "given"}
+        x=${at.x}
+        y=${at.y + at.height - 4}
+        width=${at.width}
+        height="4"
+      />`
+    }
+    ${
       cell >= 34 &&
       html`<text class="value" x=${at.x + at.width - 5} y=${at.y + 12} text-anchor="end">
         ${cell >= 60 && difference !== 0 && html`<tspan class="change">${difference > 0 ? "+" : "−"}${number(Math.abs(difference))} </tspan>`}${number(after)}

@@ -1,39 +1,51 @@
-/** The brokers by rack, to be drained and added by clicking. */
-import { number } from "../format.js";
-import { html } from "../lib.js";
+/** The brokers by rack: pressing one says what becomes of it; and what else each is. */
+import { Numeric } from "../fields.js";
+import { count, number, size } from "../format.js";
+import { html, useMemo } from "../lib.js";
+import { replaced } from "../lists.js";
+import { Chip } from "./chip.js";
+import { Pressing } from "./pressing.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {import("./placement.js").Broker} Broker */
+/** @typedef {import("./placement.js").Flag} Flag */
+/** @typedef {(change: Partial<PlacementState>) => void} Set */
 
-/** @param {{state: PlacementState, plan: any, set: (change: Partial<PlacementState>) => void}} props */
-export function Brokers({ state: { brokers }, plan, set }) {
+/** Brokers of which each has its fields. */
+const MOST_ROWS = 60;
+
+/** @type {{value: Flag, label: string, word: string}[]} */
+const FLAGS = [
+  { value: "draining", label: "drain it", word: "drains" },
+  { value: "demoted", label: "demote it: it leads nothing", word: "demoted" },
+  { value: "cordoned", label: "cordon it: it gets nothing more", word: "cordoned" },
+  { value: "fenced", label: "count it as down", word: "down" },
+];
+
+/** The brokers that hold a replica now. @param {PlacementState["topics"]} topics */
+export function holders(topics) {
+  return new Set(topics.flatMap(({ placements }) => placements.flatMap(({ replicas }) => replicas)));
+}
+
+/** @param {{state: PlacementState, answer: import("./placement.js").PlacementAnswerData | undefined, set: Set}} props */
+export function Brokers({ state, answer, set }) {
+  const { brokers, pressing = "draining" } = state;
   const racks = [...new Set(brokers.map(({ rack_id }) => rack_id ?? ""))].sort();
-  const place = new Map(
-    plan.after.broker_load.broker_ids.map((/** @type {number} */ id, /** @type {number} */ i) => [id, i]),
-  );
-  const load = (/** @type {"before" | "after"} */ side, /** @type {number} */ id) =>
-    plan[side].broker_load.replicas.counts[place.get(id) ?? -1] ?? 0;
-  const most = Math.max(
-    ...brokers.flatMap(({ broker_id }) => [load("before", broker_id), load("after", broker_id)]),
-    1,
-  );
-  const press = (/** @type {Broker} */ pressed) =>
-    set({
-      brokers: brokers.flatMap((broker) =>
-        broker.broker_id !== pressed.broker_id
-          ? [broker]
-          : broker.change === "joins"
-            ? []
-            : [{ ...broker, change: broker.change === "drains" ? "" : "drains" }],
-      ),
-    });
+  const held = useMemo(() => holders(state.topics), [state.topics]);
+  const load = loadOf(answer?.plan, state.balance);
+  const most = Math.max(...brokers.flatMap(({ broker_id }) => Object.values(load(broker_id))), 1);
+  const press = (/** @type {Broker} */ pressed) => {
+    const goes = pressing === "draining" && !pressed.draining && !held.has(pressed.broker_id);
+    const next = { ...pressed, [pressing]: pressed[pressing] ? undefined : true };
+    set({ brokers: replaced(brokers, brokers.indexOf(pressed), goes ? null : next) });
+  };
   const add = (/** @type {string} */ rack_id) => {
-    const broker_id = Math.max(...brokers.map((broker) => broker.broker_id)) + 1;
-    set({ brokers: [...brokers, { broker_id, rack_id: rack_id || null, change: "joins" }] });
+    const broker_id = Math.max(...brokers.map((broker) => broker.broker_id), ...held, 0) + 1;
+    set({ brokers: [...brokers, { broker_id, ...(rack_id ? { rack_id } : {}) }] });
   };
   return html`<section>
     <h3>1 · Select brokers</h3>
-    <p class="soft small">Press a broker to drain it, or to keep it again; a broker that was added goes away.</p>
+    <${Pressing} noun="broker" pressing=${pressing} flags=${FLAGS} set=${set} />
     <div class="racks">
       ${racks.map(
         (rack) =>
@@ -45,10 +57,13 @@ export function Brokers({ state: { brokers }, plan, set }) {
                 (broker) =>
                   html`<${Chip}
                     key=${broker.broker_id}
-                    broker=${broker}
-                    before=${load("before", broker.broker_id)}
-                    after=${load("after", broker.broker_id)}
+                    name="broker ${broker.broker_id}"
+                    words=${wordsOf(broker, !held.has(broker.broker_id))}
+                    leaves=${Boolean(broker.draining || broker.fenced)}
+                    pressed=${Boolean(broker[pressing])}
+                    ...${load(broker.broker_id)}
                     most=${most}
+                    shown=${state.balance === "bytes" ? size : number}
                     press=${() => press(broker)}
                   />`,
               )}
@@ -62,26 +77,78 @@ export function Brokers({ state: { brokers }, plan, set }) {
           </div>`,
       )}
     </div>
+    <${Rows} state=${state} set=${set} />
   </section>`;
 }
 
-const WORDS = { "": "", drains: "drains", joins: "new" };
+/** What a broker has before and after, by its id: replicas, or bytes where these are balanced. @param {any} plan @param {string} [balance] */
+function loadOf(plan, balance) {
+  const ids = plan?.after.broker_load.broker_ids ?? [];
+  const place = new Map(ids.map((/** @type {number} */ id, /** @type {number} */ i) => [id, i]));
+  const values = (/** @type {"before" | "after"} */ side) => {
+    const { replicas, bytes } = plan?.[side].broker_load ?? {};
+    return (balance === "bytes" ? bytes?.totals : replicas?.counts) ?? [];
+  };
+  const [before, after] = [values("before"), values("after")];
+  return (/** @type {number} */ id) => ({
+    before: before[place.get(id) ?? -1] ?? 0,
+    after: after[place.get(id) ?? -1] ?? 0,
+  });
+}
 
-/** @param {{broker: Broker, before: number, after: number, most: number, press: () => void}} props */
-function Chip({ broker: { broker_id, change = "" }, before, after, most, press }) {
-  const bar = (/** @type {number} */ value) => (100 * value) / most;
-  return html`<button
-    type="button"
-    class="chip ${change}"
-    aria-pressed=${change === "drains" ? "true" : "false"}
-    onClick=${press}
-  >
-    <span class="name">broker ${broker_id} <em>${WORDS[change]}</em></span>
-    <span class="figure">${before === after ? number(after) : html`${number(before)} → ${number(after)}`}</span>
-    <svg viewBox="0 0 100 4" width="100%" height="4" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="kept" width=${bar(Math.min(before, after))} height="4" />
-      ${after > before && html`<rect class="taken" x=${bar(before)} width=${bar(after - before)} height="4" />`}
-      ${before > after && html`<rect class="gone" x=${bar(after)} width=${bar(before - after)} height="4" />`}
-    </svg>
-  </button>`;
+/** What is to become of a broker, in words. @param {Broker} broker @param {boolean} empty */
+function wordsOf(broker, empty) {
+  const words = FLAGS.filter(({ value }) => broker[value]).map(({ word }) => word);
+  if (empty) words.push("new");
+  if (typeof broker.replaces === "number") words.push(`replaces ${broker.replaces}`);
+  return words;
+}
+
+/** @type {{name: "capacity_bytes" | "used_bytes" | "weight" | "max_replicas" | "replaces", label: string, scale?: number}[]} */
+const COLUMNS = [
+  { name: "capacity_bytes", label: "disks, GB", scale: 1e9 },
+  { name: "used_bytes", label: "used now, GB", scale: 1e9 },
+  { name: "weight", label: "share of the load" },
+  { name: "max_replicas", label: "replicas at most" },
+  { name: "replaces", label: "replaces broker" },
+];
+
+/** What brokers are beside their racks. @param {{state: PlacementState, set: Set}} props */
+function Rows({ state: { brokers }, set }) {
+  return html`<details>
+    <summary>Disks, weights and replacements</summary>
+    <div class="wide">
+      <table class="rows">
+        <thead>
+          <tr>
+            <th scope="col">broker</th>
+            ${COLUMNS.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${brokers.slice(0, MOST_ROWS).map(
+            (broker, i) =>
+              html`<tr key=${broker.broker_id}>
+                <th scope="row">${broker.broker_id}</th>
+                ${COLUMNS.map(
+                  ({ name, label, scale }) =>
+                    html`<td>
+                      <${Numeric}
+                        bare
+                        place="/brokers/${i}/${name}"
+                        label="Broker ${broker.broker_id}: ${label}"
+                        scale=${scale}
+                        value=${broker[name]}
+                        set=${(/** @type {number | null} */ value) =>
+                          set({ brokers: replaced(brokers, i, { ...broker, [name]: value ?? undefined }) })}
+                      />
+                    </td>`,
+                )}
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${brokers.length > MOST_ROWS && html`<p class="hint">The first ${MOST_ROWS} of ${count(brokers.length, "broker")}; the others can be set in the request as JSON.</p>`}
+  </details>`;
 }

@@ -1,22 +1,36 @@
 /** Groups: who reads which partition, before and after a change of the group. */
 import { Rejected } from "../ask.js";
+import { bodyOf, rows, taken } from "../raw.js";
 import { GroupsAnswer } from "./groups_answer.js";
-import { GroupsEditor } from "./groups_editor.js";
+import { DEFAULTS, GroupsEditor } from "./groups_editor.js";
+import { fieldOf, withCount } from "./load.js";
+import { memberLoads, spread } from "./member_loads.js";
 import { ownership } from "./ownership.js";
 
 const PATH = "/v1/group-assignments";
+/** What a state has beside its request. */
+const OWN = ["assignor_then"];
 
 /** @typedef {import("./ownership.js").TopicPartitions} TopicPartitions */
-/** @typedef {{topic_name: string, partitions_count: number, partitions_then?: number | null, partition_racks?: string[][], partition_weights?: number[], topic_id?: string}} Topic */
-/** @typedef {{member_id: string, rack_id?: string | null, instance_id?: string | null, topic_names?: string[] | null, generation_id?: number | null, owned_partitions?: TopicPartitions, change?: "" | "joins" | "leaves"}} Member */
+/** @typedef {import("./load.js").Entry} Entry */
+/** @typedef {{committed_offsets: Entry[], log_end_offsets: Entry[]}} Lag */
+/** @typedef {{topic_name: string, partitions_count: number, partitions_then?: number | null, partition_racks?: string[][], partition_weights?: Entry[], lag?: Lag, topic_id?: string}} Topic */
+/** @typedef {{member_id: string, rack_id?: string | null, instance_id?: string | null, topic_names?: string[] | null, capacity?: number | null, generation_id?: number | null, owned_partitions?: TopicPartitions, change?: "" | "joins" | "leaves"}} Member */
 /**
+ * The request for all members, those that join and those that leave, and what the page has beside it.
  * @typedef {object} GroupsState
  * @property {string} group_protocol @property {string} assignor
  * @property {string} assignor_then empty: the same
  * @property {Topic[]} topics @property {Member[]} members
+ * @property {number | null} [max_moves] partitions that balanced may move
+ * @property {{assignor: string}[] | null} [compare] what the assignor is compared with; none: those of the protocol
  */
-/** @typedef {{assignor: string, moved: number, largest: number, skew: number, local?: number, chosen: boolean}} Rival */
-/** @typedef {{owned: import("./ownership.js").Ownership, before: any, after: any, rivals: Rival[], frontier: any[]}} GroupsAnswerData */
+/** @typedef {{assignor: string, moved: number, largest: number, skew: number | null, local?: number, chosen: boolean}} Rival */
+/**
+ * @typedef {object} GroupsAnswerData
+ * @property {import("./ownership.js").Ownership} owned @property {import("./member_loads.js").MemberLoads} loads
+ * @property {any} after @property {Rival[]} rivals @property {any[]} frontier
+ */
 
 /** Assignors that are tried on the same change, by protocol. @type {Record<string, string[]>} */
 const RIVALS = {
@@ -32,21 +46,47 @@ const SMALL_FRONTIER = 1000;
 /** @param {Topic[]} topics @param {boolean} then */
 function topicsOf(topics, then) {
   return topics.map(({ partitions_then, ...topic }) =>
-    then && partitions_then ? { ...topic, partitions_count: partitions_then } : topic,
+    then && partitions_then ? withCount(topic, partitions_then) : topic,
   );
 }
 
 /** @param {Member} member @param {TopicPartitions} [owned] */
-function memberOf({ change: _, ...member }, owned) {
-  const body = Object.fromEntries(Object.entries(member).filter(([, value]) => value !== null && value !== ""));
+function memberOf(member, owned) {
+  const body = bodyOf(member, ["change"]);
   return owned ? { ...body, owned_partitions: owned } : body;
+}
+
+/** @param {GroupsState} state */
+function request(state) {
+  const members = state.members.map((member) => memberOf(member));
+  return bodyOf({ ...state, topics: topicsOf(state.topics, false), members }, OWN);
+}
+
+/** What changes about members and topics stays as it is for those of the same name. @param {any} body @param {GroupsState} state @returns {Partial<GroupsState>} */
+function take({ group_protocol = "classic", ...body }, state) {
+  const { assignor = DEFAULTS[/** @type {"classic"} */ (group_protocol)] } = body;
+  const then = new Map(state.topics.map(({ topic_name, partitions_then }) => [topic_name, partitions_then]));
+  const changes = new Map(state.members.map(({ member_id, change }) => [member_id, change]));
+  const topics = rows(body, "topics", "topic_name").map((topic) => ({
+    ...topic,
+    partitions_then: then.get(topic.topic_name),
+  }));
+  const members = rows(body, "members", "member_id").map((member) => ({
+    ...member,
+    change: changes.get(member.member_id),
+  }));
+  const same = group_protocol === state.group_protocol;
+  return {
+    ...taken({ ...body, group_protocol, assignor, topics, members }, state, OWN),
+    ...(same ? {} : { assignor_then: "" }),
+  };
 }
 
 /** Pointer into a body's members → place in the state's. @param {Member[]} members @param {string} gone */
 function placesOf(members, gone) {
   const places = members.flatMap(({ change }, i) => (change === gone ? [] : [i]));
   return (/** @type {string} */ pointer) =>
-    pointer.replace(/^\/members\/(\d+)/, (_, i) => `/members/${places[Number(i)]}`);
+    fieldOf(pointer.replace(/^\/members\/(\d+)/, (_, i) => `/members/${places[Number(i)]}`));
 }
 
 /** An assignor may refuse such a group. @param {any} error */
@@ -58,22 +98,19 @@ function refused(error) {
 /** @param {any} answer @returns {import("./ownership.js").Assignments} the assignments once a second rebalance has come */
 const settled = (answer) => (answer.follow_up ?? answer).assignments;
 
-/** What an assignor does, once its second rebalance has come. @param {any} answer @param {boolean} chosen @returns {Rival} */
-function rival(answer, chosen) {
-  const { member_load, movement } = answer.follow_up ?? answer;
-  const moved = answer.follow_up ? answer.movement.revoked : movement.moved;
-  return {
-    assignor: answer.assignor,
-    moved,
-    largest: member_load.max,
-    skew: member_load.skew,
-    local: answer.zone_traffic?.local_share,
-    chosen,
-  };
+/** What another assignor does to members with these capacities. @param {any} compared @param {number[]} capacities @returns {Rival} */
+function rival({ assignor, member_load, weighted_member_load, movement, zone_traffic }, capacities) {
+  const { max, skew } = spread(
+    (weighted_member_load?.totals ?? member_load.counts).map(
+      (/** @type {number} */ load, /** @type {number} */ i) => load / capacities[i],
+    ),
+  );
+  return { assignor, moved: movement.moved, largest: max, skew, local: zone_traffic?.local_share, chosen: false };
 }
 
 /** @param {GroupsState} state @param {import("../workbench.js").Post} post @returns {Promise<GroupsAnswerData>} */
 async function ask(state, post) {
+  const { max_moves, compare: wanted, ...common } = request(state);
   const { group_protocol, assignor, assignor_then, topics, members } = state;
   const now = members.filter(({ change }) => change !== "joins");
   const stated = now.some(({ owned_partitions }) => owned_partitions?.length);
@@ -81,49 +118,59 @@ async function ask(state, post) {
     ? { assignments: now.map(({ member_id, owned_partitions = [] }) => ({ member_id, partitions: owned_partitions })) }
     : await post(
         PATH,
-        { group_protocol, assignor, topics: topicsOf(topics, false), members: now.map((member) => memberOf(member)) },
+        { ...common, members: now.map((member) => memberOf(member)) },
         { label: `${assignor}, before`, at: placesOf(members, "joins") },
       );
-  const owned = new Map(settled(before).map(({ member_id, partitions }) => [member_id, partitions]));
+  const had = new Map(settled(before).map(({ member_id, partitions }) => [member_id, partitions]));
   const later = members
     .filter(({ change }) => change !== "leaves")
-    .map((member) => memberOf(member, owned.get(member.member_id) ?? []));
-  const body = { group_protocol, assignor: assignor_then || assignor, topics: topicsOf(topics, true), members: later };
+    .map((member) => memberOf(member, had.get(member.member_id) ?? []));
+  const grown = { ...common, assignor: assignor_then || assignor, topics: topicsOf(topics, true), members: later };
+  const body = max_moves === undefined ? grown : { ...grown, max_moves };
   const after = await post(PATH, body, { label: `${body.assignor}, after`, at: placesOf(members, "leaves") });
   const partitions = body.topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
   const names = partitions > SMALL ? [] : (RIVALS[group_protocol] ?? []);
-  const compare = names.filter((name) => name !== body.assignor).map((name) => ({ assignor: name }));
+  const compare = wanted ?? names.filter((name) => name !== body.assignor).map((name) => ({ assignor: name }));
   const rivals = compare.length
     ? await post(PATH, { ...body, compare }, { label: "other assignors, after" }).catch(refused)
     : null;
-  const whole = partitions <= SMALL_FRONTIER && names.includes("balanced") && group_protocol !== "share";
+  const whole = partitions <= SMALL_FRONTIER && names.includes("balanced");
   const traded = whole
-    ? await post(`${PATH}?frontier=true`, { ...body, assignor: "balanced" }, { label: "balanced, frontier" }).catch(
+    ? await post(`${PATH}?frontier=true`, { ...grown, assignor: "balanced" }, { label: "balanced, frontier" }).catch(
         refused,
       )
     : null;
+  const owned = ownership(body.topics, members, settled(before), settled(after));
+  const loads = memberLoads(body.topics, members, settled(before), settled(after));
+  const { max: largest, skew } = loads.after;
+  const local = after.zone_traffic?.local_share;
+  const capacities = later.map(({ capacity }) => Number(capacity ?? 1));
+  const others = (rivals?.comparisons ?? []).filter((/** @type {any} */ { error }) => !error);
   return {
     frontier: traded?.frontier ?? [],
-    owned: ownership(body.topics, members, settled(before), settled(after)),
-    before,
+    owned,
+    loads,
     after,
-    rivals: rivals === null ? [] : [rivals, ...rivals.comparisons].map((each, i) => rival(each, i === 0)),
+    rivals: [
+      { assignor: body.assignor, moved: owned.moved, largest, skew, local, chosen: true },
+      ...others.map((/** @type {any} */ each) => rival(each, capacities)),
+    ],
   };
 }
 
 /** @returns {GroupsState} */
 function example() {
   const racks = ["a", "b", "c"];
-  const spread = (/** @type {number} */ count) =>
+  const racksOf = (/** @type {number} */ count) =>
     Array.from({ length: count }, (_, i) => [racks[i % 3], racks[(i + 1) % 3]]);
   return {
     group_protocol: "classic",
     assignor: "range",
     assignor_then: "",
     topics: [
-      { topic_name: "orders", partitions_count: 18, partition_racks: spread(18) },
-      { topic_name: "payments", partitions_count: 12, partition_racks: spread(12) },
-      { topic_name: "refunds", partitions_count: 4, partition_racks: spread(4) },
+      { topic_name: "orders", partitions_count: 18, partition_racks: racksOf(18) },
+      { topic_name: "payments", partitions_count: 12, partition_racks: racksOf(12) },
+      { topic_name: "refunds", partitions_count: 4, partition_racks: racksOf(4) },
     ],
     members: ["a", "b", "c", "a", "b"].map((rack_id, i) => ({
       member_id: `billing-${i + 1}`,
@@ -141,4 +188,12 @@ export const groups = {
   ask,
   Editor: GroupsEditor,
   Answer: GroupsAnswer,
+  request: {
+    path: PATH,
+    of: request,
+    take,
+    at: (pointer, rejected) => rejected.at(pointer),
+    hint: () =>
+      "The group with all its members, those that join and those that leave. Each request below is made from it.",
+  },
 };

@@ -4,16 +4,13 @@ import { count, listed, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
 import { linkTo } from "../link.js";
 import { frontier as frontierPicture } from "../pictures/frontier.js";
-import { loads } from "../pictures/loads.js";
-import { MOST_MEMBERS, MOST_PARTITIONS, counted, partitions } from "../pictures/ownership.js";
-import { counts, partitionAt } from "./ownership.js";
+import { MOST_BARS, loads as loadsPicture } from "../pictures/loads.js";
+import { Assigned } from "./assigned.js";
 
 /** @typedef {import("./groups.js").GroupsAnswerData} GroupsAnswerData */
 /** @typedef {import("./ownership.js").Ownership} Ownership */
+/** @typedef {import("./member_loads.js").MemberLoads} MemberLoads */
 
-/** Members of a group too large for a picture of all that are shown. */
-const LARGEST = 24;
-const MOST_TOPICS = 12;
 /** What the timeline of a group shows beside its own protocol. */
 const OTHER_WAYS = [
   { group_protocol: "classic", assignor: "cooperative-sticky" },
@@ -21,19 +18,18 @@ const OTHER_WAYS = [
 ];
 
 /** @param {{state: import("./groups.js").GroupsState, answer: GroupsAnswerData}} props */
-export function GroupsAnswer({ state, answer: { owned, before, after, rivals, frontier } }) {
-  const { member_load } = after.follow_up ?? after;
-  const least = after.movement?.fewest_possible_moves;
-  const old = before.member_load;
+export function GroupsAnswer({ state, answer: { owned, loads, after, rivals, frontier } }) {
+  const counted = loads.kind === "" && !loads.divided;
+  const least = counted ? (after.movement?.fewest_possible_moves ?? null) : null;
   const share = after.zone_traffic?.local_share;
   const figures = [
     {
       label: "Partitions that move",
       value: number(owned.moved),
-      note: least !== undefined && `loads as even need ${number(least)}`,
+      note: least === null ? "" : `loads as even need ${number(least)}`,
     },
-    { label: "Largest load", value: number(member_load.max), note: old ? `before: ${number(old.max)}` : "" },
-    { label: "Skew", value: ratio(member_load.skew), note: old ? `before: ${ratio(old.skew)}` : "1.00 is even" },
+    { label: "Largest load", value: number(loads.after.max), note: `before: ${number(loads.before.max)}` },
+    { label: "Skew", value: ratio(loads.after.skew), note: `before: ${ratio(loads.before.skew)}` },
     share !== undefined && { label: "Read in the own zone", value: percent(share), note: "of the partitions" },
     {
       label: "Unassigned",
@@ -41,17 +37,19 @@ export function GroupsAnswer({ state, answer: { owned, before, after, rivals, fr
       tone: owned.idle ? /** @type {const} */ ("bad") : /** @type {const} */ (""),
     },
   ];
-  return html`<p class="verdict" role="status">${conclusion(state, owned, least)}</p>
+  const rest = counted ? againstFewest(owned, least) : toLoad(loads, after.certificate);
+  return html`<p class="verdict" role="status">${conclusion(state, owned, rest)}</p>
     <${Figures} figures=${figures.filter(Boolean)} />
-    <${Assigned} owned=${owned} />
-    <${Loads} owned=${owned} />
+    <${Assigned} title="Who has what" owned=${owned} shared=${state.group_protocol === "share"} />
+    <${Loads} loads=${loads} />
     <p><button type="button" class="button" onClick=${() => overTime(state)}>What happens over time →</button></p>
-    ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} moved=${owned.moved} largest=${member_load.max} />`}
+    ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} moved=${owned.moved} largest=${loads.after.max} />`}
     ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`}`;
 }
 
 /** Go on with the same group and change in the workbench Timeline. @param {import("./groups.js").GroupsState} state */
-async function overTime({ group_protocol, assignor, topics, members }) {
+async function overTime({ group_protocol, assignor, topics, members: all }) {
+  const members = all.map(({ capacity: _, ...member }) => member); // a timeline takes all alike
   const changes = { leaves: 20_000, joins: 80_000 };
   const events = Object.entries(changes).flatMap(([kind, at_ms]) =>
     members
@@ -64,17 +62,31 @@ async function overTime({ group_protocol, assignor, topics, members }) {
   );
   location.hash = await linkTo("timeline", {
     ways: [{ group_protocol, assignor }, ...OTHER_WAYS.filter((way) => way.assignor !== assignor)],
-    topics: topics.map(({ partitions_then: _, ...topic }) => topic),
+    topics: topics.map(({ partitions_then: _, lag: __, ...topic }) => topic),
     members: members.filter(({ change }) => change !== "joins"),
     events,
-    session_timeout_ms: 45_000,
-    poll_interval_ms: 500,
+    timing: { session_timeout_ms: 45_000, poll_interval_ms: 500 },
     generation: 1,
   });
 }
 
-/** @param {import("./groups.js").GroupsState} state @param {Ownership} owned @param {number | undefined} least */
-function conclusion(state, owned, least) {
+/** How far the moves are from the fewest. @param {Ownership} owned @param {number | null} least */
+function againstFewest({ moved }, least) {
+  if (least === null) return "";
+  return moved > least ? `; loads as even need only ${number(least)}` : "; no assignment as even moves fewer";
+}
+
+/** What the largest load becomes, and what is proven of it. @param {MemberLoads} loads @param {any} certificate */
+function toLoad({ before, after }, certificate) {
+  const change =
+    before.max === after.max
+      ? `; the largest load stays ${number(after.max)}`
+      : `; the largest load goes from ${number(before.max)} to ${number(after.max)}`;
+  return certificate?.load.gap === 0 ? `${change}, the lowest possible` : change;
+}
+
+/** @param {import("./groups.js").GroupsState} state @param {Ownership} owned @param {string} rest */
+function conclusion(state, owned, rest) {
   const named = (/** @type {string} */ kind) =>
     owned.members.filter(({ change }) => change === kind).map(({ id }) => id);
   const part = (/** @type {string[]} */ ids, /** @type {string} */ one, /** @type {string} */ many) =>
@@ -86,81 +98,39 @@ function conclusion(state, owned, least) {
   const changes = [...part(named("joins"), "joins", "join"), ...part(named("leaves"), "leaves", "leave")];
   const assignor = state.assignor_then || state.assignor;
   const when = changes.length ? `When ${listed(changes)}, ` : "";
-  const moves = `${assignor} moves ${number(owned.moved)} of ${count(owned.after.length, "partition")}`;
-  const rest =
-    least === undefined
-      ? ""
-      : owned.moved > least
-        ? `; loads as even need only ${number(least)}`
-        : "; no assignment as even moves fewer";
+  const moves =
+    state.group_protocol === "share"
+      ? `${assignor} brings members ${count(owned.moved, "partition")} that others read`
+      : `${assignor} moves ${number(owned.moved)} of ${count(owned.partitions, "partition")}`;
   const text = `${when}${moves}${rest}.`;
   return text[0].toUpperCase() + text.slice(1);
 }
 
-/** @param {{owned: Ownership}} props */
-function Assigned({ owned }) {
-  const small = owned.after.length <= MOST_PARTITIONS && owned.members.length <= MOST_MEMBERS;
-  const legend = html`<${Legend}
-    marks=${[
-      ["kept", "stays"],
-      ["taken", "arrives"],
-      ["given", "leaves"],
-    ]}
-  />`;
-  if (!small) return html`<${AssignedCounts} owned=${owned} />`;
-  const who = (/** @type {number} */ row) => (row < 0 ? null : owned.members[row].id);
-  const rows = Array.from(owned.after, (to, i) => [...partitionAt(owned, i), who(owned.before[i]), who(to)]);
-  return html`<${Figure}
-    title="Who has what"
-    summary="Each square is a partition of its topic, in the row of the member that reads it."
-    table=${{ columns: ["topic", "partition", "before", "after"], rows }}
-    legend=${legend}
-    picture=${(/** @type {number} */ width) => partitions(owned, width)}
-  />`;
-}
+/** What a member's load is, by what is known of the partitions. @type {Record<string, {title: string, told: (range: string) => string}>} */
+const MEASURES = {
+  "": { title: "Partitions per member", told: (range) => `members read ${range} partitions` },
+  weights: { title: "Load per member", told: (range) => `the load of members is ${range}` },
+  lag: { title: "Lag per member", told: (range) => `the lag of members is ${range} records` },
+};
 
-/** @param {{owned: Ownership}} props */
-function AssignedCounts({ owned }) {
-  const { topics, members } = owned;
-  const table = counts(owned);
-  const at = (/** @type {Int32Array} */ from, /** @type {number} */ member, /** @type {number} */ topic) =>
-    from[member * topics.length + topic];
-  const order = members
-    .map((member, i) => ({ i, change: Math.abs(member.after - member.before) + (member.after - member.kept) }))
-    .sort((a, b) => b.change - a.change)
-    .slice(0, LARGEST)
-    .map(({ i }) => i)
-    .sort((a, b) => a - b);
-  const columns = topics
-    .map((_, i) => i)
-    .sort((a, b) => topics[b].count - topics[a].count)
-    .slice(0, MOST_TOPICS);
-  const data = {
-    rows: order.map((i) => ({ label: members[i].id, change: members[i].change })),
-    columns: columns.map((i) => topics[i].name),
-    before: order.map((member) => columns.map((topic) => at(table.before, member, topic))),
-    after: order.map((member) => columns.map((topic) => at(table.after, member, topic))),
-  };
-  const rows = members.map(({ id, before, after, kept }) => [id, before, kept, after]);
-  const summary = `Partitions of each member and topic after the change. ${order.length < members.length ? `Of ${number(members.length)} members, the ${order.length} for which most changes` : "All members"}${columns.length < topics.length ? `, and the ${columns.length} largest of ${number(topics.length)} topics` : ""}.`;
-  return html`<${Figure}
-    title="Who has what"
-    summary=${summary}
-    table=${{ columns: ["member", "before", "kept", "after"], rows }}
-    picture=${(/** @type {number} */ width) => counted(data, width)}
-  />`;
-}
-
-/** @param {{owned: Ownership}} props */
-function Loads({ owned: { members } }) {
+/** @param {{loads: MemberLoads}} props */
+function Loads({ loads: { kind, divided, members } }) {
   const after = members.filter(({ change }) => change !== "leaves").map((member) => member.after);
-  const summary = `After the change, members read from ${number(Math.min(...after))} to ${count(Math.max(...after), "partition")}.`;
+  const { title, told } = MEASURES[kind];
+  const [least, most] = [Math.min(...after), Math.max(...after)].map(number);
+  const range = least === most ? least : `${least} to ${most}`;
+  const summary = `After the change, ${told(range)}${divided ? ", divided by their capacity" : ""}.`;
   const rows = members.map(({ id, change, before, after: then }) => [id, change || "stays", before, then]);
+  const marks =
+    members.length <= MOST_BARS
+      ? { kept: "before and after", taken: "more than before", given: "less than before" }
+      : { kept: "before", taken: "after" };
   return html`<${Figure}
-    title="Partitions per member"
+    title=${title}
     summary=${summary}
+    legend=${html`<${Legend} marks=${Object.entries(marks)} />`}
     table=${{ columns: ["member", "change", "before", "after"], rows }}
-    picture=${(/** @type {number} */ width) => loads(members, width)}
+    picture=${(/** @type {number} */ width) => loadsPicture(members, width)}
   />`;
 }
 
@@ -173,12 +143,12 @@ function Frontier({ frontier, moved, largest }) {
     stddev,
     proven ? "yes" : "no",
   ]);
-  const summary = `The lowest largest load that each number of moves allows, by balanced. This change: ${count(moved, "move")}, largest load ${number(largest)}.`;
+  const summary = `How low balanced gets the largest load with so many moves. This change: ${count(moved, "move")}, largest load ${number(largest)}.`;
   return html`<${Figure}
     title="What further moves buy"
     summary=${summary}
     table=${{ columns: ["moves", "largest load", "standard deviation", "proven"], rows }}
-    picture=${(/** @type {number} */ width) => frontierPicture({ points, chosen: null, price: "partitions moved", goal: "largest load" }, width)}
+    picture=${(/** @type {number} */ width) => frontierPicture({ points, chosen: null, here: { price: moved, goal: largest, label: "this change" }, price: "partitions moved", goal: "largest load" }, width)}
   />`;
 }
 

@@ -1,10 +1,11 @@
 /** The editor of a group: strategy, topics, members and what changes. */
 import { useCatalogue } from "../catalogue.js";
 import { Numeric, Select, Text } from "../fields.js";
-import { number } from "../format.js";
-import { html, useState } from "../lib.js";
-import { replaced } from "../lists.js";
+import { html } from "../lib.js";
+import { fresh, replaced } from "../lists.js";
 import { GroupSource } from "./group_source.js";
+import { More, useMore } from "./more.js";
+import { Topics } from "./topics_editor.js";
 
 /** @typedef {import("./groups.js").GroupsState} GroupsState */
 /** @typedef {import("./groups.js").Member} Member */
@@ -14,14 +15,13 @@ const PROTOCOLS = [
   { value: "consumer", label: "consumer (KIP-848)" },
   { value: "share", label: "share (KIP-932)" },
 ];
-const DEFAULTS = { classic: "range", consumer: "uniform", share: "simple" };
+/** The assignor of each protocol where none is named. */
+export const DEFAULTS = { classic: "range", consumer: "uniform", share: "simple" };
 const CHANGES = [
   { value: "", label: "stays" },
   { value: "joins", label: "joins" },
   { value: "leaves", label: "leaves" },
 ];
-/** Rows of members that are shown at first, and added by each "more". */
-const PAGE = 20;
 
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
 export function GroupsEditor({ state, set }) {
@@ -35,11 +35,17 @@ export function GroupsEditor({ state, set }) {
     }));
   /** @param {any} group_protocol */
   const setProtocol = (group_protocol) =>
-    set({ group_protocol, assignor: DEFAULTS[/** @type {"classic"} */ (group_protocol)], assignor_then: "" });
+    set({
+      group_protocol,
+      assignor: DEFAULTS[/** @type {"classic"} */ (group_protocol)],
+      assignor_then: "",
+      max_moves: null,
+    });
   const take = (/** @type {import("../descriptions.js").Group} */ { topics, members, group_protocol, assignor }) => {
     const known = choices.some(({ value }) => value === assignor) && group_protocol === state.group_protocol;
     set({ topics, members, ...(known ? { assignor, assignor_then: "" } : {}) });
   };
+  const limited = (state.assignor_then || state.assignor) === "balanced";
   return html`<h2>Assignor</h2>
     <div class="pair">
       <${Select}
@@ -64,92 +70,24 @@ export function GroupsEditor({ state, set }) {
       choices=${[{ value: "", label: "the same assignor" }, ...choices]}
       set=${(/** @type {string} */ assignor_then) => set({ assignor_then })}
     />
-    <${Topics} state=${state} set=${set} />
+    ${
+      (limited || (state.max_moves ?? null) !== null) &&
+      html`<${Numeric}
+        place="/max_moves"
+        label="Moves at most"
+        placeholder="as many as the best balance takes"
+        value=${state.max_moves}
+        set=${(/** @type {number | null} */ max_moves) => set({ max_moves })}
+      />`
+    }
+    <${Topics} topics=${state.topics} set=${(/** @type {import("./groups.js").Topic[]} */ topics) => set({ topics })} />
     <${Members} state=${state} set=${set} />
     <${GroupSource} take=${take} />`;
 }
 
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
-function Topics({ state: { topics }, set }) {
-  const change = (/** @type {number} */ i, /** @type {any} */ part) =>
-    set({ topics: replaced(topics, i, part && { ...topics[i], ...part }) });
-  const add = () =>
-    set({
-      topics: [
-        ...topics,
-        {
-          topic_name: fresh(
-            "topic",
-            topics.map(({ topic_name }) => topic_name),
-          ),
-          partitions_count: 6,
-        },
-      ],
-    });
-  return html`<h2>Topics</h2>
-    <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Topic</th>
-          <th scope="col">Partitions</th>
-          <th scope="col">Then</th>
-          <th><span class="hidden">Remove</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${topics.map(
-          (topic, i) =>
-            html`<tr>
-              <td>
-                <${Text}
-                  bare
-                  place="/topics/${i}/topic_name"
-                  label="Topic ${i + 1}"
-                  value=${topic.topic_name}
-                  set=${(/** @type {string} */ topic_name) => change(i, { topic_name })}
-                />
-              </td>
-              <td class="narrow">
-                <${Numeric}
-                  bare
-                  min=${1}
-                  place="/topics/${i}/partitions_count"
-                  label="Partitions of ${topic.topic_name}"
-                  value=${topic.partitions_count}
-                  set=${(/** @type {number | null} */ partitions_count) => change(i, { partitions_count, partition_racks: undefined, partition_weights: undefined })}
-                />
-              </td>
-              <td class="narrow">
-                <${Numeric}
-                  bare
-                  min=${1}
-                  place="/topics/${i}/partitions_then"
-                  label="Partitions of ${topic.topic_name} after the change"
-                  placeholder="same"
-                  value=${topic.partitions_then}
-                  set=${(/** @type {number | null} */ partitions_then) => change(i, { partitions_then })}
-                />
-              </td>
-              <td class="act">
-                <button
-                  type="button"
-                  class="remove"
-                  aria-label="Remove ${topic.topic_name}"
-                  onClick=${() => change(i, null)}
-                >
-                  ×
-                </button>
-              </td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-    <button type="button" onClick=${add}>Add topic</button>`;
-}
-
-/** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
 function Members({ state: { members }, set }) {
-  const [shown, setShown] = useState(PAGE);
+  const [shown, more] = useMore();
   const change = (/** @type {number} */ i, /** @type {Partial<Member> | null} */ part) =>
     set({ members: replaced(members, i, part && { ...members[i], ...part }) });
   const add = () => {
@@ -215,7 +153,7 @@ function Members({ state: { members }, set }) {
                 </td>
               </tr>
               <tr class="below">
-                <td colspan="4">
+                <td colspan="2">
                   <${Text}
                     bare
                     place="/members/${i}/topic_names"
@@ -225,17 +163,22 @@ function Members({ state: { members }, set }) {
                     set=${(/** @type {string} */ text) => change(i, { topic_names: names(text) })}
                   />
                 </td>
+                <td class="narrow">
+                  <${Numeric}
+                    bare
+                    place="/members/${i}/capacity"
+                    label="Capacity of ${member.member_id}"
+                    placeholder="capacity"
+                    value=${member.capacity}
+                    set=${(/** @type {number | null} */ capacity) => change(i, { capacity })}
+                  />
+                </td>
+                <td></td>
               </tr>`,
         )}
       </tbody>
     </table>
-    ${
-      members.length > shown &&
-      html`<p>
-        <button type="button" onClick=${() => setShown(shown + PAGE)}>Show more</button>
-        <span class="hint"> ${number(members.length - shown)} further members</span>
-      </p>`
-    }
+    <${More} of=${members.length} shown=${shown} more=${more} noun="member" />
     <button type="button" onClick=${add}>Add member</button>`;
 }
 
@@ -246,11 +189,4 @@ function names(text) {
     .map((name) => name.trim())
     .filter((name) => name);
   return found.length ? found : null;
-}
-
-/** A name that is not taken. @param {string} stem @param {string[]} taken */
-function fresh(stem, taken) {
-  let i = taken.length + 1;
-  while (taken.includes(`${stem}-${i}`)) i += 1;
-  return `${stem}-${i}`;
 }

@@ -1,13 +1,18 @@
 /** Keys: how evenly a topic's keys fill its partitions, for any number of them. */
-import { rowsOf } from "../datasets.js";
+import { Rejected } from "../ask.js";
+import { counted, dataOf, pack, rowsIn, rowsOf, stream } from "../datasets.js";
+import { arrowType, jsonValues } from "../key_formats.js";
+import { bodyOf, rows, taken } from "../raw.js";
+import { typed } from "../worker.js";
 import { KeysAnswer } from "./keys_answer.js";
 import { KeysEditor } from "./keys_editor.js";
 
 const PLANS = "/v1/partition-count-plans";
 const FINGERPRINTS = "/v1/partitioner-fingerprints";
 
-/** Keys from which a request is an Arrow stream. */
-const MANY = 2000;
+/** What a state has in another form than its request, or beside it. */
+const OWN = ["data", "partitioner", "count", "current", "moving", "pairs", "pairs_count"];
+
 /** Partitioners that are shown beside the one chosen. */
 const RIVALS = ["java", "librdkafka:consistent_random", "sarama", "kafkajs:legacy"];
 
@@ -21,47 +26,103 @@ const RIVALS = ["java", "librdkafka:consistent_random", "sarama", "kafkajs:legac
  */
 /** @typedef {{plan: any, limits: any, hottest: any[], rivals: any[], writers: any | null}} KeysAnswerData */
 
-/** The stream of a set of keys, made once. @type {WeakMap<object, Promise<Uint8Array>>} */
+/** The Arrow stream of keys that are not texts, made once for each format. @type {WeakMap<object, Map<string, Promise<Blob>>>} */
 const streams = new WeakMap();
 
-/** @param {import("../datasets.js").Counted} rows @returns {Promise<Uint8Array>} */
-function stream(rows) {
-  const known = streams.get(rows);
-  if (known) return known;
-  const made = import("../vendor/flechette.js").then(({ int32, tableFromArrays, tableToIPC, utf8 }) => {
-    const types = { key: utf8(), records: int32() };
-    const table = tableFromArrays({ key: rows.keys, records: Int32Array.from(rows.records) }, { types });
-    return /** @type {Uint8Array} */ (tableToIPC(table, { format: "stream" }));
-  });
+/** @param {import("../datasets.js").Counted | Blob} rows @param {string} format */
+function streamOf(rows, format) {
+  const made = streams.get(rows) ?? new Map();
   streams.set(rows, made);
-  return made;
+  if (!made.has(format)) made.set(format, rows instanceof Blob ? typed(rows, format) : stream(rows, format));
+  return made.get(format);
 }
 
-/** @param {import("../datasets.js").Counted} rows @param {Record<string, any>} parameters @param {import("../workbench.js").Post} post @param {string} label */
-async function plans(rows, parameters, post, label) {
-  const given = Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== null));
-  if (rows.keys.length < MANY) {
-    const histogram = rows.keys.map((key, i) => ({ key, records: rows.records[i] }));
-    return post(PLANS, { ...given, histogram }, { label });
+/**
+ * What a request has of the keys: rows of a histogram, or an Arrow stream of those that JSON cannot hold, or that are many.
+ * @param {import("../datasets.js").Data} data @returns {Promise<any[] | Blob>} Throws Rejected.
+ */
+async function keysIn(data) {
+  const { key_format = "string", is_sample } = data.typed ?? {};
+  const known = await rowsOf(data);
+  try {
+    const found = known instanceof Blob && is_sample ? await rowsIn(known) : known; // only a histogram can be a sample
+    if (found instanceof Blob) return arrowType(key_format) === "utf8" ? found : await streamOf(found, key_format);
+    const values = jsonValues(found.keys, key_format);
+    if (values) return histogramOf(values, found.records);
+    if (is_sample) throw new Error("A sample with numbers that JSON does not hold exactly cannot be asked about.");
+    return await streamOf(found, key_format);
+  } catch (error) {
+    const { message: detail } = /** @type {Error} */ (error);
+    const errors = [{ pointer: "/key_format", detail }];
+    throw new Rejected({ title: "The keys are not of this format", detail, status: 422, errors }, null, (at) => at);
   }
-  return post(
-    `${PLANS}?${new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)]))}`,
-    await stream(rows),
-    { label },
-  );
+}
+
+/** The request but for the keys and the partitioner. @param {KeysState} state */
+function parametersOf({ count, current, data, ...state }) {
+  const parameters = { partitions_counts: [count], current_partitions_count: current, hottest_keys: 8 };
+  return bodyOf({ ...parameters, ...state, ...data.typed }, OWN);
+}
+
+/** @param {any[]} keys @param {number[]} records */
+const histogramOf = (keys, records) => keys.map((key, i) => ({ key, records: records[i] }));
+
+/** @param {KeysState} state with the keys, if a link has them and JSON can */
+function request(state) {
+  const { inline, typed: { key_format = "string" } = {} } = state.data;
+  let values = null;
+  try {
+    values = inline ? jsonValues(inline.keys, key_format) : null;
+  } catch {
+    // the answer names the key that is not of this format
+  }
+  const keys = inline && values ? { histogram: histogramOf(values, inline.records) } : {};
+  return { partitioners: [state.partitioner], ...parametersOf(state), ...keys };
+}
+
+/** @param {any} body @param {KeysState} state @returns {Promise<Partial<KeysState>>} Throws an Error with a sentence. */
+async function take(
+  { partitioners = ["java"], partitions_counts = [], current_partitions_count = null, ...body },
+  state,
+) {
+  if (partitioners.length !== 1) throw new Error("/partitioners: one is needed here; others are shown beside it.");
+  if (partitions_counts.length !== 1) throw new Error("/partitions_counts: one is needed here; the slider changes it.");
+  const { key_format, is_sample, histogram, keys, ...rest } = body;
+  const typed = { key_format, is_sample };
+  const same = JSON.stringify(histogram) === JSON.stringify(request(state).histogram);
+  const data =
+    same && !keys ? { ...state.data, typed } : await dataOf(await pack(countedIn(body)), "keys as JSON", typed);
+  const [count] = partitions_counts;
+  return { ...taken(rest, state, OWN), partitioner: partitioners[0], count, current: current_partitions_count, data };
+}
+
+/** @param {any} body @returns {import("../datasets.js").Counted} */
+function countedIn(body) {
+  const text = (/** @type {any} */ key) => (key === null ? null : String(key));
+  if (Array.isArray(body.keys)) return counted(body.keys.map(text));
+  const histogram = rows(body, "histogram", "key");
+  if (histogram.some(({ bytes }) => bytes !== undefined))
+    throw new Error("/histogram: this page counts records alone.");
+  return { keys: histogram.map(({ key }) => text(key)), records: histogram.map(({ records = 1 }) => records) };
+}
+
+/** @param {any[] | Blob} keys @param {Record<string, any>} given @param {import("../workbench.js").Post} post @param {string} label */
+function plans(keys, given, post, label) {
+  if (!(keys instanceof Blob)) return post(PLANS, { ...given, histogram: keys }, { label });
+  const query = new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)]));
+  return post(`${PLANS}?${query}`, keys, { label });
 }
 
 /** @param {KeysState} state @param {import("../workbench.js").Post} post @returns {Promise<KeysAnswerData>} */
 async function ask(state, post) {
-  const rows = await rowsOf(state.data);
-  const { partitioner, count, current, max_skew, records_per_second, max_partition_records_per_second } = state;
-  const limits = { max_skew, records_per_second, max_partition_records_per_second };
-  const parameters = { partitions_counts: [count], current_partitions_count: current, hottest_keys: 8, ...limits };
-  const answer = await plans(rows, { ...parameters, partitioners: [partitioner] }, post, partitioner);
+  const keys = await keysIn(state.data);
+  const { partitioner } = state;
+  const parameters = parametersOf(state);
+  const answer = await plans(keys, { ...parameters, partitioners: [partitioner] }, post, partitioner);
   const found = { plan: answer.plans[0], limits: answer.limits[0], hottest: answer.hottest_keys.by_records };
   if (state.moving) return { ...found, rivals: [], writers: null };
   const partitioners = RIVALS.filter((name) => name !== partitioner);
-  const others = await plans(rows, { ...parameters, partitioners }, post, "other partitioners");
+  const others = await plans(keys, { ...parameters, partitioners }, post, "other partitioners");
   return { ...found, rivals: [found.plan, ...others.plans], writers: await writers(state, post) };
 }
 
@@ -106,4 +167,13 @@ export const keys = {
   ask,
   Editor: KeysEditor,
   Answer: KeysAnswer,
+  request: {
+    path: PLANS,
+    of: request,
+    take,
+    hint: ({ data }) =>
+      data.inline
+        ? "The other partitioners are asked for the same."
+        : `Without the keys (${data.origin}), which are too many for it and are sent beside it.`,
+  },
 };

@@ -3,6 +3,7 @@ import { DataTable, Figure, Figures } from "../figure.js";
 import { listed, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
 import { histogram } from "../pictures/histogram.js";
+import { multiples } from "../pictures/multiples.js";
 
 /** @typedef {import("./keys.js").KeysAnswerData} KeysAnswerData */
 
@@ -68,28 +69,26 @@ function Partitions({ plan }) {
 
 /** @param {{rivals: any[]}} props */
 function Rivals({ rivals }) {
-  const most = Math.max(...rivals.map(({ records }) => records.max), ...rivals.map((plan) => bandOf(plan).high));
-  return html`<section>
-    <h3>The same keys with other partitioners</h3>
-    <div class="multiples">
-      ${rivals.map(
-        (plan) =>
-          html`<div>
-            <strong>${plan.partitioner}</strong>
-            <span class="soft">skew ${ratio(plan.records.skew)}</span>
-            ${histogram({ counts: plan.records.counts, mean: plan.records.mean, band: bandOf(plan) }, 280, 90, most)}
-          </div>`,
-      )}
-    </div>
-    <details>
-      <summary>Data</summary>
-      <${DataTable}
-        caption="Partitioners"
-        columns=${["partitioner", "skew", "fullest partition", "empty partitions", "keys moved"]}
-        rows=${rivals.map(({ partitioner, records, moved }) => [partitioner, records.skew, records.max, records.empty_partitions, percent(moved?.keys)])}
-      />
-    </details>
-  </section>`;
+  const data = rivals.map((plan) => ({
+    name: plan.partitioner,
+    note: `skew ${ratio(plan.records.skew)}`,
+    counts: plan.records.counts,
+    mean: plan.records.mean,
+    band: bandOf(plan),
+  }));
+  const rows = rivals.map(({ partitioner, records, moved }) => [
+    partitioner,
+    records.skew,
+    records.max,
+    records.empty_partitions,
+    percent(moved?.keys),
+  ]);
+  return html`<${Figure}
+    title="The same keys with other partitioners"
+    summary="All on one scale. What stands out of the band is not chance."
+    table=${{ columns: ["partitioner", "skew", "fullest partition", "empty partitions", "keys moved"], rows }}
+    picture=${(/** @type {number} */ width) => multiples(data, width)}
+  />`;
 }
 
 /** @param {{hottest: any[], mean: number}} props */

@@ -1,15 +1,19 @@
 /** The editor of keys: where they come from, the partitioner, the number of partitions and the limits. */
 import { useCatalogue } from "../catalogue.js";
-import { asData, counted, pasted } from "../datasets.js";
+import { dataOf, pack, pasted } from "../datasets.js";
 import { Drop, Lines, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
+import { FORMATS } from "../key_formats.js";
 import { html, useState } from "../lib.js";
-import { MOST_RECORDS, opened } from "../reading.js";
+import { MOST_RECORDS } from "../reading.js";
+import { keysOfFile, keysOfText } from "../worker.js";
 
 /** @typedef {import("./keys.js").KeysState} KeysState */
 
 /** The largest number of partitions of the slider. */
 const MOST = 1000;
+/** Characters from which a pasted text is read beside the page. */
+const LONG = 50_000;
 
 /** @param {{state: KeysState, set: (change: Partial<KeysState>) => void}} props */
 export function KeysEditor({ state, set }) {
@@ -105,8 +109,10 @@ function Partitions({ state, set }) {
 }
 
 /** @param {{state: KeysState, set: (change: Partial<KeysState>) => void}} props */
-function Source({ state: { data }, set }) {
-  const [file, setFile] = useState(/** @type {import("../reading.js").Opened | null} */ (null));
+function Source({ state, set }) {
+  const { data } = state;
+  const [file, setFile] = useState(/** @type {{from: File, columns: string[]} | null} */ (null));
+  const [cancel, setCancel] = useState(() => () => {});
   const [column, setColumn] = useState("");
   const [fault, setFault] = useState("");
   const [reading, setReading] = useState(false);
@@ -117,36 +123,78 @@ function Source({ state: { data }, set }) {
     await act().catch((/** @type {Error} */ error) => setFault(error.message));
     setReading(false);
   };
-  const take = async (/** @type {import("../reading.js").Opened} */ from, /** @type {string} */ name) => {
-    setColumn(name);
-    const part = from.whole ? "" : `, its first ${number(MOST_RECORDS)} records`;
-    set({ data: await asData(counted(await from.column(name)), `${from.name}, column ${name}${part}`) });
-  };
-  const drop = (/** @type {File} */ chosen) =>
+  /** @template T @param {(signal: AbortSignal) => Promise<T | null>} read @param {(found: T) => Promise<void>} use */
+  const asked = (read, use) =>
     tried(async () => {
-      const from = await opened(chosen);
-      setFile(from);
-      await take(from, from.columns.find((name) => /key|id$/i.test(name)) ?? from.columns[0]);
+      const ending = new AbortController();
+      setCancel(() => () => ending.abort());
+      const found = await read(ending.signal);
+      if (found !== null) await use(found);
     });
-  const paste = async (/** @type {string} */ text) => {
-    setFile(null);
-    set({ data: await asData(pasted(text), "pasted keys") });
-  };
-  const text = data.inline ? data.inline.keys.map((key, i) => `${key}\t${data.inline?.records[i]}`).join("\n") : "";
+  const take = (/** @type {File} */ from, /** @type {string} */ name) =>
+    asked(
+      (signal) => keysOfFile(from, name || undefined, signal),
+      async (read) => {
+        const { columns, column = "", whole, typed, partitioner, current } = read;
+        setFile(columns ? { from, columns } : null);
+        setColumn(column);
+        const part = whole ? "" : `, its first ${number(MOST_RECORDS)} records`;
+        const origin = columns
+          ? `${from.name}, column ${column}${part}`
+          : `${from.name}${typed.is_sample ? ", a sample" : ""}`;
+        const taken = await dataOf(read, origin, typed);
+        set(columns ? { data: taken } : { data: taken, partitioner: partitioner ?? state.partitioner, current });
+      },
+    );
+  const paste = (/** @type {string} */ text) =>
+    asked(
+      async (signal) => (text.length <= LONG ? pack(pasted(text)) : keysOfText(text, signal)),
+      async (read) => {
+        setFile(null);
+        set({ data: await dataOf(read, "pasted keys", { key_format: data.typed?.key_format }) });
+      },
+    );
+  const text = data.inline
+    ? data.inline.keys.map((key, i) => `${key ?? ""}\t${data.inline?.records[i]}`).join("\n")
+    : "";
   return html`<h2>Keys</h2>
     <p class="hint">${data.origin}: ${count(data.distinct, "key")}, ${count(data.total, "record")}</p>
-    <${Lines} place="/histogram" label="One key a line, with its records behind a tab" value=${text} set=${paste} />
-    <${Drop} label="Open a CSV or Parquet file" accept=".csv,.tsv,.txt,.parquet" take=${drop} />
-    ${reading && html`<p class="hint" role="status">Reading…</p>`}
+    <${Lines}
+      place="/histogram"
+      label="One key a line, with its records behind a tab"
+      value=${text}
+      set=${paste}
+      most=${LONG}
+    />
+    <${Drop}
+      label="Open CSV, Parquet, or a summary of pipeline skew"
+      accept=".csv,.tsv,.txt,.parquet,.json"
+      take=${(/** @type {File} */ chosen) => take(chosen, "")}
+    />
+    <${Select}
+      place="/key_format"
+      label="Format of the keys"
+      value=${data.typed?.key_format ?? "string"}
+      choices=${FORMATS}
+      set=${(/** @type {string} */ key_format) => set({ data: { ...data, typed: { ...data.typed, key_format } } })}
+    />
+    ${
+      reading &&
+      html`<p class="hint" role="status">
+        <progress aria-label="The keys are read"></progress> Reading…
+        <button type="button" onClick=${cancel}>Cancel</button>
+      </p>`
+    }
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
     ${
       file &&
+      data.origin.startsWith(file.from.name) &&
       html`<${Select}
         place="/column"
         label="Column with the key"
         value=${column}
         choices=${file.columns.map((name) => ({ value: name, label: name }))}
-        set=${(/** @type {string} */ name) => tried(() => take(file, name))}
+        set=${(/** @type {string} */ name) => take(file.from, name)}
       />`
     }`;
 }

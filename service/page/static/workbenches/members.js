@@ -1,36 +1,59 @@
 /** Members: how many members a group needs. */
+import { bodyOf, rows, taken } from "../raw.js";
+import { fieldOf } from "./load.js";
 import { MembersAnswer } from "./members_answer.js";
+import { countsOf } from "./members_counts.js";
 import { MembersEditor } from "./members_editor.js";
 
 const PATH = "/v1/member-count-plans";
+/** What a state has beside its request. */
+const OWN = ["most"];
 
 /** @typedef {import("./groups.js").Topic} Topic */
 /** @typedef {import("./groups.js").Member} Member */
 /**
+ * The request, and what the page has beside it.
  * @typedef {object} MembersState
- * @property {string} group_protocol @property {string} assignor
- * @property {Topic[]} topics with the lag of each partition as `partition_weights`, if it is known
- * @property {Member[]} members @property {number | null} most the largest number of members that is planned
- * @property {number | null} consumption_rate @property {number | null} max_load @property {number | null} max_lag_seconds
+ * @property {string} [group_protocol] @property {string} [assignor]
+ * @property {Topic[]} topics with the lag of each partition, or its weight in its place, if it is known
+ * @property {Member[]} members
+ * @property {number | null} [consumption_rate] @property {number | null} [threads_per_pod] @property {boolean} [standstill]
+ * @property {{max_load?: number | null, max_lag_seconds?: number | null}} [limits]
+ * @property {{[name: string]: number | null | undefined}} [timing] @property {{[name: string]: any}} [keda]
+ * @property {number[] | null} [members_counts] the numbers that are planned; none: those that the service chooses
+ * @property {number | null} [most] the largest of them
  */
 
-/** Members up to which each number is planned by default. */
-const MOST = 60;
+/** @param {MembersState} state */
+function request(state) {
+  return bodyOf(
+    {
+      ...state,
+      members: state.members.map(({ change: _, ...member }) => member),
+      members_counts: countsOf(state),
+      ...parts(state, ["limits", "timing", "keda"]),
+    },
+    OWN,
+  );
+}
+
+/** The parts of a state that have something set; null for the others. @param {any} state @param {string[]} names */
+function parts(state, names) {
+  const set = names.map((name) => [name, bodyOf(state[name] ?? {}, [])]);
+  return Object.fromEntries(set.map(([name, part]) => [name, Object.keys(part).length > 0 ? part : null]));
+}
+
+/** @param {any} body @param {MembersState} state @returns {Partial<MembersState>} */
+function take(body, state) {
+  rows(body, "topics", "topic_name");
+  rows(body, "members", "member_id");
+  return { ...taken(body, state, OWN), most: null };
+}
 
 /** @param {MembersState} state @param {import("../workbench.js").Post} post @returns {Promise<any>} */
-function ask({ group_protocol, assignor, topics, members, most, consumption_rate, max_load, max_lag_seconds }, post) {
-  const partitions = topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
-  const largest = most ?? Math.min(partitions, MOST);
-  const body = {
-    group_protocol,
-    assignor,
-    topics,
-    members: members.map(({ change: _, ...member }) => member),
-    members_counts: Array.from({ length: largest }, (_, i) => i + 1),
-    consumption_rate,
-    limits: { max_load, max_lag_seconds },
-  };
-  return post(PATH, body, { label: assignor, at: (pointer) => pointer.replace("/limits/", "/") });
+function ask(state, post) {
+  const at = (/** @type {string} */ pointer) => fieldOf(pointer.replace(/^\/members_counts\/.*/, "/members_counts"));
+  return post(PATH, request(state), { label: state.assignor, at });
 }
 
 /** @returns {MembersState} */
@@ -45,10 +68,8 @@ function example() {
       { topic_name: "refunds", partitions_count: 6, partition_weights: lag(6, 20_000) },
     ],
     members: Array.from({ length: 5 }, (_, i) => ({ member_id: `billing-${i + 1}` })),
-    most: null,
     consumption_rate: 4000,
-    max_load: null,
-    max_lag_seconds: 60,
+    limits: { max_lag_seconds: 60 },
   };
 }
 
@@ -60,4 +81,5 @@ export const members = {
   ask,
   Editor: MembersEditor,
   Answer: MembersAnswer,
+  request: { path: PATH, of: request, take },
 };

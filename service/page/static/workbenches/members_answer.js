@@ -1,6 +1,6 @@
 /** The answer about a number of members: load, drain time and standstill against the number. */
 import { DataTable, Figure, Figures, Legend } from "../figure.js";
-import { duration, listed, number } from "../format.js";
+import { count, duration, listed, number, percent } from "../format.js";
 import { html } from "../lib.js";
 import { curve } from "../pictures/curve.js";
 
@@ -9,7 +9,9 @@ import { curve } from "../pictures/curve.js";
 /** @param {{state: MembersState, answer: any}} props */
 export function MembersAnswer({ state, answer }) {
   const { plans, current, current_members_count, recommended } = answer;
+  const pods = (state.threads_per_pod ?? 1) > 1;
   const planned = plans.find((/** @type {any} */ { members_count }) => members_count === recommended);
+  const share = (planned ?? current)?.zone_traffic?.local_share;
   const figures = [
     {
       label: "Members now",
@@ -19,18 +21,27 @@ export function MembersAnswer({ state, answer }) {
     {
       label: "Recommended",
       value: number(recommended),
-      note: recommended ? "the fewest within the limits" : "no number keeps the limits",
+      note: recommended
+        ? `the fewest within the limits${pods ? `, in ${count(planned.pods, "pod")}` : ""}`
+        : Object.keys(state.limits ?? {}).length > 0
+          ? "no number keeps the limits"
+          : "there are no limits",
     },
     planned && {
       label: "Largest load then",
       value: number(planned.worst_load),
       note: planned.drain_seconds === null ? "" : `gone after ${duration(planned.drain_seconds)}`,
     },
+    share !== undefined && {
+      label: "Read in the own zone",
+      value: percent(share),
+      note: `of the partitions, with ${count((planned ?? current).members_count, "member")}`,
+    },
     planned &&
       planned.idle_partition_ms !== null && {
         label: "Standstill to get there",
         value: duration(planned.idle_partition_ms / 1000),
-        note: `${number(planned.moved)} partitions move`,
+        note: `${count(planned.moved, "partition")} ${planned.moved === 1 ? "moves" : "move"}`,
       },
   ];
   return html`<p class="verdict" role="status">${conclusion(answer)}</p>
@@ -48,8 +59,12 @@ export function MembersAnswer({ state, answer }) {
     }`;
 }
 
+/** Whether each number up to the largest is planned. @param {any[]} plans */
+const isEach = (plans) => plans.length === plans.at(-1).members_count;
+
 /** @param {any} answer */
-function conclusion({ recommended, current_members_count, worth_using, out_of_reach, balanced }) {
+function conclusion({ plans, recommended, current_members_count, worth_using, out_of_reach, balanced }) {
+  const all = isEach(plans);
   const reasons = Object.values(out_of_reach);
   const now = `the group has ${number(current_members_count)}`;
   if (recommended !== null) {
@@ -61,43 +76,54 @@ function conclusion({ recommended, current_members_count, worth_using, out_of_re
     return String(reasons[0])
       .replace(/\.?$/, ".")
       .replace(/^./, (first) => first.toUpperCase());
+  const others = all ? ", and no others do" : " below that of all smaller ones that are planned";
   const worth = worth_using.length > 10 ? `${worth_using.slice(0, 9).join(", ")} …` : listed(worth_using.map(String));
-  return `Each of these numbers of members lowers the largest load, and no others do: ${worth}; ${now}.`;
+  return `Each of these numbers of members lowers the largest load${others}: ${worth}; ${now}.`;
 }
 
 /** @param {{state: MembersState, answer: any}} props */
 function Load({ state, answer }) {
-  const { plans, balanced, current_members_count, recommended } = answer;
+  const { plans, balanced } = answer;
   const drains = plans.some((/** @type {any} */ { drain_seconds }) => drain_seconds !== null);
-  const value = (/** @type {any} */ plan) => (drains ? plan.drain_seconds : plan.worst_load);
   const points = (/** @type {any[]} */ of) =>
-    of.map((plan) => ({ x: plan.members_count, y: value(plan), dot: plan.gains }));
-  const series = [{ name: answer.assignor, look: "line-before", points: points(plans) }];
-  if (balanced) series.unshift({ name: "balanced", look: "line-soft", points: points(balanced.plans) });
-  const marks = [{ x: current_members_count, label: `now: ${current_members_count}` }];
-  if (recommended !== null && recommended !== current_members_count)
-    marks.push({ x: recommended, label: `recommended: ${recommended}` });
-  const most = drains ? state.max_lag_seconds : state.max_load;
-  const limit =
-    most === null ? null : { y: most, label: drains ? `limit: ${duration(most)}` : `limit: ${number(most)}` };
+    of.map((plan) => ({
+      x: plan.members_count,
+      y: drains ? plan.drain_seconds : plan.worst_load,
+      dot: plan.gains,
+      note: `${loadOf(plan)}${drains ? `, gone after ${duration(plan.drain_seconds)}` : ""}`,
+    }));
+  const series = [{ name: answer.assignor, look: "line-before", stairs: true, points: points(plans) }];
+  if (balanced) series.unshift({ name: "balanced", look: "line-soft", stairs: true, points: points(balanced.plans) });
+  const { max_load = null, max_lag_seconds = null } = state.limits ?? {};
+  const rate = state.consumption_rate ?? 1;
+  const limits = [
+    max_lag_seconds === null ? null : { y: max_lag_seconds, label: `limit: ${duration(max_lag_seconds)}` },
+    max_load === null
+      ? null
+      : { y: drains ? max_load / rate : max_load, label: `limit: a load of ${number(max_load)}` },
+  ].filter((limit) => limit !== null);
+  const limit = limits.sort((a, b) => a.y - b.y)[0] ?? null;
   const measured = drains
     ? "seconds until the lag of the most loaded member is gone"
     : "load of the most loaded member";
-  const columns = ["members", "largest load", "mean load", "idle", "lag gone after", "moved", "standstill"];
+  const other = new Map((balanced?.plans ?? []).map((/** @type {any} */ plan) => [plan.members_count, plan]));
+  const racked = plans.some((/** @type {any} */ { zone_traffic }) => zone_traffic);
+  const columns = [
+    ...["members", "pods", "worth using", "largest load", "mean load", "most partitions", "idle", "lag gone after"],
+    ...["moved", "rebalances", "standstill", "largest load with balanced"],
+    ...(racked ? ["read in the own zone"] : []),
+  ];
   const rows = plans.map((/** @type {any} */ plan) => [
-    plan.members_count,
-    plan.worst_load,
-    plan.mean_load,
-    plan.idle_members,
-    duration(plan.drain_seconds),
-    plan.moved,
-    duration(seconds(plan)),
+    ...[plan.members_count, plan.pods, plan.gains ? "yes" : "no", plan.worst_load, plan.mean_load],
+    ...[plan.most_partitions, plan.idle_members, duration(plan.drain_seconds), plan.moved, plan.rebalances],
+    ...[duration(seconds(plan)), other.get(plan.members_count)?.worst_load ?? null],
+    ...(racked ? [percent(plan.zone_traffic?.local_share)] : []),
   ]);
   const legend = html`<${Legend} marks=${[["kept", answer.assignor], ...(balanced ? [["soft", "balanced"]] : [])]} />`;
-  const data = { series, marks, limit, x: "members", y: measured };
+  const data = { series, marks: marksOf(answer), limit, x: "members", y: measured };
   return html`<${Figure}
     title="Load against members"
-    summary="A dot marks a number worth using: no smaller one has as low a largest load. Between dots, members are added in vain."
+    summary="A dot marks a number worth using: no smaller one ${isEach(plans) ? "has as low a largest load. Between dots, members are added in vain." : "that is planned has as low a largest load."}"
     legend=${legend}
     table=${{ columns, rows }}
     picture=${(/** @type {number} */ width) => curve(data, width)}
@@ -105,38 +131,57 @@ function Load({ state, answer }) {
 }
 
 /** @param {any} plan */
+const loadOf = ({ worst_load }) => `a load of ${number(worst_load)}`;
+
+/** Numbers of members that have a name. @param {any} answer @returns {{x: number, label: string}[]} */
+function marksOf({ plans, current_members_count: now, recommended, policies }) {
+  const largest = plans.at(-1).members_count;
+  const keda = policies?.[0]?.members_count ?? null;
+  return [
+    { x: now, label: `now: ${number(now)}` },
+    recommended !== null && recommended !== now && { x: recommended, label: `recommended: ${number(recommended)}` },
+    keda !== null && { x: Math.min(keda, largest), label: `KEDA: ${number(keda)}` },
+  ].filter((mark) => mark !== false);
+}
+
+/** @param {any} plan */
 const seconds = ({ idle_partition_ms: idle }) => (idle === null ? null : idle / 1000);
 
 /** @param {{answer: any}} props */
-function Standstill({ answer: { plans, current_members_count } }) {
+function Standstill({ answer }) {
+  const { plans, current_members_count } = answer;
   const known = plans.filter((/** @type {any} */ { idle_partition_ms }) => idle_partition_ms !== null);
   if (known.length < 2) return null;
   const points = known.map((/** @type {any} */ plan) => ({
     x: plan.members_count,
     y: seconds(plan) ?? 0,
     dot: plan.gains,
+    note: duration(seconds(plan)),
   }));
   const data = {
-    series: [{ name: "standstill", look: "line-bad", points }],
+    series: [{ name: "standstill", look: "line-bad", stairs: false, points }],
     marks: [{ x: current_members_count, label: `now: ${current_members_count}` }],
     limit: null,
     x: "members",
     y: "seconds without a reader, summed over partitions",
   };
-  const rows = known.map((/** @type {any} */ plan) => [plan.members_count, seconds(plan), plan.rebalances, plan.moved]);
+  const rows = known.map((/** @type {any} */ plan) => [
+    ...[plan.members_count, seconds(plan), plan.longest_idle_ms / 1000, plan.rebalances, plan.moved],
+  ]);
   return html`<${Figure}
     title="Standstill of getting there"
-    summary="How long partitions have no reader until the group has so many members, summed over partitions."
-    table=${{ columns: ["members", "standstill in s", "rebalances", "moved"], rows }}
+    summary="How long partitions have no reader until the group has so many members, summed over partitions. A dot marks a number worth using."
+    table=${{ columns: ["members", "standstill in s", "longest of a partition in s", "rebalances", "moved"], rows }}
     picture=${(/** @type {number} */ width) => curve(data, width, 200)}
   />`;
 }
 
 /** @param {{answer: any}} props */
-function Policies({ answer: { policies } }) {
+function Policies({ answer: { policies, recommended } }) {
   if (!policies?.length) return null;
   const rows = policies.map((/** @type {any} */ each) => [
-    each.option ?? "as it comes",
+    each.option ?? "none",
+    each.total_lag,
     each.replicas,
     each.members_count,
     each.idle_members,
@@ -146,9 +191,13 @@ function Policies({ answer: { policies } }) {
   const title = `What KEDA ${policies[0].release} would choose`;
   return html`<section>
     <h3>${title}</h3>
+    <p class="soft small">
+      From the same lag, by each of its options, once it has
+      settled${recommended === null ? "." : `; ${count(recommended, "member")} would be enough.`}
+    </p>
     <${DataTable}
       caption=${title}
-      columns=${["option", "pods", "members", "idle", "largest load", "lag gone after"]}
+      columns=${["option", "lag", "pods", "members", "idle", "largest load", "gone after"]}
       rows=${rows}
     />
   </section>`;

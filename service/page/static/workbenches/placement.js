@@ -1,63 +1,115 @@
 /** Placement: what a decommission or an expansion moves, before anything happens. */
-import { hasSizes } from "../descriptions.js";
+import { Rejected } from "../ask.js";
+import { hasSizes, placement as placementIn } from "../descriptions.js";
+import { read } from "../json.js";
+import { bodyOf, rows, taken } from "../raw.js";
+import { Brokers } from "./brokers.js";
 import { PlacementAnswer } from "./placement_answer.js";
 import { PlacementEditor } from "./placement_editor.js";
 
 const PATH = "/v1/reassignments";
 /** Partitions up to which the whole frontier is asked for. */
 const SMALL = 2000;
+/** What a state has beside its request. */
+const OWN = ["pressing", "shown", "lint"];
 
 /** @typedef {import("../descriptions.js").PlacedTopic} PlacedTopic */
-/** @typedef {{broker_id: number, rack_id?: string | null, change?: "" | "drains" | "joins"}} Broker */
+/** @typedef {"draining" | "demoted" | "cordoned" | "fenced"} Flag */
 /**
+ * @typedef {{broker_id: number, rack_id?: string | null, weight?: number | null, max_replicas?: number | null,
+ *   capacity_bytes?: number | null, used_bytes?: number | null, replaces?: number | null} & {[flag in Flag]?: boolean}} Broker
+ */
+/** @typedef {{topics: string, broker_ids: number[]}} BrokerSet */
+/** @typedef {{topics: string, leaders?: number, broker_ids?: number[] | null}} TopicLeaders */
+/**
+ * @typedef {object} Limits
+ * @property {number | null} [moves_per_broker] @property {number | null} [moves_per_batch]
+ * @property {number | null} [bytes_in_flight] @property {string | null} [order]
+ * @property {number | null} [throttle_bytes_per_second] @property {number | null} [duration_seconds]
+ * @property {number | null} [throttle_utilization] @property {number | null} [batch_seconds]
+ */
+/**
+ * The request, and what the page has beside it.
  * @typedef {object} PlacementState
  * @property {Broker[]} brokers @property {PlacedTopic[]} topics
- * @property {"fewest-moves" | "even"} objective @property {string} racks @property {string} leaders
- * @property {number | null} throttle MB/s @property {number | null} moves_per_broker @property {number | null} max_moves
- * @property {string} lint a reassignment JSON to be checked
+ * @property {string} [objective] @property {string} [racks] @property {string} [leaders]
+ * @property {any} [balance] a resource, a list of them, or an object of their weights
+ * @property {boolean} [per_topic] @property {number | null} [tolerance]
+ * @property {number | null} [max_moves] @property {number | null} [max_bytes]
+ * @property {number | null} [replication_factor] @property {number | null} [min_insync_replicas]
+ * @property {number | null} [price_per_gb] @property {number | null} [disk_threshold]
+ * @property {string[] | null} [included_topics] @property {string[] | null} [excluded_topics]
+ * @property {number[] | null} [destinations] @property {BrokerSet[] | null} [broker_sets]
+ * @property {TopicLeaders[] | null} [min_topic_leaders] @property {boolean} [infer_replaces]
+ * @property {Limits} [limits]
+ * @property {Flag} [pressing] what a broker that is pressed becomes
+ * @property {"both" | "before" | "after"} [shown] the placement in the picture
+ * @property {string} [lint] a reassignment JSON to be checked
  */
 /** @typedef {{plan: any, frontier: any[], findings: any[] | null}} PlacementAnswerData */
 
+/** The field of what is wrong: lists of names and ids are one field each. @param {string} pointer */
+const at = (pointer) =>
+  pointer.replace(
+    /^\/(included_topics|excluded_topics|destinations|broker_sets|min_topic_leaders|topics|balance)(\/.*)?$/,
+    "/$1",
+  );
+
+/** @param {PlacementState} state */
+function request(state) {
+  const { throttle_bytes_per_second, ...limits } = state.limits ?? {};
+  const rate = hasSizes(state.topics) ? { throttle_bytes_per_second } : {}; // without sizes it is refused
+  const set = bodyOf({ ...rate, ...limits }, []);
+  return bodyOf({ ...state, limits: Object.keys(set).length > 0 ? set : null }, OWN);
+}
+
+/** @param {any} body @param {PlacementState} state @returns {Partial<PlacementState>} */
+function take({ reassignment, ...body }, state) {
+  const topics = reassignment && !body.topics ? placementIn(JSON.stringify(reassignment)).topics : body.topics;
+  rows(body, "brokers", "broker_id");
+  for (const topic of rows({ topics }, "topics", "topic_name")) rows(topic, "placements", "partition_id");
+  return taken({ ...body, topics }, state, OWN);
+}
+
 /** @param {PlacementState} state @param {import("../workbench.js").Post} post @returns {Promise<PlacementAnswerData>} */
 async function ask(state, post) {
-  const { topics, objective, racks, leaders, throttle, moves_per_broker, max_moves } = state;
-  const brokers = state.brokers.map(({ change, rack_id, ...broker }) => ({
-    ...broker,
-    ...(rack_id ? { rack_id } : {}),
-    ...(change === "drains" ? { draining: true } : {}),
-  }));
-  const rate = throttle === null || !hasSizes(topics) ? null : Math.round(throttle * 1e6);
-  const limits = { throttle_bytes_per_second: rate, moves_per_broker };
-  const body = { objective, racks, leaders, brokers, topics, limits, ...(max_moves === null ? {} : { max_moves }) };
-  const at = (/** @type {string} */ pointer) =>
-    pointer.replace("/limits/throttle_bytes_per_second", "/throttle").replace("/limits/", "/");
-  const plan = await post(PATH, body, { label: objective, at });
-  const partitions = topics.reduce((sum, { placements }) => sum + placements.length, 0);
+  const body = request(state);
+  const plan = await post(PATH, body, { label: state.objective ?? "", at });
+  const partitions = state.topics.reduce((sum, { placements }) => sum + placements.length, 0);
   const { frontier = [] } =
     partitions > SMALL
       ? {}
-      : await post(`${PATH}?frontier=true`, { ...body, objective: "even" }, { label: "frontier", at });
-  return { plan, frontier, findings: await lint(state, brokers, post) };
+      : await post(`${PATH}?frontier=true`, whole(body), { label: "frontier", at }).catch(refused);
+  return { plan, frontier, findings: await lint(state, post) };
 }
 
-/** @param {PlacementState} state @param {any[]} brokers @param {import("../workbench.js").Post} post */
-async function lint({ lint: text, topics }, brokers, post) {
+/** The most even placement may be refused where another is not. @param {any} error */
+function refused(error) {
+  if (error instanceof Rejected && error.problem.status === 422) return {};
+  throw error;
+}
+
+/** The question about every number of copies. @param {any} body */
+function whole({ max_moves: _, max_bytes: __, tolerance: ___, ...body }) {
+  return { ...body, objective: "even" };
+}
+
+/** @param {PlacementState} state @param {import("../workbench.js").Post} post */
+async function lint({ lint: text = "", topics, brokers }, post) {
   if (text.trim() === "") return null;
   let reassignment;
   try {
-    reassignment = JSON.parse(text);
+    reassignment = read(text);
   } catch (error) {
-    return [
-      {
-        severity: "error",
-        rule: "json",
-        pointer: "",
-        detail: `This is not JSON: ${/** @type {Error} */ (error).message}.`,
-      },
-    ];
+    return [{ severity: "error", rule: "json", pointer: "", detail: /** @type {Error} */ (error).message }];
   }
-  const answer = await post(`${PATH}:lint`, { brokers, topics, reassignment }, { label: "lint", at: () => "/lint" });
-  return answer.findings;
+  try {
+    return (await post(`${PATH}:lint`, { brokers, topics, reassignment }, { label: "lint" })).findings;
+  } catch (error) {
+    if (!(error instanceof Rejected) || error.problem.status !== 422) throw error;
+    const faults = error.problem.errors ?? [{ pointer: "", detail: error.problem.detail }];
+    return faults.map(({ pointer, detail }) => ({ severity: "error", rule: "form", pointer, detail }));
+  }
 }
 
 /** @returns {PlacementState} */
@@ -77,19 +129,16 @@ function example() {
       ...brokers.map((broker_id) => ({
         broker_id,
         rack_id: "abc"[(broker_id - 1) % 3],
-        change: broker_id === 3 ? /** @type {const} */ ("drains") : /** @type {const} */ (""),
+        ...(broker_id === 3 ? { draining: true } : {}),
       })),
-      { broker_id: 7, rack_id: "c", change: /** @type {const} */ ("joins") },
-      { broker_id: 8, rack_id: "a", change: /** @type {const} */ ("joins") },
+      { broker_id: 7, rack_id: "c" },
+      { broker_id: 8, rack_id: "a" },
     ],
     topics,
     objective: "fewest-moves",
     racks: "strict",
     leaders: "balance",
-    throttle: 50,
-    moves_per_broker: 5,
-    max_moves: null,
-    lint: "",
+    limits: { throttle_bytes_per_second: 50e6, moves_per_broker: 5 },
   };
 }
 
@@ -100,5 +149,8 @@ export const placement = {
   example,
   ask,
   Editor: PlacementEditor,
+  Picker: Brokers,
   Answer: PlacementAnswer,
+  request: { path: PATH, of: request, take },
+  views: ["pressing", "shown"],
 };

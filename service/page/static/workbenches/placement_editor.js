@@ -1,14 +1,25 @@
-/** The editor of a placement: where replicas are, the goal and the limits. */
-import { Drop, Lines, Numeric, Select } from "../fields.js";
+/** The editor of a placement: the goal, the rules, the limits, and where replicas are. */
+import { Checkbox, Lines, Select, Text } from "../fields.js";
 import { count, listed } from "../format.js";
-import { html, useState } from "../lib.js";
+import { html, useMemo } from "../lib.js";
 import { hasSizes, placement } from "../descriptions.js";
+import { holders } from "./brokers.js";
+import { Pasted } from "./pasted.js";
+import { Limits, Objective, words } from "./plan_fields.js";
+import { Rules } from "./placement_rules.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
+/** @typedef {(change: Partial<PlacementState>) => void} Set */
 
-const OBJECTIVES = [
-  { value: "fewest-moves", label: "the fewest copies, then even" },
-  { value: "even", label: "the most even, then few copies" },
+/** The last four need rates, which the request as JSON can have. */
+const BALANCES = [
+  { value: "replicas", label: "replicas" },
+  { value: "bytes", label: "bytes" },
+  { value: "leaders", label: "leaders" },
+  { value: "bytes_per_second", label: "bytes/s written" },
+  { value: "leader_bytes_per_second", label: "bytes/s produced" },
+  { value: "bytes_out_per_second", label: "bytes/s read" },
+  { value: "cpu", label: "CPU" },
 ];
 const RACKS = [
   { value: "strict", label: "strict" },
@@ -18,108 +29,105 @@ const RACKS = [
 const LEADERS = [
   { value: "balance", label: "balanced" },
   { value: "keep", label: "kept" },
-  { value: "only", label: "only these" },
+  { value: "only", label: "balanced, no copies" },
+  { value: "demote", label: "kept, no copies" },
 ];
+/** Those of a batch. */
+const LIMITS = ["moves_per_batch", "bytes_in_flight", "duration_seconds", "throttle_utilization", "batch_seconds"];
 
-/** @param {{state: PlacementState, set: (change: Partial<PlacementState>) => void}} props */
+/** @param {{state: PlacementState, set: Set}} props */
 export function PlacementEditor({ state, set }) {
-  return html`<h2>Goal</h2>
-    <${Select}
-      place="/objective"
-      label="Replicas"
-      value=${state.objective}
-      choices=${OBJECTIVES}
-      set=${(/** @type {any} */ objective) => set({ objective })}
+  return html`<${Goal} state=${state} set=${set} />
+    <${Limits}
+      state=${state}
+      set=${set}
+      first=${["throttle_bytes_per_second", "moves_per_broker"]}
+      further=${LIMITS}
+      hints=${{ throttle_bytes_per_second: hasSizes(state.topics) ? "" : "Needs sizes, which a snapshot has." }}
     />
-    <div class="pair">
-      <${Select}
-        place="/racks"
-        label="Racks"
-        value=${state.racks}
-        choices=${RACKS}
-        set=${(/** @type {string} */ racks) => set({ racks })}
-      />
-      <${Select}
-        place="/leaders"
-        label="Leaders"
-        value=${state.leaders}
-        choices=${LEADERS}
-        set=${(/** @type {string} */ leaders) => set({ leaders })}
-      />
-    </div>
-    <h2>Limits</h2>
-    <div class="pair">
-      <${Numeric}
-        place="/throttle"
-        label="Throttle, MB/s"
-        value=${state.throttle}
-        placeholder="none"
-        hint=${hasSizes(state.topics) ? "" : "Needs sizes, which a snapshot has."}
-        set=${(/** @type {number | null} */ throttle) => set({ throttle })}
-      />
-      <${Numeric}
-        place="/moves_per_broker"
-        label="Moves per broker"
-        value=${state.moves_per_broker}
-        placeholder="any"
-        min=${1}
-        set=${(/** @type {number | null} */ moves_per_broker) => set({ moves_per_broker })}
-      />
-    </div>
-    <${Numeric}
-      place="/max_moves"
-      label="Copies at most"
-      value=${state.max_moves}
-      placeholder="any"
-      set=${(/** @type {number | null} */ max_moves) => set({ max_moves })}
-    />
+    <${Rules} state=${state} set=${set} />
     <${Source} state=${state} set=${set} />
-    <details open=${state.lint !== ""}>
+    <details open=${Boolean(state.lint)}>
       <summary>Check a reassignment JSON</summary>
       <${Lines}
         place="/lint"
         label="What kafka-reassign-partitions would take"
         placeholder='{"version": 1, "partitions": […]}'
-        value=${state.lint}
+        value=${state.lint ?? ""}
         set=${(/** @type {string} */ lint) => set({ lint })}
       />
     </details>`;
 }
 
+/** Resources that count once the first is even. @param {any} balance @param {string} text */
+function further(balance, text) {
+  const [first] = Array.isArray(balance) ? balance : [balance ?? BALANCES[0].value];
+  const others = words(text) ?? [];
+  return others.length > 0 ? [first, ...others] : first;
+}
+
+/** Several resources with weights, which only a request as JSON has, as a choice. @param {any} value @returns {string} */
+const named = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** @param {{state: PlacementState, set: Set}} props */
+function Goal({ state, set }) {
+  const choice = (
+    /** @type {"racks" | "leaders"} */ name,
+    /** @type {string} */ label,
+    /** @type {import("../fields.js").Choice[]} */ choices,
+  ) =>
+    html`<${Select}
+      place="/${name}"
+      label=${label}
+      value=${state[name] ?? choices[0].value}
+      choices=${choices}
+      set=${(/** @type {string} */ value) => set({ [name]: value })}
+    />`;
+  const [first, ...others] = Array.isArray(state.balance) ? state.balance : [state.balance];
+  return html`<${Objective} state=${state} set=${set} />
+    <div class="pair">
+      <${Select}
+        place="/balance"
+        label="Count"
+        value=${named(first ?? BALANCES[0].value)}
+        choices=${BALANCES}
+        set=${(/** @type {string} */ value) => set({ balance: others.length > 0 ? [value, ...others] : value })}
+      />
+      <${Text}
+        place="/balance_further"
+        label="Then, in this order"
+        placeholder="nothing; or leaders, cpu"
+        value=${others.join(", ")}
+        set=${(/** @type {string} */ text) => set({ balance: further(state.balance, text) })}
+      />
+      ${choice("racks", "Racks", RACKS)} ${choice("leaders", "Leaders", LEADERS)}
+    </div>
+    <${Checkbox}
+      label="Even out each topic by itself, too"
+      checked=${state.per_topic ?? false}
+      set=${(/** @type {boolean} */ per_topic) => set({ per_topic: per_topic || undefined })}
+    />`;
+}
+
 /** Where the placement comes from. @param {{state: PlacementState, set: (change: Partial<PlacementState>) => void}} props */
 function Source({ state: { topics, brokers }, set }) {
-  const [fault, setFault] = useState("");
-  const take = (/** @type {string} */ text) => {
-    if (text.trim() === "") return;
-    try {
-      const found = placement(text);
-      const racks = new Map(brokers.map(({ broker_id, rack_id }) => [broker_id, rack_id]));
-      setFault("");
-      set({
-        topics: found.topics,
-        brokers: found.brokers.map((broker) => ({ rack_id: racks.get(broker.broker_id), ...broker, change: "" })),
-      });
-    } catch (error) {
-      setFault(/** @type {Error} */ (error).message);
-    }
+  const read = (/** @type {string} */ text) => {
+    const found = placement(text);
+    const racks = new Map(brokers.map(({ broker_id, rack_id }) => [broker_id, rack_id]));
+    set({
+      topics: found.topics,
+      brokers: found.brokers.map((broker) => ({ rack_id: racks.get(broker.broker_id), ...broker })),
+    });
   };
   const partitions = topics.reduce((sum, { placements }) => sum + placements.length, 0);
   const names = topics.length > 3 ? count(topics.length, "topic") : listed(topics.map(({ topic_name }) => topic_name));
-  const there = brokers.filter(({ change }) => change !== "joins").length;
-  const summary = `${names}: ${count(partitions, "partition")} on ${count(there, "broker")}`;
+  const summary = `${names}: ${count(partitions, "partition")} on ${count(useMemo(() => holders(topics), [topics]).size, "broker")}`;
   return html`<h2>Current placement</h2>
     <p class="hint">${summary}</p>
-    <${Lines}
+    <${Pasted}
       place="/topics"
       label="Paste kafka-topics --describe, a reassignment JSON, or a snapshot"
-      value=""
       placeholder="Topic: orders  Partition: 0  Leader: 1  Replicas: 1,2,3  Isr: 1,2,3"
-      set=${take}
-    />
-    <${Drop}
-      label="Open a file with one of these"
-      accept=".json,.txt"
-      take=${async (/** @type {File} */ file) => take(await file.text())}
-    />
-    ${fault && html`<p class="fault" role="alert">${fault}</p>`}`;
+      read=${read}
+    />`;
 }

@@ -1,38 +1,56 @@
 /** Timeline: the rebalances that events cause, and how long partitions stand still, in several protocols. */
 import { Rejected } from "../ask.js";
+import { bodyOf, rows, taken } from "../raw.js";
 import { TimelineAnswer } from "./timeline_answer.js";
 import { TimelineEditor } from "./timeline_editor.js";
 
 const PATH = "/v1/group-rebalances";
+/** What a state has beside its requests. */
+const OWN = ["ways", "generation"];
 
 /** @typedef {import("./groups.js").Topic} Topic */
 /** @typedef {import("./groups.js").Member} Member */
-/** @typedef {{at_ms: number, type: string, member_id?: string, member?: {member_id: string}, members_count?: number, down_ms?: number, pause_ms?: number, for_ms?: number, topic_name?: string, partitions_count?: number}} Event */
+/**
+ * @typedef {{at_ms: number, type: string, member_id?: string, member?: {member_id: string, topic_names?: string[] | null}, members_count?: number,
+ *   down_ms?: number, pause_ms?: number, for_ms?: number, topic_name?: string, topic_names?: string[],
+ *   partitions_count?: number, topic?: {topic_name: string, partitions_count: number}, assignors?: string[]}} Event
+ */
 /** @typedef {{group_protocol: string, assignor: string}} Way */
 /**
+ * The requests but for the protocol, and what the page has beside them.
  * @typedef {object} TimelineState
  * @property {Way[]} ways one lane each, the first in detail
  * @property {Topic[]} topics @property {Member[]} members @property {Event[]} events
- * @property {number | null} session_timeout_ms @property {number | null} poll_interval_ms
+ * @property {{[name: string]: number | null | undefined}} [timing]
  * @property {number} generation the rebalance of the first lane that is looked at
  */
 /** @typedef {{way: Way, answer: any, refused: string}} Lane */
 /** @typedef {{lanes: Lane[]}} TimelineAnswerData */
 
+/** @param {TimelineState} state @param {Way} [way] */
+function request(state, way = state.ways[0]) {
+  const members = state.members.map(({ change: _, ...member }) => member);
+  return bodyOf({ ...way, ...state, members, timing: bodyOf(state.timing ?? {}, []) }, OWN);
+}
+
+/** @param {any} body @param {TimelineState} state @returns {Partial<TimelineState>} */
+function take({ group_protocol = "classic", assignor = "range", ...body }, state) {
+  rows(body, "topics", "topic_name");
+  rows(body, "members", "member_id");
+  rows({ events: [], ...body }, "events", "type");
+  const ways = [{ group_protocol, assignor }, ...state.ways.slice(1)];
+  return { events: [], ...taken(body, state, OWN), ways };
+}
+
 /** @param {TimelineState} state @param {import("../workbench.js").Post} post @returns {Promise<TimelineAnswerData>} */
-async function ask({ ways, topics, members, events, session_timeout_ms, poll_interval_ms }, post) {
-  const timing = Object.fromEntries(
-    Object.entries({ session_timeout_ms, poll_interval_ms }).filter(([, value]) => value !== null),
-  );
-  const group = { topics, members: members.map(({ change: _, ...member }) => member), events, timing };
-  const asked = ways.map(async (way, i) => {
-    const at = (/** @type {string} */ pointer) => pointer.replace(/^\/(assignor|group_protocol)/, `/ways/${i}/$1`);
+async function ask(state, post) {
+  const asked = state.ways.map(async (way, i) => {
+    const at = (/** @type {string} */ pointer) =>
+      pointer
+        .replace(/^\/(assignor|group_protocol)$/, `/ways/${i}/assignor`)
+        .replace(/\/(topic_names|assignors)\/\d+$/, "/$1");
     try {
-      return {
-        way,
-        answer: await post(PATH, { ...way, ...group }, { label: nameOf(way), at }),
-        refused: "",
-      };
+      return { way, answer: await post(PATH, request(state, way), { label: nameOf(way), at }), refused: "" };
     } catch (error) {
       if (i === 0 || !(error instanceof Rejected) || error.problem.status !== 422) throw error;
       return { way, answer: null, refused: error.problem.detail };
@@ -61,8 +79,7 @@ function example() {
       { at_ms: 60_000, type: "member_crashes", member_id: "billing-2" },
       { at_ms: 150_000, type: "rolling_restart", down_ms: 4000, pause_ms: 10_000 },
     ],
-    session_timeout_ms: 45_000,
-    poll_interval_ms: 500,
+    timing: { session_timeout_ms: 45_000, poll_interval_ms: 500 },
     generation: 1,
   };
 }
@@ -75,4 +92,6 @@ export const timeline = {
   ask,
   Editor: TimelineEditor,
   Answer: TimelineAnswer,
+  request: { path: PATH, of: request, take },
+  views: ["generation"],
 };

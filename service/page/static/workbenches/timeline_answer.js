@@ -1,11 +1,14 @@
 /** The answer of a timeline: standstill by lane, and the generations of the first, one by one. */
-import { DataTable, Figure, Figures, Legend } from "../figure.js";
-import { count, duration, number } from "../format.js";
-import { html } from "../lib.js";
-import { lanes as lanesPicture } from "../pictures/lanes.js";
-import { MOST_MEMBERS, MOST_PARTITIONS, partitions } from "../pictures/ownership.js";
+import { DataTable, Figures } from "../figure.js";
+import { duration, number, percent } from "../format.js";
+import { html, useMemo } from "../lib.js";
+import { Assigned } from "./assigned.js";
 import { ownership } from "./ownership.js";
 import { nameOf } from "./timeline.js";
+import { Lanes } from "./timeline_lanes.js";
+
+/** Partitions above which a sum over them says little. */
+const MANY = 200;
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
 /** @typedef {import("./timeline.js").Lane} Lane */
@@ -13,18 +16,53 @@ import { nameOf } from "./timeline.js";
 /** @param {{state: TimelineState, answer: import("./timeline.js").TimelineAnswerData, set: (change: Partial<TimelineState>) => void}} props */
 export function TimelineAnswer({ state, answer: { lanes }, set }) {
   const answered = lanes.filter(({ answer }) => answer !== null);
-  const { totals, rebalances } = lanes[0].answer;
+  const { totals, rebalances = [], warnings = [] } = lanes[0].answer;
+  const local = localOf(lanes[0]);
   const figures = [
     { label: "Rebalances", value: number(totals.rebalances), note: `${number(totals.requests)} requests` },
-    { label: "Standstill", value: duration(totals.idle_partition_ms / 1000), note: "summed over partitions" },
+    {
+      label: "Standstill",
+      value: duration(totals.idle_partition_ms / 1000),
+      note: `summed over partitions; ${range(totals)}${each(state.topics, totals)}`,
+    },
     { label: "Longest for one partition", value: duration(totals.longest_idle_ms / 1000) },
     { label: "Partitions that move", value: number(totals.moved), note: "over all rebalances" },
+    local !== undefined && {
+      label: "Read in the own zone",
+      value: percent(local),
+      note: "of the partitions, at the end",
+    },
   ];
   return html`<p class="verdict" role="status">${conclusion(answered)}</p>
-    <${Figures} figures=${figures} />
+    <${Figures} figures=${figures.filter(Boolean)} />
     <${Lanes} state=${state} lanes=${answered} />
     <${Totals} lanes=${lanes} />
-    <${Generation} state=${state} rebalances=${rebalances} set=${set} />`;
+    <${Generation} state=${state} rebalances=${rebalances} set=${set} />
+    ${
+      warnings.length > 0 &&
+      html`<section>
+        <ul class="effects">
+          ${warnings.map((/** @type {string} */ warning) => html`<li>${warning}</li>`)}
+        </ul>
+      </section>`
+    }`;
+}
+
+/** The share that is read in the reader's zone after the last rebalance; undefined without racks. @param {Lane} lane @returns {number | undefined} */
+function localOf({ answer }) {
+  return answer?.rebalances?.at(-1)?.zone_traffic?.local_share;
+}
+
+/** It hangs on when heartbeats and polls come. @param {any} totals */
+function range({ least_idle_partition_ms: least, most_idle_partition_ms: most }) {
+  const [from, to] = [least, most].map((ms) => duration(ms / 1000));
+  return from === to ? from : `${from} to ${to}`;
+}
+
+/** The mean over partitions, where the sum is more than a reader can picture. @param {import("./timeline.js").Topic[]} topics @param {any} totals */
+function each(topics, { idle_partition_ms: idle }) {
+  const partitions = topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
+  return partitions > MANY ? `; ${duration(idle / partitions / 1000)} each on average` : "";
 }
 
 /** @param {Lane[]} lanes */
@@ -38,88 +76,22 @@ function conclusion(lanes) {
   return `${stands}; with ${nameOf(least.way)} for ${duration(idle(least) / 1000)}.`;
 }
 
-/** When how many partitions have no reader: from what each member reads. @param {any} answer @param {number} total */
-function idleOf({ members = [] }, total) {
-  if (members.length === 0) return { at: [], idle: [] }; // too large for an answer that tells who reads when
-  const changes = members
-    .flatMap((/** @type {any} */ { reads: { at_ms, partitions: read } }) =>
-      at_ms.map((/** @type {number} */ at, /** @type {number} */ i) => [at, read[i] - (read[i - 1] ?? 0)]),
-    )
-    .sort((/** @type {number[]} */ a, /** @type {number[]} */ b) => a[0] - b[0]);
-  /** @type {number[]} */
-  const at = [0];
-  const idle = [total];
-  let read = 0;
-  for (const [when, change] of changes) {
-    read += change;
-    if (at.at(-1) === when) idle[idle.length - 1] = total - read;
-    else {
-      at.push(when);
-      idle.push(total - read);
-    }
-  }
-  return { at, idle: idle.map((value) => Math.max(value, 0)) };
-}
-
-/** @param {import("./timeline.js").Event} event */
-function labelOf({ type, member, member_id, members_count, partitions_count }) {
-  const what = type.replaceAll("_", " ").replace("member ", "");
-  return [member?.member_id ?? member_id ?? "", what, members_count ?? partitions_count ?? ""]
-    .filter((part) => part !== "")
-    .join(" ");
-}
-
-/** @param {{state: TimelineState, lanes: Lane[]}} props */
-function Lanes({ state, lanes }) {
-  const total = state.topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
-  const end =
-    Math.max(...lanes.map(({ answer }) => answer.totals.end_ms), ...state.events.map(({ at_ms }) => at_ms), 1) * 1.03;
-  const rows = lanes.map(({ way, answer }) => ({
-    name: nameOf(way),
-    ...idleOf(answer, total),
-    rebalances: answer.rebalances.map((/** @type {any} */ each, /** @type {number} */ i) => ({
-      from: each.at_ms,
-      to: each.stable_at_ms ?? answer.rebalances[i + 1]?.at_ms ?? end,
-      number: each.generation_id ?? each.group_epoch,
-    })),
-  }));
-  const data = {
-    lanes: rows,
-    end,
-    partitions: total,
-    events: state.events.map((event) => ({ at: event.at_ms, label: labelOf(event) })),
-    chosen: state.generation,
-  };
-  const table = rows.flatMap(({ name, at, idle }) => at.map((when, i) => [name, when, idle[i]]));
-  const legend = html`<${Legend}
-    marks=${[
-      ["idle", "partitions that nobody reads"],
-      ["rebalance", "a rebalance"],
-    ]}
-  />`;
-  return html`<${Figure}
-    title="Standstill over time"
-    summary="A lane a protocol. The height of a lane is all ${count(total, "partition")}; red is what stands still."
-    legend=${legend}
-    table=${{ columns: ["protocol", "from ms", "partitions idle"], rows: table }}
-    picture=${(/** @type {number} */ width) => lanesPicture(data, width)}
-  />`;
-}
-
 /** @param {{lanes: Lane[]}} props */
 function Totals({ lanes }) {
-  const rows = lanes.map(({ way, answer, refused }) => {
-    if (answer === null) return [`${nameOf(way)}: ${refused}`, null, null, null, null];
+  const racked = lanes.some((lane) => localOf(lane) !== undefined);
+  const columns = ["protocol", "rebalances", "standstill", "at least and most", "longest", "moved"];
+  if (racked) columns.push("read in the own zone");
+  const rows = lanes.map((lane) => {
+    const { way, answer, refused } = lane;
+    if (answer === null) return [`${nameOf(way)}: ${refused}`, ...columns.slice(1).map(() => null)];
     const { rebalances, idle_partition_ms, longest_idle_ms, moved } = answer.totals;
-    return [nameOf(way), rebalances, duration(idle_partition_ms / 1000), duration(longest_idle_ms / 1000), moved];
+    const [idle, longest] = [idle_partition_ms, longest_idle_ms].map((ms) => duration(ms / 1000));
+    const row = [nameOf(way), rebalances, idle, range(answer.totals), longest, moved];
+    return racked ? [...row, percent(localOf(lane))] : row;
   });
   return html`<section>
     <h3>The protocols beside each other</h3>
-    <${DataTable}
-      caption="The protocols beside each other"
-      columns=${["protocol", "rebalances", "standstill", "longest", "moved"]}
-      rows=${rows}
-    />
+    <${DataTable} caption="The protocols beside each other" columns=${columns} rows=${rows} />
   </section>`;
 }
 
@@ -127,36 +99,55 @@ function Totals({ lanes }) {
 function Generation({ state, rebalances, set }) {
   const at = Math.min(state.generation, rebalances.length - 1);
   const one = rebalances[at];
-  if (!one?.assignments) return null;
-  const ids = [...new Set([...one.assignments_before, ...one.assignments].map(({ member_id }) => member_id))].sort();
-  const now = new Set(one.assignments.map((/** @type {any} */ { member_id }) => member_id));
-  const old = new Set(one.assignments_before.map((/** @type {any} */ { member_id }) => member_id));
-  const rows = ids.map((member_id) => ({
+  const owned = useMemo(() => (one?.assignments ? change(state.topics, one) : null), [one]);
+  if (owned === null) return null;
+  const step = (/** @type {number} */ by) => () =>
+    set({ generation: Math.min(Math.max(at + by, 0), rebalances.length - 1) });
+  const local = one.zone_traffic?.local_share;
+  const nearby = local === undefined ? "" : ` Then ${percent(local)} is read in the own zone.`;
+  const when = `From ${duration(one.at_ms / 1000)} to ${duration(one.stable_at_ms / 1000)}: ${one.reason}.`;
+  return html`<${Assigned}
+    title="Rebalance ${at + 1} of ${rebalances.length}"
+    when="${when.replace("..", ".")}${nearby} "
+    owned=${owned}
+    shared=${state.ways[0].group_protocol === "share"}
+    steps=${html`<p class="steps">
+      <button type="button" onClick=${step(-1)} aria-disabled=${at === 0 ? "true" : "false"}>← Earlier</button>
+      <input
+        type="range"
+        aria-label="Rebalance"
+        min="1"
+        max=${rebalances.length}
+        value=${at + 1}
+        onInput=${(/** @type {any} */ event) => set({ generation: event.target.value - 1 })}
+      />
+      <button type="button" onClick=${step(1)} aria-disabled=${at === rebalances.length - 1 ? "true" : "false"}>
+        Later →
+      </button>
+    </p>`}
+  />`;
+}
+
+/** Who read what before a rebalance, and after. @param {import("./timeline.js").Topic[]} topics @param {any} rebalance */
+function change(topics, { assignments_before: before, assignments: after }) {
+  const [old, now] = [before, after].map((side) => new Set(side.map((/** @type {any} */ { member_id }) => member_id)));
+  const rows = [...new Set([...old, ...now])].sort().map((member_id) => ({
     member_id,
     change: /** @type {"" | "joins" | "leaves"} */ (
       !old.has(member_id) ? "joins" : !now.has(member_id) ? "leaves" : ""
     ),
   }));
-  const owned = ownership(state.topics, rows, one.assignments_before, one.assignments);
-  if (owned.after.length > MOST_PARTITIONS || ids.length > MOST_MEMBERS) return null;
-  const step = (/** @type {number} */ by) => () =>
-    set({ generation: Math.min(Math.max(at + by, 0), rebalances.length - 1) });
-  const summary = `From ${duration(one.at_ms / 1000)} to ${duration(one.stable_at_ms / 1000)}: ${one.reason}.`;
-  return html`<${Figure}
-    title="Rebalance ${at + 1} of ${rebalances.length}"
-    summary=${summary.replace("..", ".")}
-    legend=${html`<p class="steps">
-      <button type="button" onClick=${step(-1)} disabled=${at === 0}>← Earlier</button>
-      <button type="button" onClick=${step(1)} disabled=${at === rebalances.length - 1}>Later →</button>
-      <${Legend}
-        marks=${[
-          ["kept", "stays"],
-          ["taken", "arrives"],
-          ["given", "leaves"],
-        ]}
-      />
-    </p>`}
-    table=${{ columns: ["member", "before", "after"], rows: owned.members.map(({ id, before, after }) => [id, before, after]) }}
-    picture=${(/** @type {number} */ width) => partitions(owned, width)}
-  />`;
+  return ownership(topicsIn(topics, [...before, ...after]), rows, before, after);
+}
+
+/** The topics with the partitions that events brought. @param {import("./timeline.js").Topic[]} topics @param {import("./ownership.js").Assignments} assignments */
+function topicsIn(topics, assignments) {
+  const counts = new Map(topics.map(({ topic_name, partitions_count }) => [topic_name, partitions_count]));
+  for (const { partitions } of assignments)
+    for (const { topic_name, partition_ids } of partitions)
+      counts.set(
+        topic_name,
+        partition_ids.reduce((most, id) => Math.max(most, id + 1), counts.get(topic_name) ?? 0),
+      );
+  return [...counts].map(([topic_name, partitions_count]) => ({ topic_name, partitions_count }));
 }

@@ -1,0 +1,56 @@
+/** Which workbench is shown, and its state, as the address bar has them: each change is a step of the browser's history. */
+import { useEffect, useRef, useState } from "./lib.js";
+import { followed, linkTo } from "./link.js";
+
+/** Milliseconds within which changes are one step of the history. */
+const ONE_STEP = 500;
+
+/** @typedef {import("./workbench.js").Workbench<any, any>} Workbench */
+/** @typedef {{name: string, state: any, fault?: string, linked: boolean}} Place linked: the address bar has it */
+
+/**
+ * @param {Record<string, Workbench>} workbenches the first is shown where the address names none
+ * `links` are those of each workbench to its latest state; `other` is the name of what is no workbench, such as the gallery.
+ */
+export function usePlace(workbenches) {
+  const [place, setPlace] = useState(/** @type {Place | null} */ (null));
+  const [other, setOther] = useState("");
+  const [links, setLinks] = useState(/** @type {Record<string, string>} */ ({}));
+  const latest = useRef({ place, fragment: "", step: -ONE_STEP });
+  latest.current.place = place;
+
+  const follow = async () => {
+    const fragment = (latest.current.fragment = location.hash);
+    const { name, state, fault } = await followed(fragment);
+    if (latest.current.fragment !== fragment) return; // the reader has gone on
+    const known = name in workbenches ? name : Object.keys(workbenches)[0];
+    setOther(name in workbenches ? "" : name);
+    setLinks((old) => ({ ...old, [known]: state === undefined ? `#/${known}` : fragment }));
+    setPlace({ name: known, state: state ?? workbenches[known].example(), fault, linked: true });
+  };
+  const write = async (/** @type {Place} */ decided) => {
+    const link = await linkTo(decided.name, decided.state);
+    const now = latest.current;
+    if (now.place !== decided && now.place?.name === decided.name) return; // a newer state is written
+    setLinks((old) => ({ ...old, [decided.name]: link }));
+    if (now.place !== decided) return; // another workbench is shown
+    const same = performance.now() - now.step < ONE_STEP;
+    now.step = performance.now();
+    now.fragment = link;
+    history[same ? "replaceState" : "pushState"](null, "", link);
+    setPlace((newest) => (newest === decided ? { ...decided, linked: true } : newest)); // a change may not be drawn yet
+  };
+  useEffect(() => {
+    follow();
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  useEffect(() => {
+    if (place) document.title = `${workbenches[place.name].title} · partition-allocator`;
+    if (place && !place.linked && !place.state.moving) write(place);
+  }, [place]);
+
+  const set = (/** @type {any} */ change) =>
+    setPlace((now) => now && { name: now.name, state: { ...now.state, ...change }, linked: false });
+  return { place, other, links, set };
+}

@@ -1,0 +1,57 @@
+/** The editor of disks: the goal, the limits, and what is on which disk. */
+import { Numeric } from "../fields.js";
+import { count } from "../format.js";
+import { html } from "../lib.js";
+import { diskPlacement } from "../log_dirs.js";
+import { Pasted } from "./pasted.js";
+import { Limits, Objective, WhichTopics } from "./plan_fields.js";
+
+/** @typedef {import("./disks.js").DisksState} DisksState */
+/** @typedef {(change: Partial<DisksState>) => void} Set */
+
+/** Those of a batch. */
+const LIMITS = ["moves_per_log_dir", "bytes_in_flight", "duration_seconds", "throttle_utilization", "batch_seconds"];
+
+/** @param {{state: DisksState, set: Set}} props */
+export function DisksEditor({ state, set }) {
+  return html`<${Objective} state=${state} set=${set} />
+    <${Numeric}
+      place="/disk_threshold"
+      label="Disks at most, % full"
+      placeholder="100"
+      scale=${0.01}
+      value=${state.disk_threshold}
+      set=${(/** @type {number | null} */ disk_threshold) => set({ disk_threshold })}
+    />
+    <${Limits} state=${state} set=${set} first=${["throttle_bytes_per_second", "moves_per_broker"]} further=${LIMITS} />
+    <details>
+      <summary>Topics that move</summary>
+      <${WhichTopics} state=${state} set=${set} />
+    </details>
+    <${Source} state=${state} set=${set} />`;
+}
+
+/** What is on the disks. @param {{state: DisksState, set: Set}} props */
+function Source({ state: { topics, brokers }, set }) {
+  const read = (/** @type {string} */ text) => {
+    const found = diskPlacement(text);
+    const sized = found.brokers?.some(({ log_dirs }) => log_dirs.some(({ capacity_bytes }) => capacity_bytes)) ?? true;
+    set(sized ? found : { ...found, disk_threshold: null }); // a share of what is not known
+  };
+  const dirs = brokers.flatMap(({ log_dirs }) => log_dirs);
+  const replicas = dirs.flatMap(({ replicas: rows }) => rows);
+  const total = replicas.reduce((sum, { partition_ids }) => sum + partition_ids.length, 0);
+  const placed = new Set(topics.map(({ topic_name }) => topic_name));
+  const unknown = [...new Set(replicas.map(({ topic_name }) => topic_name).filter((name) => !placed.has(name)))];
+  const summary = `${count(total, "replica")} in ${count(dirs.length, "log directory", "log directories")} of ${count(brokers.length, "broker")}`;
+  const missing = `${count(unknown.length, "topic stays", "topics stay")} in place, as kafka-topics --describe was not pasted for ${unknown.length === 1 ? "it" : "them"}.`;
+  return html`<h2>Current disks</h2>
+    <p class="hint">${summary}</p>
+    ${unknown.length > 0 && html`<p class="hint">${missing}</p>`}
+    <${Pasted}
+      place="/brokers"
+      label="Paste a snapshot, or kafka-log-dirs --describe and then kafka-topics --describe"
+      placeholder='{"version":1,"brokers":[{"broker":1,"logDirs":[…]}]}'
+      read=${read}
+    />`;
+}

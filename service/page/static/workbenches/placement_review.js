@@ -1,0 +1,115 @@
+/** What a plan does to racks and brokers, and the files to execute it with. */
+import { DataTable } from "../figure.js";
+import { count, number, percent, plain, size } from "../format.js";
+import { html } from "../lib.js";
+import { Batches } from "./batches.js";
+
+/** @typedef {import("./placement.js").PlacementState} PlacementState */
+
+/** @param {{state: PlacementState, plan: any}} props */
+export function Review({ state, plan }) {
+  const { effects, warnings, reasons, outside_tolerance } = plan;
+  const replacing = (plan.inferred_replaces ?? []).map(
+    (/** @type {any} */ { broker_id, replaces }) => `Broker ${broker_id} replaces broker ${replaces}, which is gone.`,
+  );
+  const outside =
+    outside_tolerance?.length > 0
+      ? [`The rules keep these brokers from coming within the tolerance: ${outside_tolerance.join(", ")}.`]
+      : [];
+  return html`<section>
+    <h3>3 · Review</h3>
+    <ul class="effects">
+      ${[...effects, ...replacing, ...warnings, ...outside].map((effect) => html`<li>${plain(effect)}</li>`)}
+    </ul>
+    <${Racks} state=${state} plan=${plan} />
+    <${Batches} plan=${plan} />
+    <details>
+      <summary>Every broker</summary>
+      <${Loads}
+        caption="Brokers"
+        name="broker"
+        ids=${plan.after.broker_load.broker_ids}
+        kind="broker_load"
+        plan=${plan}
+      />
+    </details>
+    <details>
+      <summary>Every move and its reason</summary>
+      <${DataTable}
+        caption="Moves"
+        columns=${["topic", "partition", "from", "to", "reason"]}
+        rows=${reasons.map((/** @type {any} */ { topic_name, partition_id, from, to, reason }) => [topic_name, String(partition_id), from === null ? null : String(from), to === null ? null : String(to), reason])}
+      />
+    </details>
+  </section>`;
+}
+
+/** @param {{state: PlacementState, plan: any}} props */
+function Racks({ state, plan }) {
+  const rackOf = new Map(state.brokers.map(({ broker_id, rack_id }) => [broker_id, rack_id ?? null]));
+  const ids = plan.after.rack_load.rack_ids;
+  const place = new Map(ids.map((/** @type {string | null} */ rack, /** @type {number} */ i) => [rack, i]));
+  const copied = ["to", "from"].map((end) => {
+    const counts = new Array(ids.length).fill(0);
+    for (const move of plan.reasons) {
+      if (move[end] !== null && move.reason !== "leader") counts[place.get(rackOf.get(move[end]) ?? null)] += 1;
+    }
+    return counts;
+  });
+  const [before, after] = [plan.before.zone_traffic, plan.after.zone_traffic];
+  const sentences = [...copying(plan.across_racks), ...(after === undefined ? [] : traffic(before, after))];
+  return html`<h4>Racks</h4>
+    <${Loads} caption="Racks" name="rack" ids=${ids} kind="rack_load" plan=${plan} copied=${copied} />
+    ${sentences.map((sentence) => html`<p class="hint">${sentence}</p>`)}`;
+}
+
+/** What is copied across racks. @param {any} across @returns {string[]} */
+function copying(across) {
+  if (!across || across.rack_changes + across.replicas === 0) return [];
+  const { rack_changes, replicas, bytes, cost } = across;
+  const changes = `${count(rack_changes, "replica")} ${rack_changes === 1 ? "comes" : "come"} to another rack`;
+  const amounts = [bytes === null ? "" : size(bytes), cost === null ? "" : `which cost ${number(cost)}`].filter(
+    Boolean,
+  );
+  const copies = `${number(replicas)} ${replicas === 1 ? "is" : "are"} copied from a leader on another rack`;
+  return [`${changes}; ${copies}${amounts.length > 0 ? `, ${amounts.join(", ")}` : ""}.`];
+}
+
+/** What is read across racks. @param {any} before @param {any} after @returns {string[]} */
+function traffic(before, after) {
+  const shares = [before, after].map(({ local_share }) => percent(local_share));
+  const costs = [before, after].map(({ cost_per_month }) => number(cost_per_month));
+  return [
+    after.local_share !== null && `Consumers can read ${shares[0]} on their own rack before and ${shares[1]} after.`,
+    after.cost_per_month !== null && `What crosses zones costs ${costs[0]} a month before and ${costs[1]} after.`,
+  ].filter((sentence) => sentence !== false);
+}
+
+/**
+ * A row a rack or broker.
+ * @param {object} props
+ * @param {string} props.caption @param {string} props.name @param {(string | number | null)[]} props.ids
+ * @param {"rack_load" | "broker_load"} props.kind @param {any} props.plan
+ * @param {number[][]} [props.copied] replicas that arrive and leave
+ */
+function Loads({ caption, name, ids, kind, plan, copied = [] }) {
+  const [before, after] = [plan.before[kind], plan.after[kind]];
+  const traffic = kind === "broker_load" ? plan.traffic : null;
+  const sized = Boolean(after.bytes);
+  const columns = [
+    ...[name, "replicas", "then", ...(copied.length > 0 ? ["arrive", "leave"] : []), "leaders", "then"],
+    ...(sized ? ["bytes", "then"] : []),
+    ...(traffic ? ["received", "sent"] : []),
+  ];
+  const rows = ids.map((id, i) => [
+    id === null ? "none" : String(id),
+    before.replicas.counts[i],
+    after.replicas.counts[i],
+    ...copied.map((counts) => counts[i]),
+    before.leaders.counts[i],
+    after.leaders.counts[i],
+    ...(sized ? [size(before.bytes.totals[i]), size(after.bytes.totals[i])] : []),
+    ...(traffic ? [size(traffic.bytes_in[i]), size(traffic.bytes_out[i])] : []),
+  ]);
+  return html`<${DataTable} ...${{ caption, columns, rows }} />`;
+}

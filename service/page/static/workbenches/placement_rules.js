@@ -1,0 +1,88 @@
+/** The rules of a placement: which topics may change, which brokers may have what, how full disks may be. */
+import { Checkbox, Lines, Numeric } from "../fields.js";
+import { html } from "../lib.js";
+import { List, WhichTopics, words } from "./plan_fields.js";
+
+/** @typedef {import("./placement.js").PlacementState} PlacementState */
+/** @typedef {import("./placement.js").BrokerSet} BrokerSet */
+
+/** Ids, and what is none as it is, for the service to name. @param {string} text @returns {any[] | null} */
+const ids = (text) => words(text)?.map((word) => (/^-?\d+$/.test(word) ? Number(word) : word)) ?? null;
+
+/** A line for each set, such as `audit*: 1, 2`. @param {string} text @returns {BrokerSet[] | null} */
+function sets(text) {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const found = lines.map((line) => {
+    const [topics, brokers = ""] = line.split(/:(.*)/);
+    return { topics: topics.trim(), broker_ids: ids(brokers) ?? [] };
+  });
+  return found.length > 0 ? found : null;
+}
+
+/** A line for each rule, such as `orders*: 1`, or `audit: 2 on 1, 4`. @param {string} text @returns {import("./placement.js").TopicLeaders[] | null} */
+function leaders(text) {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const found = lines.map((line) => {
+    const [topics, rest = ""] = line.split(/:(.*)/);
+    const [least, brokers = ""] = rest.split(/ on (.*)/);
+    const on = ids(brokers);
+    return { topics: topics.trim(), leaders: ids(least)?.[0] ?? 1, ...(on ? { broker_ids: on } : {}) };
+  });
+  return found.length > 0 ? found : null;
+}
+
+/** @param {{state: PlacementState, set: (change: Partial<PlacementState>) => void}} props */
+export function Rules({ state, set }) {
+  const numeric = (
+    /** @type {"replication_factor" | "min_insync_replicas" | "disk_threshold" | "price_per_gb"} */ name,
+    /** @type {string} */ label,
+    /** @type {string} */ placeholder,
+    scale = 1,
+  ) =>
+    html`<${Numeric}
+      place="/${name}"
+      ...${{ label, placeholder, scale }}
+      value=${state[name]}
+      set=${(/** @type {number | null} */ value) => set({ [name]: value })}
+    />`;
+  const groups = (state.broker_sets ?? []).map(({ topics, broker_ids }) => `${topics}: ${broker_ids.join(", ")}`);
+  const least = (state.min_topic_leaders ?? []).map(
+    (rule) => `${rule.topics}: ${rule.leaders ?? 1}${rule.broker_ids ? ` on ${rule.broker_ids.join(", ")}` : ""}`,
+  );
+  return html`<details>
+    <summary>Topics, brokers, disks and copies of each partition</summary>
+    <${WhichTopics} state=${state} set=${set} />
+    <${List}
+      ...${{ state, set }}
+      name="destinations"
+      label="Only these brokers get replicas"
+      placeholder="all, or ids: 7, 8"
+      read=${ids}
+    />
+    <${Lines}
+      place="/broker_sets"
+      label="Brokers of some topics, a set a line"
+      placeholder="audit*: 1, 2, 3"
+      value=${groups.join("\n")}
+      set=${(/** @type {string} */ text) => set({ broker_sets: sets(text) })}
+    />
+    <${Lines}
+      place="/min_topic_leaders"
+      label="Leaders that each broker has of a topic at least, a rule a line"
+      placeholder="orders*: 1"
+      value=${least.join("\n")}
+      set=${(/** @type {string} */ text) => set({ min_topic_leaders: leaders(text) })}
+    />
+    <${Checkbox}
+      label="New brokers may replace those that are gone"
+      checked=${state.infer_replaces ?? false}
+      set=${(/** @type {boolean} */ infer_replaces) => set({ infer_replaces: infer_replaces || undefined })}
+    />
+    <div class="pair">
+      ${numeric("replication_factor", "Replication factor", "as it is")}
+      ${numeric("min_insync_replicas", "min.insync.replicas", "not checked")}
+      ${numeric("disk_threshold", "Disks at most, % full", "100", 0.01)}
+      ${numeric("price_per_gb", "Price of a GB across zones", "not known")}
+    </div>
+  </details>`;
+}

@@ -1,0 +1,23 @@
+/** What pressing a broker or a disk says of it. */
+import { Select } from "../fields.js";
+import { html } from "../lib.js";
+
+/**
+ * @param {object} props
+ * @param {string} props.noun what is pressed @param {string} props.pressing @param {import("../fields.js").Choice[]} props.flags
+ * @param {(change: {pressing: any}) => void} props.set
+ */
+export function Pressing({ noun, pressing, flags, set }) {
+  return html`<div class="inline">
+    <${Select}
+      place="/pressing"
+      label="Pressing a ${noun} means to"
+      value=${pressing}
+      choices=${flags}
+      set=${(/** @type {string} */ flag) => set({ pressing: flag })}
+    />
+    <p class="hint">
+      ${pressing === "draining" ? "Again: it stays. One without replicas goes away." : "Again: no longer."}
+    </p>
+  </div>`;
+}
