@@ -15,7 +15,7 @@ run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 	@exec $(BIN)/partition-allocator serve
 
 test: .venv/.dev ## set up and run every test, on two cores (the third worker has the tests that wait)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 25
 
 test-fast: .venv/.dev ## run the fast tests
 	$(BIN)/python -m pytest -m 'not slow'
@@ -25,7 +25,7 @@ boundscheck: .venv/.dev ## run the kernels' property tests with every array inde
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
 	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' --ignore tests/core/wire tests/core tests/web
 
-parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 20,000 with librdkafka's, 10,000 with franz-go's, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/exactness.md)
+parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', half an hour (docs/exactness.md)
 	$(BIN)/python -m tests.runs.long_parity
 	$(BIN)/python -m tests.runs.client_parity
 	$(BIN)/python -m tests.runs.task_parity
@@ -67,7 +67,7 @@ vendor: node_modules/.package-lock.json .venv/.dev ## copy the planner page's li
 	$(BIN)/python -m tests.support.vendor
 
 screenshots: .venv/.dev ## take the pictures of the planner page in docs/page
-	SCREENSHOTS=docs/page $(BIN)/python -m pytest -q tests/page -k screenshot
+	SCREENSHOTS=docs/page $(BIN)/python -m pytest -q tests/page -k screenshots
 
 chart: .venv/.dev ## generate the chart's schema, tables and dashboards from values.yaml and the code
 	$(BIN)/python -m helm.documents

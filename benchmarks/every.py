@@ -7,6 +7,7 @@ from benchmarks import (  # noqa: F401 - importing declares the benchmarks
     groups_clients,
     groups_curve,
     groups_http,
+    groups_streams,
     member_counts,
     partition_counts,
     partitions,

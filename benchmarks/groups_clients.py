@@ -28,10 +28,10 @@ SLOW: Final = ("librdkafka", "cooperative-sticky")
 
 def library(client: str) -> Library:
     """The library, as the parity run has it. Raises Skipped."""
-    from tests.support.clients import CRATES, Library, NotHere, franz_go, librdkafka  # noqa: PLC0415 - it builds the libraries
+    from tests.support.clients import CRATES, Library, NotHere, librdkafka, of_go  # noqa: PLC0415 - it builds the libraries
 
     try:
-        return Library(franz_go() if client == "franz-go" else librdkafka(list(CRATES)[-1]), seconds=120)
+        return Library(of_go(client) if client == "franz-go" else librdkafka(list(CRATES)[-1], seconds=120))
     except NotHere as reason:
         raise Skipped(str(reason)) from None
 

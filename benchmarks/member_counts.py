@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import orjson
 from werkzeug.test import Client
 
@@ -31,5 +32,18 @@ def asked(partitions: int, members: int, weights: list[float] | None = None) -> 
 )
 def every_number(partitions: int = 1_000, members: int = 50) -> Iterator[Sides]:
     """Under ``cooperative-sticky`` and ``balanced``."""
-    client, body = Client(create_app(Settings())), asked(partitions, members)
+    yield from _timed(asked(partitions, members))
+
+
+@benchmark(
+    Row("member-counts/1000x1000-weighted", "s", 1.0, "the same where every partition has a weight of its own ÷ 1 s"), rounds=3
+)
+def every_number_weighted(partitions: int = 1_000, members: int = 50) -> Iterator[Sides]:
+    """Under ``cooperative-sticky`` and ``balanced``, by rates that some partitions have most of."""
+    rates = np.random.default_rng(1).pareto(1.2, partitions) * 100
+    yield from _timed(asked(partitions, members, rates.round(3).tolist()))
+
+
+def _timed(body: bytes) -> Iterator[Sides]:
+    client = Client(create_app(Settings()))
     yield lambda: [seconds(lambda: client.post(PATH, data=body, content_type="application/json").data, runs=3)], lambda: [1.0]

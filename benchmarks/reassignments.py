@@ -49,8 +49,8 @@ def question(partitions: int, brokers: int, added: int) -> tuple[Brokers, Placem
 
 def proven(answer: Plan, most: float) -> Plan:
     """The plan, if its gap is at most this."""
-    if answer.gap > most:
-        raise RuntimeError(f"the gap is {answer.gap:.2%}")
+    if answer.gap is None or answer.gap > most:
+        raise RuntimeError(f"the gap is {answer.gap}")
     return answer
 
 

@@ -12,8 +12,9 @@ from importlib.resources import files
 from itertools import count, islice
 from typing import Any, Final
 
+from service.conformance.expected import Expected
 from service.conformance.program import NoAnswer, Program
-from service.conformance.subjects import AssignorSubject, Expected, Subject
+from service.conformance.subjects import Subject
 
 Body = dict[str, Any]
 
@@ -51,11 +52,18 @@ class Outcome:
     failure: Failure | None = None
     smallest: Failure | None = None
 
+    @property
+    def verdict(self) -> str:
+        """``differs``, ``alike``, or ``not-compared`` if the program answered nothing."""
+        if self.failure is not None:
+            return "differs"
+        return "alike" if self.vectors or self.drawn else "not-compared"
+
 
 def compare(program: Program, subject: Subject, cases: int, seed: int, progress: Callable[[Outcome], object]) -> Outcome:
     """Ask the vectors and so many random questions. Raises NoAnswer only if the program cannot be started."""
     outcome = Outcome(subject)
-    if not (isinstance(subject, AssignorSubject) and subject.options):  # the vectors are of the newest releases
+    if not subject.options:  # the vectors are of the newest releases
         for vector in vectors().get(subject.name, ()):
             if _is_alike(program, outcome, vector["id"], vector["request"], subject.recorded(vector["expected"])):
                 outcome.vectors.append(vector["id"])
@@ -105,13 +113,13 @@ def _asked(
     try:
         answer = program.ask(subject.operation, request)
     except NoAnswer as silence:
-        return Failure(name, str(silence), request, _document(expected), None)
+        return Failure(name, str(silence), request, expected.document(), None)
     if "unsupported" in answer:
         reason = str(answer["unsupported"])[:100]
         unsupported[reason] = unsupported.get(reason, 0) + 1
         return None
     fault = subject.fault(expected, answer)
-    return None if fault is None else Failure(name, fault, request, _document(expected), answer)
+    return None if fault is None else Failure(name, fault, request, expected.document(), answer)
 
 
 def _shrunk(program: Program, subject: Subject, found: Failure) -> Failure:
@@ -128,21 +136,3 @@ def _shrunk(program: Program, subject: Subject, found: Failure) -> Failure:
                 smallest, left_out = failure, True
                 break
     return smallest
-
-
-def _document(expected: Expected) -> Body:
-    """What must be answered, as a program would write it."""
-    if expected.fails:
-        return {"error": "the library fails"}
-    if expected.owners is None:
-        return {"partitions": list(expected.partitions)}
-    rows: dict[str, dict[str, list[int]]] = {}
-    for (topic, i), members in sorted(expected.owners.items()):
-        for member in members:
-            rows.setdefault(member, {}).setdefault(topic, []).append(i)
-    assignments = [
-        {"member_id": member, "partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in of.items()]}
-        for member, of in rows.items()
-    ]
-    chance = [{"topic_name": topic, "partition_id": i} for topic, i in sorted(expected.chance)]
-    return {"assignments": assignments} | ({"left_open": chance} if chance else {})

@@ -42,6 +42,42 @@ def smaller(body: Body) -> Iterator[Body]:
             }
 
 
+def smaller_rounds(body: Body) -> Iterator[Body]:
+    """A Connect group with one thing left out: a rebalance, or a worker, a connector or one of its tasks in all of them.
+
+    Workers are named by their ``member_id`` alone.
+    """
+    rounds: list[Body] = body["rounds"]
+    for i in range(len(rounds) - 1, -1, -1):
+        if len(rounds) > 1:
+            yield {**body, "rounds": _first_with_connectors(rounds, i)}
+    for member in dict.fromkeys(worker["member_id"] for row in rounds for worker in row["workers"]):
+        yield {**body, "rounds": [_without_row(row, "workers", "member_id", member) for row in rounds]}
+    for name in dict.fromkeys(each["connector_name"] for row in rounds for each in row.get("connectors", ())):
+        yield {**body, "rounds": [_without_row(row, "connectors", "connector_name", name) for row in rounds]}
+        if any(each["connector_name"] == name and each["tasks_count"] for row in rounds for each in row.get("connectors", ())):
+            yield {**body, "rounds": [_with_fewer_tasks(row, name) for row in rounds]}
+
+
+def _first_with_connectors(rounds: list[Body], less: int) -> list[Body]:
+    """The rounds without one; the first has the connectors that the one left out had."""
+    kept = [*rounds[:less], *rounds[less + 1 :]]
+    return [{"connectors": rounds[0]["connectors"], **kept[0]}, *kept[1:]]
+
+
+def _without_row(row: Body, rows: str, field: str, name: str) -> Body:
+    return {**row, rows: [each for each in row[rows] if each[field] != name]} if rows in row else row
+
+
+def _with_fewer_tasks(row: Body, name: str) -> Body:
+    if "connectors" not in row:
+        return row
+    fewer = [
+        {**each, "tasks_count": max(0, each["tasks_count"] - (each["connector_name"] == name))} for each in row["connectors"]
+    ]
+    return {**row, "connectors": fewer}
+
+
 def parts(values: list[Any]) -> Iterator[list[Any]]:
     """Shorter lists: each half, then the list without each value; none of them empty."""
     if len(values) > 1:

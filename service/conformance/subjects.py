@@ -9,6 +9,8 @@ from random import Random
 from typing import Any, Final
 
 from service.conformance import coordinator_groups, groups, keys, shrinking
+from service.conformance.connect import PROTOCOL, ConnectSubject
+from service.conformance.expected import Expected, TopicPartition, failing, named_members
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner
@@ -20,25 +22,12 @@ from service.decisions.partitions import PartitionsQuestion
 from service.decisions.partitions import answer as allocate
 
 Body = dict[str, Any]
-TopicPartition = tuple[str, int]
+
+SPLITS: Final = "splits"
+"""The protocol whose groups never rebalance: nothing depends on what readers had."""
 
 REBALANCES: Final = (1, 1, 3, 6)
 """How many rebalances a random group goes through."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What must be answered.
-
-    fails : the library fails on this question
-    owners : who gets each partition of a group; chance : those that may be anybody's, for the library leaves it to chance
-    partitions : that of each key
-    """
-
-    fails: bool = False
-    owners: dict[TopicPartition, tuple[str, ...]] | None = None
-    chance: frozenset[TopicPartition] = frozenset()
-    partitions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +47,7 @@ class AssignorSubject:
 
     def request(self, group: Body) -> Body:
         """The question about a group, as the service takes it."""
+        group = groups.read_by_all(group) if self.protocol == SPLITS else group
         return {**group, "group_protocol": self.protocol, "assignor": self.assignor.name, **dict(self.options)}
 
     def expected(self, request: Body) -> Expected | None:
@@ -96,7 +86,7 @@ class AssignorSubject:
     def fault(self, expected: Expected, answer: Body) -> str | None:
         """What is wrong with a program's answer."""
         if expected.fails or "error" in answer:
-            return None if expected.fails == ("error" in answer) else _failing(expected, answer)
+            return None if expected.fails == ("error" in answer) else failing(expected, answer)
         owners = _owners_in(answer.get("assignments"))
         if isinstance(owners, str):
             return owners
@@ -104,7 +94,7 @@ class AssignorSubject:
         for topic, i in sorted(wanted.keys() | owners.keys()):
             mine, theirs = wanted.get((topic, i), ()), owners.get((topic, i), ())
             if mine != theirs and (topic, i) not in expected.chance:
-                return f"partition {i} of {topic!r} goes to {_named(theirs)} instead of {_named(mine)}"
+                return f"partition {i} of {topic!r} goes to {named_members(theirs)} instead of {named_members(mine)}"
         return None
 
     def questions(self, seed: str) -> Iterator[Body]:
@@ -115,7 +105,7 @@ class AssignorSubject:
             request = self.request(group)
             yield request
             expected = self.expected(request)
-            if expected is None or expected.fails or expected.chance:
+            if self.protocol == SPLITS or expected is None or expected.fails or expected.chance:
                 return
             after = _assignments(group, expected)
             if self.protocol == "classic":
@@ -141,6 +131,7 @@ class PartitionerSubject:
     partitioner: Partitioner
 
     operation = "partitions"
+    options = ()
 
     @property
     def name(self) -> str:
@@ -168,7 +159,7 @@ class PartitionerSubject:
         """What is wrong with a program's answer."""
         got = answer.get("partitions")
         if "error" in answer:
-            return _failing(expected, answer)
+            return failing(expected, answer)
         if not isinstance(got, list) or len(got) != len(expected.partitions):
             return f'"partitions" is not a list of {len(expected.partitions)} partitions'
         wrong = next((i for i, pair in enumerate(zip(got, expected.partitions, strict=True)) if pair[0] != pair[1]), None)
@@ -192,11 +183,11 @@ class PartitionerSubject:
             yield {**request, "partitions_count": request["partitions_count"] // 2}
 
 
-Subject = AssignorSubject | PartitionerSubject
+Subject = AssignorSubject | ConnectSubject | PartitionerSubject
 
 
 def subject_of(name: str, options: dict[str, str]) -> Subject:
-    """The subject of a name: "partitioner/java", "consumer/uniform", "classic/range", or "range" alone for the classic protocol.
+    """The subject of a name: "partitioner/java", "consumer/uniform", "connect/eager", or "range" alone for the classic protocol.
 
     options : ``kafka_version`` and ``client_version`` of assignors. Raises InvalidQuestion.
     """
@@ -207,8 +198,10 @@ def subject_of(name: str, options: dict[str, str]) -> Subject:
             raise InvalidQuestion(f"{rest} does not decide by the key alone, so there is nothing to compare.")
         return PartitionerSubject(partitioner)
     protocol, assignor = (family, rest) if slash else ("classic", name)
+    if protocol == PROTOCOL:
+        return ConnectSubject.of(assignor, options)
     if protocol not in GROUP_PROTOCOLS:
-        raise UnknownStrategy("group_protocol", protocol, ("partitioner", *GROUP_PROTOCOLS))
+        raise UnknownStrategy("group_protocol", protocol, ("partitioner", *GROUP_PROTOCOLS, PROTOCOL))
     found = GROUP_PROTOCOLS[protocol][assignor]
     kafka_version = options.get("kafka_version")
     found.of_release(kafka_version or found.kafka_versions[-1], options.get("client_version"))  # which it must have
@@ -248,13 +241,3 @@ def _assignments(group: Body, expected: Expected) -> list[Body]:
         {"member_id": member, "partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in of.items()]}
         for member, of in rows.items()
     ]
-
-
-def _named(members: tuple[str, ...]) -> str:
-    return " and ".join(map(repr, members)) or "nobody"
-
-
-def _failing(expected: Expected, answer: Body) -> str:
-    if expected.fails:
-        return "the library fails on this question, and the program answers it"
-    return f"the program fails: {str(answer['error'])[:200]}"

@@ -8,17 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from benchmarks import (  # noqa: F401 - importing declares the benchmarks
-    groups,
-    groups_ask,
-    groups_curve,
-    groups_http,
-    harness,
-    partition_counts,
-    partitions,
-    placements,
-    reassignments,
-)
+from benchmarks import every, groups, groups_ask, groups_http, harness, partitions  # noqa: F401 - importing declares the benchmarks
+from benchmarks.groups_streams import Streams
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
 from benchmarks.servers import serving
@@ -110,6 +101,7 @@ SMALL = {
     "groups/classic-cooperative-sticky/200x10000-heterogeneous/fresh": {"shape": Shape(20, 10, 10, heterogeneous=True)},
     "groups/share-simple/2000x1000000/fresh": {"shape": Shape(20, 10, 10)},
     "groups/consumer-uniform/http": {"shape": Shape(20, 10, 10)},
+    "groups/streams-sticky/20x400": {"group": Streams(3, 10)},
     "groups/ask/first": {"shape": Shape(20, 10, 10)},
     "groups/ask/memory": {"shape": Shape(20, 10, 10)},
     "groups/classic-sticky/curve-heterogeneous/10000": {"members": 20, "sizes": (1000, 2000)},
@@ -142,7 +134,7 @@ def running():
 def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
     """On a small input, once; the harness beside the project, which has its own sizes, is left to ``make bench``."""
     monkeypatch.setattr(groups, "JVM_SECONDS", 0.01)
-    for module in (partitions, groups_http):
+    for module in (partitions, groups_http, groups_ask):
         monkeypatch.setattr(module, "serving", running)
     measured = next(b for b in BENCHMARKS if b.rows[0].name == name)
     rows = 1 if "sizes" in SMALL[name] else len(measured.rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.jvm import KAFKA, compiled
-from tests.support.parity import JAVA, PROGRAMS, class_path
+from tests.support.parity import command
 
 if TYPE_CHECKING:
     from tests.support.serving import Server
@@ -24,10 +24,9 @@ def many(server: Server, groups: int, partitions: int, members: int, *, rounds: 
     """What became of so many groups that are assigned at once."""
     configs = {"partition.allocator.url": server.url, "partition.allocator.timeout.ms": deadline_ms, "group.id": "many"}
     configs["session.timeout.ms"] = 10 * deadline_ms
-    classes = f"{class_path(f'org.apache.kafka:kafka-clients:{KAFKA}')}:{compiled('clients/java')}"
+    program = command("ManyGroups.java", f"org.apache.kafka:kafka-clients:{KAFKA}", more_classes=compiled("clients/java"))
     words = ["partitionallocator.clients.RemoteAssignor", json.dumps(configs), *map(str, (groups, partitions, members, rounds))]
-    command = [*JAVA, "-cp", classes, PROGRAMS / "ManyGroups.java", *words]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
+    return json.loads(subprocess.run([*program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
 
 
 def test_ten_thousand_partitions_and_a_hundred_members_take_less_than_the_deadline(server):

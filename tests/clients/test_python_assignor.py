@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +16,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from partition_allocator_assignor import RemoteAssignor
 
 from tests.support.advisers import advising, faults
-from tests.support.serving import free_port
+from tests.support.serving import DRIPS, dripping, free_port
 
 DEADLINE_MS = 5_000
 """A busy machine is no reason for another outcome."""
@@ -67,17 +69,28 @@ def test_the_service_assigns_and_the_second_rebalance_needs_no_request(adviser):
 
 
 @pytest.mark.parametrize("name", faults(None))
-def test_whatever_goes_wrong_cooperative_sticky_assigns_within_the_deadline(adviser, name):
+def test_whatever_goes_wrong_cooperative_sticky_assigns(adviser, name):
     outcome, adviser.fault = faults(adviser)[name]
     if name == "cut off":
         adviser.fault = lambda *_: ("200 OK", {}, b'{"assignments": [')
     if name == "endless":
         adviser.fault = lambda *_: ("200 OK", {}, b" " * 1_000_000)
     assignor = assignor_of(adviser.url, timeout_ms=400 if outcome == "timeout" else DEADLINE_MS)
-    begin = time.monotonic()
     assert assigned(assignor, {"t": 7}, GROWN) == assigned(CooperativeStickyAssignor(), {"t": 7}, GROWN)
-    assert time.monotonic() - begin < DEADLINE_MS / 1000
     assert assignor.outcomes == {outcome: 1}
+
+
+@pytest.mark.parametrize("place", DRIPS)
+def test_an_answer_that_never_ends_is_left_behind_at_the_deadline(place):
+    """That ``assign`` returns shows it, however busy the machine is."""
+    with ThreadPoolExecutor(1) as pool, dripping(DRIPS[place]) as (url, connections):
+        assignor = assignor_of(url.removesuffix("/jwks"), timeout_ms=400)
+        begin = time.monotonic()
+        given = pool.submit(assigned, assignor, {"t": 7}, GROWN).result(60)
+        assert time.monotonic() - begin >= 0.4
+        assert given == assigned(CooperativeStickyAssignor(), {"t": 7}, GROWN)
+        assert assignor.outcomes == {"timeout": 1}
+        assert len(connections) == 1
 
 
 def test_after_three_failures_nobody_is_asked_for_a_while():
@@ -121,48 +134,61 @@ def test_nothing_goes_straight_from_one_owner_to_another_and_everything_arrives(
             pytest.fail("some partitions are never assigned")
 
 
+def read_until(over, consumer, read):
+    """Read records until it is over, and leave the group."""
+    with closing(consumer):
+        while not over.is_set():
+            # Longer than a rebalance: kafka-python's leader that rejoins because metadata changed forgets its new assignment,
+            # and sends no more heartbeats, if ``poll`` returns before the rebalance has ended.
+            for records in consumer.poll(timeout_ms=20_000).values():
+                read.update((record.topic, record.partition, record.offset) for record in records)
+
+
 @pytest.mark.slow
 def test_real_consumers_are_assigned_by_the_service_and_read_everything(broker, adviser):
     """Two of kafka-python's; the one that led goes."""
     topic = broker.topic(4)
-    written = {(topic, *place) for place in broker.produce(topic, [(None, str(i)) for i in range(40)])}
-    read, owned, going = set(), {}, threading.Event()
+    written, read, over = set(), set(), [threading.Event(), threading.Event()]
     assignors = [assignor_of(adviser.url), assignor_of(adviser.url)]
-
-    def run(number, over):
-        consumer = KafkaConsumer(
+    consumers = [
+        KafkaConsumer(
             topic,
             bootstrap_servers=broker.bootstrap,
             group_id="g-python",
-            partition_assignment_strategy=[assignors[number], CooperativeStickyAssignor],
+            partition_assignment_strategy=[assignor, CooperativeStickyAssignor],
             auto_offset_reset="earliest",
+            heartbeat_interval_ms=200,
         )
-        while not over.is_set():
-            for records in consumer.poll(timeout_ms=100).values():
-                read.update((record.topic, record.partition, record.offset) for record in records)
-            owned[number] = len(consumer.assignment())
-        consumer.close()
-        owned[number] = 0
+        for assignor in assignors
+    ]
+
+    def produce():
+        """To all partitions, so that every ``poll`` returns."""
+        for partition in range(4):
+            records = [(None, str(i)) for i in range(10)]
+            written.update((topic, *place) for place in broker.produce(topic, records, partition=partition))
 
     def wait(what):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not what():
-            assert time.monotonic() < deadline, (owned, assignors[0].outcomes, assignors[1].outcomes)
+            assert time.monotonic() < deadline, (assignors[0].outcomes, assignors[1].outcomes)
             time.sleep(0.05)
 
-    gone = threading.Event()
-    threads = [threading.Thread(target=run, args=(number, over)) for number, over in enumerate((gone, going))]
+    threads = [threading.Thread(target=read_until, args=each) for each in zip(over, consumers, [read] * 2, strict=True)]
     try:
         for thread in threads:
             thread.start()
-        wait(lambda: owned == {0: 2, 1: 2})
+        wait(lambda: [len(consumer.assignment()) for consumer in consumers] == [2, 2])
         assert sum(each.outcomes["remote"] for each in assignors) >= 1
-        gone.set()
-        wait(lambda: owned == {0: 0, 1: 4})
-        written |= {(topic, *place) for place in broker.produce(topic, [(None, str(i)) for i in range(40)])}
+        over[0].set()
+        produce()
+        threads[0].join(120)
+        wait(lambda: len(consumers[1].assignment()) == 4)
+        produce()
         wait(lambda: written <= read)
     finally:
-        gone.set()
-        going.set()
+        for event in over:
+            event.set()
+        produce()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)

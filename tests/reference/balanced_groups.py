@@ -85,3 +85,31 @@ def best_within(
         score = even, moves, sum(holder not in close for close, holder in zip(near, holders, strict=True))
         fewest[moves] = min(fewest.get(moves, score), score)
     return [min((score for moves, score in fewest.items() if moves <= k), default=None) for k in range(most + 1)]
+
+
+def spread(
+    weights: Sequence[int],
+    readers: Sequence[set[int]],
+    owners: Sequence[int],
+    capacities: Sequence[float],
+    holders: list[int],
+    loads: list[int],
+    bound: float,
+) -> None:
+    """Give what nobody (-1) holds to the subscriber that is then least loaded, looking at all. holders, loads : updated
+
+    weights, owners, readers : of each item, heaviest first; an owner gets it back within ``bound``
+    """
+    counts = [holders.count(member) for member in range(len(loads))]
+    for item, weight in enumerate(weights):
+        if holders[item] >= 0:
+            continue
+        after = {
+            member: (loads[member] + weight) / capacities[member] for member in sorted({*readers[item], owners[item]} - {-1})
+        }
+        chosen = owners[item]
+        if chosen < 0 or after[chosen] > bound:
+            chosen = min(readers[item], key=lambda member: (after[member], counts[member], member))
+        holders[item] = chosen
+        loads[chosen] += weight
+        counts[chosen] += 1

@@ -13,6 +13,13 @@ def takers(topics: list[int], subscribers: list[list[int]], counts: list[int]) -
     return taken
 
 
+def shares(rows: list[list[int]], weights: list[float]) -> tuple[list[float], list[int]]:
+    """The weight and the number of the partitions of each member; what several have is divided among them."""
+    rows = [[partition for partition in row if partition < len(weights)] for row in rows]
+    everything = [partition for row in rows for partition in row]
+    return [sum(weights[each] / everything.count(each) for each in row) for row in rows], [len(row) for row in rows]
+
+
 def total_lag(lags: list[int], threshold: int, *, idle: bool, limited: bool, even: bool) -> int:
     """KEDA's getTotalLag, as it is written there."""
     total, partitions = sum(lags), len(lags)

@@ -12,34 +12,44 @@ from service.core.reassignments.model import Brokers, Goal, Placements
 
 
 def allowed_sets(
-    brokers: Brokers, now: list[int], factor: int, rule: str, *, hold: bool = False, pinned: bool = True
+    brokers: Brokers, now: list[int], factor: int, rule: str, *, within: Any = None, hold: bool = False, pinned: bool = True
 ) -> list[frozenset[int]]:
     """Every set of brokers that a partition may have by itself.
 
+    within : bool[brokers], its broker set; None: all
     hold : replicas stay on a broker that replaces another; pinned : and go there from the broker that is replaced
     """
-    usable = [b for b in range(len(brokers)) if brokers.usable[b]]
+    keeps = brokers.usable if within is None else brokers.usable & within
     racks = brokers.racks().tolist()
-    sizes = {rack: sum(racks[b] == rack for b in usable) for rack in {racks[b] for b in usable}}
-    level = next((n for n in range(factor + 1) if sum(min(size, n) for size in sizes.values()) >= factor), factor)
     must = set()
     if factor >= len(now):
         must = {int(brokers.replaced_by[b]) for b in now} - {-1} - set(now)
     homes = [int(brokers.replaced_by[b]) if int(brokers.replaced_by[b]) in must else b for b in now]
     if hold and factor >= len(now):
         must |= set(brokers.replaced_by.tolist()) & set(now)
+    usable = [
+        b for b in range(len(brokers)) if keeps[b] and (b in homes or not (brokers.cordoned[b] or not brokers.destinations[b]))
+    ]
+    sizes = {rack: sum(racks[b] == rack for b in usable) for rack in {racks[b] for b in usable}}
+    level = next((n for n in range(factor + 1) if sum(min(size, n) for size in sizes.values()) >= factor), factor)
     sets = []
     for chosen in map(frozenset, combinations(usable, factor)):
         on = {rack: sum(racks[b] == rack for b in chosen) for rack in sizes}
         if rule == "strict" and sum(count > 0 for count in on.values()) < min(factor, len(sizes)):
             continue
         if rule == "spread" and any(
-            count > max(level, sum(racks[b] == rack and brokers.usable[b] for b in homes)) for rack, count in on.items()
+            count > max(level, sum(racks[b] == rack and keeps[b] for b in homes)) for rack, count in on.items()
         ):
             continue
         if must <= chosen or not pinned:
             sets.append(chosen)
     return sets
+
+
+def broker_set(placements: Placements, partition: int) -> Any:
+    """bool[brokers], the brokers that a partition may be on whatever else is against it; None: all"""
+    sets = placements.broker_sets
+    return None if sets is None else sets.allowed[sets.rows[partition]]
 
 
 def best(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Any, ...] | None:
@@ -56,7 +66,9 @@ def _best(brokers: Brokers, placements: Placements, goal: Goal, *, hold: bool) -
     choices = [
         [frozenset(row)]
         if placements.excluded[i]
-        else allowed_sets(brokers, row, int(placements.replication_factors[i]), goal.racks, hold=hold)
+        else allowed_sets(
+            brokers, row, int(placements.replication_factors[i]), goal.racks, within=broker_set(placements, i), hold=hold
+        )
         for i, row in enumerate(rows)
     ]
     found, sizes = None, placements.bytes_of_each()
@@ -67,10 +79,35 @@ def _best(brokers: Brokers, placements: Placements, goal: Goal, *, hold: bool) -
         loads = [sum(int(sizes[i]) for i, chosen in enumerate(sets) if b in chosen) for b in range(len(brokers))]
         if any(loads[b] > brokers.capacity_bytes[b] for b in range(len(brokers)) if brokers.usable[b]):
             continue
+        if not leaders_possible(placements, sets):
+            continue
         value = judged(brokers, rows, sets, goal, None if goal.balance == "replicas" else sizes)
         if found is None or value < found:
             found = value
     return found
+
+
+def leaders_possible(placements: Placements, sets: Any) -> bool:
+    """Can each broker lead as many partitions of each topic as it is to? By augmenting paths, one for each leader needed."""
+    least = placements.topic_leaders
+    if least is None:
+        return True
+    needs = zip(least.topics.tolist(), least.brokers.tolist(), least.least.tolist(), strict=True)
+    wanted = [(topic, broker) for topic, broker, number in needs for _ in range(number)]
+    leads: dict[int, int] = {}  # partition → the wanted leader that it is
+
+    def find(at: int, seen: set[int]) -> bool:
+        topic, broker = wanted[at]
+        for i, chosen in enumerate(sets):
+            able = placements.replicas.row(i)[0] == broker if placements.excluded[i] else broker in chosen
+            if placements.topics[i] == topic and able and i not in seen:
+                seen.add(i)
+                if i not in leads or find(leads[i], seen):
+                    leads[i] = at
+                    return True
+        return False
+
+    return all(find(at, set()) for at in range(len(wanted)))
 
 
 def judged(brokers: Brokers, rows: list[list[int]], sets: Any, goal: Goal, sizes: Any = None) -> tuple[Any, ...]:
@@ -84,9 +121,13 @@ def judged(brokers: Brokers, rows: list[list[int]], sets: Any, goal: Goal, sizes
 
 
 def best_leaders(brokers: Brokers, lists: list[list[int]], leaders: list[int], free: list[bool]) -> tuple[float, int]:
-    """The least (sum of squares of leaders ÷ weight, changes), over all choices of a usable leader for the free partitions."""
+    """The least (sum of squares of leaders ÷ weight, changes), over all choices of a usable leader for the free partitions, a
+    demoted one only where there is no other.
+    """
+    usable = [[b for b in row if brokers.usable[b]] for row in lists]
     options = [
-        [b for b in row if brokers.usable[b]] or [row[0]] if may else [row[0]] for row, may in zip(lists, free, strict=True)
+        [b for b in some if not brokers.demoted[b]] or some or row[:1] if may else row[:1]
+        for row, some, may in zip(lists, usable, free, strict=True)
     ]
     values = []
     for chosen in product(*options):
@@ -106,16 +147,19 @@ def best_by_program(
     partitions, count = len(placements), len(brokers)
     factor = placements.replication_factors.tolist()
     racks = brokers.racks()
-    names = sorted({int(racks[b]) for b in range(count) if brokers.usable[b]})
+    permitted = np.tile(brokers.receiving, (partitions, 1))
     placed = partitions * count
     steps = partitions * count  # step k of a broker costs 2k + 1
     copies = np.ones((partitions, count))
     for partition in range(partitions):
         copies[partition, placements.replicas.row(partition)] = 0
+        permitted[partition, placements.replicas.row(partition)] = True
+        within = broker_set(placements, partition)
+        permitted[partition] &= brokers.usable & (True if within is None else within)
     squares = np.tile(2 * np.arange(partitions) + 1, (count, 1))
     first, second = (10_000.0, 1.0) if goal.objective == "fewest-moves" else (1.0, 10_000.0)
     cost = np.concatenate([first * copies.ravel(), second * squares.ravel()])
-    upper = np.concatenate([np.tile(brokers.usable, partitions), np.ones(steps)]).astype(float)
+    upper = np.concatenate([permitted.ravel(), np.ones(steps)]).astype(float)
     rows, least, most = [], [], []
 
     def rule(low: float, high: float) -> np.ndarray:
@@ -126,9 +170,12 @@ def best_by_program(
 
     for partition in range(partitions):
         rule(factor[partition], factor[partition])[partition * count : (partition + 1) * count] = 1
+        names = np.unique(racks[permitted[partition]])
         for rack in names:
             few = factor[partition] <= len(names)
-            rule(0 if few else 1, 1 if few else np.inf)[partition * count + np.flatnonzero((racks == rack) & brokers.usable)] = 1
+            rule(0 if few else 1, 1 if few else np.inf)[
+                partition * count + np.flatnonzero((racks == rack) & permitted[partition])
+            ] = 1
     for b in range(count):
         row = rule(0, 0)
         row[b:placed:count] = 1

@@ -77,6 +77,57 @@ TEXTS: Final = (
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/log-dir-plans": (
+        {
+            "objective": "even",
+            "brokers": [
+                {
+                    "broker_id": 0,
+                    "log_dirs": [
+                        {
+                            "log_dir": f"/{i}",
+                            "capacity_bytes": 5_000,
+                            "used_bytes": 900,
+                            "draining": i == 2,
+                            "cordoned": False,
+                            "replicas": [
+                                {"topic_name": "t", "partition_ids": [2 * i, 2 * i + 1], "partition_bytes": [300, 200]},
+                                {"topic_name": "u", "partition_ids": [i], "partition_bytes": [50]},
+                            ],
+                        }
+                        for i in range(3)
+                    ],
+                }
+            ],
+            "topics": [
+                {"topic_name": "t", "placements": [{"partition_id": i, "replicas": [0, 1]} for i in range(6)]},
+                {"topic_name": "u", "placements": [{"partition_id": i, "replicas": [0]} for i in range(3)]},
+            ],
+            "disk_threshold": 0.9,
+            "max_moves": 5,
+            "max_bytes": 4_000,
+            "excluded_topics": ["u"],
+            "limits": {"moves_per_broker": 2, "moves_per_log_dir": 1, "bytes_in_flight": 600, "throttle_bytes_per_second": 10},
+        },
+        {
+            "tolerance": 0.1,
+            "brokers": [
+                {
+                    "broker_id": 7,
+                    "log_dirs": [
+                        {
+                            "log_dir": "/a",
+                            "replicas": [{"topic_name": "t", "partition_ids": [0, 1, 2], "partition_bytes": [3, 2, 1]}],
+                        },
+                        {"log_dir": "/b", "replicas": []},
+                    ],
+                }
+            ],
+            "topics": [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [7]} for i in range(3)]}],
+            "included_topics": ["t*"],
+            "limits": {"order": "smallest-first", "duration_seconds": 60, "throttle_utilization": 0.5, "batch_seconds": 1.5},
+        },
+    ),
     "/v1/reassignments:lint": (
         {
             "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i == 3} for i in range(4)],

@@ -14,10 +14,10 @@ import click
 import orjson
 from rich.console import Console
 
+from service.conformance.connect_groups import connect_group
 from tests.support.task_groups import (
     clients_differ,
     connect_differs,
-    connect_group,
     streams_clients,
     streams_differs,
     streams_group,

@@ -6,9 +6,11 @@ import dataclasses
 
 import pytest
 
+from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.classic import roundrobin
-from tests.runs import client_parity
-from tests.runs.client_parity import Differs, agreement, compare, compare_franz_go
+from tests.runs import franz_go_parity, leader_parity
+from tests.runs.client_groups import Differs
+from tests.runs.librdkafka_parity import agreement, compare
 from tests.support.clients import CRATES, NotHere
 
 
@@ -26,7 +28,7 @@ def test_librdkafka_answers_as_the_library_does(release):
 @pytest.mark.slow
 def test_franz_go_answers_as_the_library_does():
     try:
-        counts = compare_franz_go(cases=200, seed=2)
+        counts = franz_go_parity.compare(cases=200, seed=2)
     except NotHere as reason:
         pytest.skip(str(reason))
     assert counts.total() == 200
@@ -34,9 +36,34 @@ def test_franz_go_answers_as_the_library_does():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("client", leader_parity.CLIENTS)
+def test_clients_of_go_javascript_and_python_answer_as_the_library_does(client):
+    try:
+        counts = leader_parity.compare(client, cases=100, seed=2)
+    except NotHere as reason:
+        pytest.skip(str(reason))
+    assert counts.total() == 100
+    assert {how for _, how in counts} <= {"alike", "open", "fails alike"}
+
+
+KAFKAJS = GROUP_PROTOCOLS["classic"]["kafkajs:RoundRobinAssigner"]
+
+
+def test_what_our_answer_must_have():
+    body = {
+        "topics": [{"topic_name": "t", "partitions_count": 2}],
+        "members": [{"member_id": name, "topic_names": ["t"]} for name in "ab"],
+    }
+    right = {"a": [("t", 0)], "b": [("t", 1)]}
+    assert leader_parity.agreement(KAFKAJS, body, [right, right]) == "alike"
+    assert leader_parity.agreement(KAFKAJS, body, [right, {"a": [("t", 1)], "b": [("t", 0)]}]) is None
+    assert leader_parity.agreement(KAFKAJS, body, [None]) is None
+
+
+@pytest.mark.slow
 def test_a_difference_is_found(monkeypatch):
-    wrong = dataclasses.replace(client_parity.GROUP_PROTOCOLS["classic"]["librdkafka:range"], run=roundrobin.assign, forms={})
-    monkeypatch.setitem(client_parity.GROUP_PROTOCOLS["classic"]._builtins, "librdkafka:range", wrong)
+    wrong = dataclasses.replace(GROUP_PROTOCOLS["classic"]["librdkafka:range"], run=roundrobin.assign, forms={})
+    monkeypatch.setitem(GROUP_PROTOCOLS["classic"]._builtins, "librdkafka:range", wrong)
     try:
         with pytest.raises(Differs, match=r"librdkafka:range 2\.12\.1, group \d+"):
             compare("2.12.1", cases=300, seed=2)

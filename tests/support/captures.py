@@ -10,7 +10,7 @@ from tests.support.golden import lines
 
 RECORDS = {
     **dict.fromkeys(("consumer-group", "group-metadata", "odd-records", "offset-commits"), "group_record"),
-    **dict.fromkeys(("printed-by-0.10.2.1", "share-and-streams-groups", "share-group-lines"), "group_record"),
+    **dict.fromkeys(("printed-by-0.10.2.1", "printed-by-3.9.1", "share-and-streams-groups", "share-group-lines"), "group_record"),
     "share-group-state": "share_group_state_record",
 }
 """The kind of record that each file holds."""

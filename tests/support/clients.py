@@ -1,7 +1,8 @@
 """The assignors of other clients' own libraries, built from what the package registries have; once, in the user's cache.
 
-librdkafka's sources come in the crate ``rdkafka-sys``, franz-go's from the module proxy. They are compiled with programs of ours
-that ask them as a group's leader does, which needs cargo, gcc and make, or go.
+Programs of ours ask them as a group's leader does. librdkafka's sources come in the crate ``rdkafka-sys``, those of the Go
+clients from the module proxy; compiling them needs cargo, gcc and make, or go. kafkajs comes from npm, which needs node.
+The Python libraries are installed for development.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import Any, Final
 
 CRATES: Final = {"1.9.2": "4.3.0", "2.12.1": "4.10.0"}
@@ -35,8 +40,11 @@ rdkafka-sys = "={}"
 PLAIN: Final = ("ssl", "gssapi", "curl", "zstd", "lz4-ext", "zlib", "c11threads")
 """What is left out of the library, for assignors need none of it."""
 
-
 GO: Final = Path(__file__).parent / "go"
+JAVASCRIPT: Final = Path(__file__).parent / "javascript"
+
+Command = tuple[str, ...]
+"""What runs a program that asks a library."""
 
 
 class NotHere(Exception):
@@ -44,17 +52,24 @@ class NotHere(Exception):
 
 
 @cache
-def librdkafka(release: str) -> Path:
-    """The program with the assignors of a release of librdkafka; raises NotHere."""
-    missing = [tool for tool in ("cargo", "gcc", "make") if shutil.which(tool) is None]
+def librdkafka(release: str, seconds: int) -> Command:
+    """The assignors of a release of librdkafka, which may take so many seconds for an answer; raises NotHere."""
+    with _folder(f"librdkafka-{release}", "cargo", "gcc", "make") as folder:
+        return str(_built(folder, CRATES[release])), str(seconds)
+
+
+@contextmanager
+def _folder(name: str, *tools: str) -> Iterator[Path]:
+    """A folder of the cache for this process alone; raises NotHere if a tool is missing or fails."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         raise NotHere(f"{', '.join(missing)} missing")
-    folder = CACHE / f"librdkafka-{release}"
+    folder = CACHE / name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            return _built(folder, CRATES[release])
+            yield folder
         except subprocess.CalledProcessError as error:
             raise NotHere(f"{error.cmd[0]} failed: {error.stderr[-300:]}") from None
 
@@ -85,15 +100,28 @@ def go() -> str:
 
 
 @cache
-def franz_go() -> Path:
-    """The program with franz-go's assignors, of the release in go.mod; raises NotHere."""
-    program = CACHE / "franz-go" / "leader"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _run(GO, go(), "build", "-o", str(program), ".")
-    except subprocess.CalledProcessError as error:
-        raise NotHere(f"go build failed: {error.stderr[-300:]}") from None
-    return program
+def of_go(client: str) -> Command:
+    """The assignors of franz-go, sarama or kafka-go, of the release in go.mod; raises NotHere."""
+    compiler = go()
+    with _folder(client) as folder:
+        _run(GO, compiler, "build", "-o", str(folder / "leader"), f"./{client.replace('-', '_')}")
+        return (str(folder / "leader"),)
+
+
+@cache
+def kafkajs() -> Command:
+    """The assignor of kafkajs, of the release in package.json; raises NotHere."""
+    with _folder("kafkajs", "node", "npm") as folder:
+        for name in ("package.json", "package-lock.json", "kafkajs_leader.js"):
+            shutil.copy(JAVASCRIPT / name, folder)
+        if not (folder / "node_modules" / "kafkajs").exists():
+            _run(folder, "npm", "ci", "--silent")
+        return "node", str(folder / "kafkajs_leader.js")
+
+
+def of_python(library: str, hash_seed: int) -> Command:
+    """The assignors of kafka-python or aiokafka, in a process whose sets have the order of this seed."""
+    return "env", f"PYTHONHASHSEED={hash_seed}", sys.executable, "-m", "tests.support.python_leader", library
 
 
 def _run(folder: Path, *command: str) -> None:
@@ -101,23 +129,35 @@ def _run(folder: Path, *command: str) -> None:
 
 
 class Library:
-    """A running program with the assignors of a library. seconds : the most that librdkafka may take for an answer"""
+    """A running program with the assignors of a library. seconds : the most that it may take for an answer"""
 
-    def __init__(self, program: Path, seconds: int = 20) -> None:
-        self._process = subprocess.Popen(
-            [program, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+    def __init__(self, command: Command, seconds: float = 300) -> None:
+        self._command, self._seconds = command, seconds
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
     def assign(self, assignor: str, body: dict[str, Any], runs: int = 1) -> dict[str, Any]:
-        """``{"assignments": {member_id: {topic_name: [partition_id]}}, "seconds"}``; ``{"error"}`` where it ends its process.
+        """librdkafka: ``{"assignments": {member_id: {topic_name: [partition_id]}}, "seconds"}``.
 
-        franz-go: ``{"answers", "seconds"}``, of so many runs, of which each may be another.
+        The others: ``{"answers"}``, of so many runs, of which each may be another; those of Go ``"seconds"`` as well.
+        ``{"error"}`` where the library throws, ends its process or is not in time.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"assignor": assignor, "request": body, "runs": runs}).encode() + b"\n")
         self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline().decode(errors="replace"))
+        late = Timer(self._seconds, self._process.kill)
+        late.start()
+        line = self._process.stdout.readline()
+        late.cancel()
+        if not line:
+            self.close()
+            self._process = self._start()
+            return {"error": {"message": "no answer"}}
+        answer: dict[str, Any] = json.loads(line.decode(errors="replace"))
         return answer
 
     def close(self) -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from service.conformance.subjects import PartitionerSubject, subject_of
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
+from service.core.assignors.connect import PROTOCOLS
+from service.core.kafka_versions import LATEST_RUNTIMES
 from service.core.partitioners import PARTITIONERS
 from tests.support import golden
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).parents[2] / "service" / "conformance" / "vectors.jsonl.gz"
 LONGEST = 2_000
-GROUPS, OF_OTHER_CLIENTS, OF_KEYS, KEYS = 24, 12, 4, 12
+LONGEST_OF_CONNECT = 6_500
+GROUPS, OF_OTHER_CLIENTS, OF_CONNECT, OF_KEYS, KEYS = 24, 12, 6, 4, 12
 
 
 def spread(lines: list[Any], most: int) -> list[Any]:
@@ -37,7 +40,7 @@ def is_certain(vector: dict[str, Any]) -> bool:
 def groups() -> Iterator[dict[str, Any]]:
     for protocol, registry in GROUP_PROTOCOLS.items():
         for assignor in registry.builtins:
-            own = assignor in KAFKAS[protocol]
+            own = assignor in KAFKAS.get(protocol, ())
             base = f"groups/{protocol}-{assignor.name}" if own else f"clients/{assignor.name.replace(':', '-')}"
             try:
                 lines = [line for name in ((base, f"{base}-sequences") if own else (base,)) for line in golden.lines(name)]
@@ -55,6 +58,20 @@ def groups() -> Iterator[dict[str, Any]]:
                 fitting.append({**vector, "request": request, "expected": expected})
             short = [vector for vector in fitting if len(json.dumps(vector)) <= LONGEST and is_certain(vector)]
             yield from spread(short, GROUPS if own else OF_OTHER_CLIENTS)
+
+
+def connect() -> Iterator[dict[str, Any]]:
+    for each in PROTOCOLS:
+        fitting = []
+        for line in golden.lines(f"releases/{LATEST_RUNTIMES}/connect-{each.name}"):
+            request = dict(line["request"])
+            leader = {"leader_id": request.pop("leader_id")}
+            request["rounds"] = [
+                leader | {name: row[name] for name in ("at_ms", "connectors", "workers")} for row in request["rounds"]
+            ]
+            vector = {"subject": f"connect/{each.name}", "id": line["id"], "source": line["source"]}
+            fitting.append({**vector, "request": request, "expected": line["expected"]})
+        yield from spread([vector for vector in fitting if len(json.dumps(vector)) <= LONGEST_OF_CONNECT], OF_CONNECT)
 
 
 def keys() -> Iterator[dict[str, Any]]:
@@ -80,7 +97,7 @@ def keys() -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    lines = [json.dumps(vector, separators=(",", ":")) for vector in (*groups(), *keys())]
+    lines = [json.dumps(vector, separators=(",", ":")) for vector in (*groups(), *connect(), *keys())]
     FILE.write_bytes(gzip.compress("\n".join(lines).encode(), 9, mtime=0))
 
 

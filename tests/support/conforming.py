@@ -1,6 +1,6 @@
 """A program for ``partition-allocator conform``: real libraries behind its protocol of lines, or one that is wrong.
 
-``python -m tests.support.conforming java | franz-go | broken | silent | hasty | babbling``
+``python -m tests.support.conforming java | connect | franz-go | broken | silent | hasty | babbling``
 """
 
 from __future__ import annotations
@@ -30,12 +30,18 @@ def java() -> Callable[[str, Body], Body]:
     return answer
 
 
+def connect() -> Callable[[str, Body], Body]:
+    """Connect's own workers and leaders, on a JVM. What they run is what they were told before."""
+    from tests.support.task_groups import connect_workers  # noqa: PLC0415 - as above
+
+    return lambda _, request: connect_workers().ask({"scheduled_rebalance_max_delay_ms": 300_000, **request})
+
+
 def franz_go() -> Callable[[str, Body], Body]:
     """franz-go's balancers."""
-    from tests.support.clients import Library  # noqa: PLC0415 - as above
-    from tests.support.clients import franz_go as program  # noqa: PLC0415
+    from tests.support.clients import Library, of_go  # noqa: PLC0415 - as above
 
-    library = Library(program())
+    library = Library(of_go("franz-go"))
 
     def answer(_: str, request: Body) -> Body:
         name = request["assignor"].partition(":")[2]
@@ -50,9 +56,13 @@ def franz_go() -> Callable[[str, Body], Body]:
 
 
 def broken() -> Callable[[str, Body], Body]:
-    """Ranges, in which static members do not come first; and murmur2 of the bytes in reverse."""
+    """Ranges, in which static members do not come first; murmur2 of the bytes in reverse; and leaders of Connect that
+    give each connector's tasks to the workers after its own.
+    """
 
     def answer(operation: str, request: Body) -> Body:
+        if operation == "connect-assignments":
+            return {"rounds": [{"assignments": shared_out(round_)} for round_ in request["rounds"]]}
         if operation == "partitions":
             keys = [base64.b64decode(key) for key in request["keys"]]
             return {"partitions": [sum(key[::-1]) % request["partitions_count"] for key in keys]}
@@ -71,6 +81,19 @@ def broken() -> Callable[[str, Body], Body]:
         return {"assignments": [{"member_id": member, "partitions": parts} for member, parts in rows.items()]}
 
     return answer
+
+
+def shared_out(round_: Body) -> list[Body]:
+    """Connectors in the order of their names, each with its tasks, to workers in turn."""
+    rows: list[Body] = [{"member_id": each["member_id"], "connectors": [], "tasks": []} for each in round_["workers"]]
+    turn = 0
+    for connector in sorted(round_["connectors"], key=lambda each: each["connector_name"]):
+        rows[turn % len(rows)]["connectors"].append(connector["connector_name"])
+        for task in range(connector["tasks_count"]):
+            turn += 1
+            rows[turn % len(rows)]["tasks"].append({"connector_name": connector["connector_name"], "task_ids": [task]})
+        turn += 1
+    return rows
 
 
 def silent() -> Callable[[str, Body], Body]:
@@ -93,9 +116,13 @@ def babbling() -> Callable[[str, Body], Body]:
     return answer
 
 
-PROGRAMS = {"java": java, "franz-go": franz_go, "broken": broken, "silent": silent, "hasty": hasty, "babbling": babbling}
+PROGRAMS = {
+    "java": java, "connect": connect, "franz-go": franz_go,
+    "broken": broken, "silent": silent, "hasty": hasty, "babbling": babbling,
+}  # fmt: skip
 IMPLEMENTS = {
     "java": ["classic/range", "classic/roundrobin", "classic/sticky", "classic/cooperative-sticky"],
+    "connect": ["connect/eager", "connect/compatible", "connect/sessioned"],
     "franz-go": [f"classic/franz-go:{name}" for name in ("range", "roundrobin", "sticky", "cooperative-sticky")],
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import subprocess
 import tempfile
@@ -17,7 +18,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
-from service.core.kafka_versions import LATEST
+from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
 
 KAFKA = "4.3.1"
 """The newest release of which all jars are published: brokers, tools and Streams too."""
@@ -39,6 +40,27 @@ JARS = (*controller_jars(KAFKA), f"org.apache.kafka:kafka-streams:{KAFKA}")
 ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.kafka:kafka-clients:{KAFKA}")
 """AdminUtils is in no release after 4.0."""
 
+
+def scala_admin_utils_jars(release: str) -> tuple[str, ...]:
+    """The artifacts that have AdminUtils in Scala, of a release up to 3.4."""
+    parts = ("kafka_2.13", "kafka-clients")
+    return (*(f"org.apache.kafka:{part}:{release}" for part in parts), "com.typesafe.scala-logging:scala-logging_2.13:3.9.2")
+
+
+OF_CONSOLE_CONSUMER = "commons-validator:commons-validator:1.7"
+SCALA_FORMATTERS_JARS = {
+    "3.4.1": (*scala_admin_utils_jars("3.4.1"), OF_CONSOLE_CONSUMER),
+    "3.9.1": (
+        *(
+            f"org.apache.kafka:{part}:3.9.1"
+            for part in ("kafka_2.13", "kafka-clients", "kafka-group-coordinator", "kafka-server")
+        ),
+        "org.apache.kafka:kafka-server-common:3.9.1",
+        "com.typesafe.scala-logging:scala-logging_2.13:3.9.2",
+        OF_CONSOLE_CONSUMER,
+    ),
+}
+"""By release, what the formatters need that 3.9 deprecates."""
 
 SHORT_LIVED = (
     "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -70,18 +92,35 @@ def spark_jvm() -> Any:
     return _gateway(f"{_find_spark_home()}/jars/*").jvm
 
 
+def _shared(kind: str, *contents: str) -> Path:
+    """A file or folder that all processes share while its contents' sources stay."""
+    digest = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir(), f"partition-allocator-{kind}-{digest}")
+
+
 @cache
 def fetch(*coordinates: str) -> tuple[str, ...]:
     """Local paths of Maven artifacts (``group:artifact:version``), without what they depend on."""
+    known = _shared("jars", str(Path.home()), *coordinates)
+    with Path(tempfile.gettempdir(), "partition-allocator-ivy.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Ivy does not expect another process at its cache; tests run side by side
+        if known.exists() and all(map(os.path.exists, paths := json.loads(known.read_text()))):
+            return tuple(paths)
+        paths = _resolved(coordinates)
+        unfinished = known.with_suffix(".new")
+        unfinished.write_text(json.dumps(paths))
+        unfinished.rename(known)
+    return tuple(paths)
+
+
+def _resolved(coordinates: tuple[str, ...]) -> list[str]:
     java = spark_jvm()
     ivy, log = java.org.apache.spark.util.MavenUtils, java.java.io.PrintStream(java.java.io.OutputStream.nullOutputStream())
     nothing = java.scala.Option.apply(None)
     nobody = java.scala.jdk.javaapi.CollectionConverters.asScala(java.java.util.ArrayList()).toSeq()
     settings = ivy.buildIvySettings(nothing, nothing, True, log)
-    with Path(tempfile.gettempdir(), "partition-allocator-ivy.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Ivy does not expect another process at its cache; tests run side by side
-        resolved = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
-    return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(resolved))
+    resolved = ivy.resolveMavenCoordinates(",".join(coordinates), settings, nothing, False, nobody, False, log)
+    return list(java.scala.jdk.javaapi.CollectionConverters.asJava(resolved))
 
 
 @cache
@@ -97,19 +136,26 @@ PROJECTS = {
 }
 """This project's own Java code, and what it is compiled with."""
 
+CONNECT_JARS = tuple(f"org.apache.kafka:{part}:{LATEST_RUNTIMES}" for part in ("kafka-clients", "connect-runtime", "connect-api"))
+"""What Connect's workers need besides what PySpark brings."""
+
 
 @cache
 def compiled(project: str) -> str:
-    """The folder of the classes of one of PROJECTS, compiled by the JDK alone. All processes share it while the sources stay."""
+    """The folder of the classes of one of PROJECTS, compiled by the JDK alone."""
     root = Path(__file__).parents[2] / project
     sources = sorted((root / "src" / "main" / "java").rglob("*.java"))
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    classes = Path(tempfile.gettempdir(), f"partition-allocator-classes-{digest}")
-    with classes.with_suffix(".lock").open("w") as lock:
+    return classes(sources, ":".join(fetch(*PROJECTS[project])), "-Xlint:all", "-Werror")
+
+
+def classes(sources: list[Path], class_path: str, *options: str) -> str:
+    """The folder of the sources' classes. All processes share it while sources and jars stay."""
+    made = _shared("classes", class_path, *options, *(source.read_text() for source in sources))
+    with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not classes.exists():
+        if not made.exists():
             unfinished = tempfile.mkdtemp()
-            class_path = ":".join(fetch(*PROJECTS[project]))
-            subprocess.run(["javac", "-Xlint:all", "-Werror", "-d", unfinished, "-cp", class_path, *sources], check=True)
-            Path(unfinished).rename(classes)
-    return str(classes)
+            flags = [*options, *(f"-J{flag}" for flag in SHORT_LIVED)]
+            subprocess.run(["javac", *flags, "-d", unfinished, "-cp", class_path, *sources], check=True)
+            Path(unfinished).rename(made)
+    return str(made)

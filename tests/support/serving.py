@@ -86,7 +86,7 @@ def serving(*, verify: str | None = None, until: str = "/readyz", **environment:
             raise
 
 
-def _wait_for(server: Server, path: str, verify: str | None, seconds: float = 120) -> None:
+def _wait_for(server: Server, path: str, verify: str | None, seconds: float = 600) -> None:  # kernels may have to be compiled
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if server.process.poll() is not None:

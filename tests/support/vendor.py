@@ -26,8 +26,11 @@ SINGLE: Final = {
     "internmap.js": ("internmap", "src/index.js"),
     "flechette.js": ("@uwdata/flechette", "dist/flechette.mjs"),
     "fzstd.js": ("fzstd", "esm/index.mjs"),
+    "hyparquet-compressors/gzip.js": ("hyparquet-compressors", "src/gzip.js"),
+    "hyparquet-compressors/gzip.huffman.js": ("hyparquet-compressors", "src/gzip.huffman.js"),
+    "hyparquet-compressors/lz4.js": ("hyparquet-compressors", "src/lz4.js"),
 }
-"""Libraries of one file: its name here → its package and its path there."""
+"""Single files: the path here → the package and the path there."""
 
 FOLDERS: Final = {"hyparquet": ("hyparquet", "src")}
 """Libraries of several files, without those for Node."""

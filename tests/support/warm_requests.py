@@ -194,7 +194,7 @@ def _placement_requests() -> Iterator[dict[str, Any]]:
 
 
 def _reassignment_requests() -> Iterator[dict[str, Any]]:
-    """Each kernel once: objectives and what lies between, rack rules, limits that bind, swaps between topics, bytes, a clash."""
+    """Each kernel once: objectives and what lies between, rack rules, limits, swaps between topics, bytes, leaders, a clash."""
     brokers = [{"broker_id": i, "rack_id": "abc"[i % 3]} for i in range(6)]
     topics = [
         {
@@ -212,6 +212,8 @@ def _reassignment_requests() -> Iterator[dict[str, Any]]:
     yield {"brokers": brokers, "topics": topics, "balance": "bytes", "objective": "even", "limits": {"moves_per_broker": 1}}
     yield {"brokers": brokers, "topics": topics, "racks": "none", "max_moves": 3}
     yield {"brokers": brokers, "topics": topics, "tolerance": 0.2}
+    yield {"brokers": brokers, "topics": topics, "objective": "even", "balance": ["bytes", "leaders"]}
+    yield {"brokers": brokers, "topics": topics, "racks": "none", "min_topic_leaders": [{"topics": "t"}]}
     yield {"brokers": brokers[:2], "topics": topics, "leaders": "only"}
     yield {"brokers": brokers[:2], "topics": topics, "replication_factor": 3}
 
@@ -244,6 +246,28 @@ def _other_requests() -> Iterator[tuple[str, Request]]:
     plans = {"partitions_counts": [3, 65], "current_partitions_count": 3}
     yield "/v1/partition-count-plans", {**plans, "histogram": [{"key": str(i), "records": i} for i in range(600)]}
     yield "/v1/partition-count-plans", {**plans, "keys": ["key"]}
+    yield "/v1/streams-assignments", _racks_request()
+
+
+def _racks_request() -> Request:
+    """A classic group whose clients exchange tasks by racks."""
+    clients = [{"process_id": f"00000000-0000-0000-0000-{i:012}", "rack_id": "ab"[i]} for i in range(2)]
+    return {
+        "member_protocol": "classic",
+        "assignor": "sticky",
+        "rack_aware_assignment_strategy": "balance_subtopology",
+        "subtopologies": [{"subtopology_id": "0", "tasks_count": 2, "source_topic_names": ["t"]}],
+        "topics": [{"topic_name": "t", "partition_racks": [["b"], ["a"]]}],
+        "clients": clients,
+    }
+
+
+def _log_dir_requests() -> Iterator[dict[str, Any]]:
+    replicas = [{"topic_name": "t", "partition_ids": list(range(6)), "partition_bytes": [40, 30, 20, 10, 5, 1]}]
+    topics = [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [0, 1]} for i in range(6)]}]
+    for capacity, given in ((None, {}), (80, {"disk_threshold": 0.9}), (110, {"objective": "even"}), (110, {"tolerance": 0.1})):
+        dirs = [{"log_dir": f"/{i}", "capacity_bytes": capacity, "replicas": [] if i else replicas} for i in range(3)]
+        yield {"brokers": [{"broker_id": 0, "log_dirs": dirs}], "topics": topics, **given}
 
 
 BODIES = {
@@ -253,6 +277,7 @@ BODIES = {
     "/v1/replica-placements": _placement_requests,
     "/v1/reassignments": _reassignment_requests,
     "/v1/placement-audits": _audit_requests,
+    "/v1/log-dir-plans": _log_dir_requests,
 }
 
 

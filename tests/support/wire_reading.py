@@ -15,6 +15,8 @@ from service.core.wire.coordinator_records import read_group_record, read_share_
 from service.core.wire.errors import Unreadable
 from service.core.wire.members import group_request, member_document
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
+from service.core.wire.printed_by_3_9 import lines_of_group_record
+from service.core.wire.printed_by_scala_3_9 import scala_lines_of_group_record
 from service.core.wire.reader import read_message
 from service.core.wire.schemas import (
     ASSIGNMENT,
@@ -91,6 +93,8 @@ def _fault(capture: Capture) -> Unreadable | None:
 def _read(capture: Capture) -> None:
     if capture.kind == "group_record":
         record = read_group_record(capture.key, capture.value)
+        lines_of_group_record(capture.key, capture.value)
+        scala_lines_of_group_record(capture.key, capture.value)
         for release in FORMATTERS:
             lines(record, OF_GROUP_RECORDS, release)
         group_request(record)

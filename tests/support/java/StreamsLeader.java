@@ -11,15 +11,24 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.internals.InternalTopicManager;
+import org.apache.kafka.streams.processor.internals.TopologyMetadata.Subtopology;
 import org.apache.kafka.streams.processor.internals.assignment.ClientState;
 import org.apache.kafka.streams.processor.internals.assignment.FallbackPriorTaskAssignor;
 import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
@@ -28,8 +37,8 @@ import org.apache.kafka.streams.processor.internals.assignment.LegacyTaskAssigno
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
 /**
- * The task assignors of classic Streams groups, without racks. In: a body of POST /v1/streams-assignments with clients, one a line. Out,
- * for each: {"assignments", "probing_rebalance"} in the form of that endpoint's answer. Sets and maps are as StreamsPartitionAssignor
+ * The task assignors of classic Streams groups. In: a body of POST /v1/streams-assignments with clients, one a line. Out,
+ * for each: {"assignments", "probing_rebalance"} in the form of that endpoint's answer, and the "seconds" of the assignor alone. Sets and maps are as StreamsPartitionAssignor
  * makes them: the stateful tasks come one by one into a HashSet, the clients into a HashMap.
  */
 public final class StreamsLeader {
@@ -79,20 +88,20 @@ public final class StreamsLeader {
         }
         List<String> tags = new ArrayList<>();
         body.get("rack_aware_assignment_tags").forEach(tag -> tags.add(tag.asText()));
+        String strategy = body.path("rack_aware_assignment_strategy").asText("none");
         AssignmentConfigs configs = new AssignmentConfigs(body.get("acceptable_recovery_lag").asLong(),
-            body.get("max_warmup_replicas").asInt(), body.get("num_standby_replicas").asInt(), 600_000L, tags);
+            body.get("max_warmup_replicas").asInt(), body.get("num_standby_replicas").asInt(), 600_000L, tags,
+            cost(body, "traffic"), cost(body, "non_overlap"), strategy);
         LegacyTaskAssignor assignor = switch (body.get("assignor").asText()) {
             case "high-availability" -> new HighAvailabilityTaskAssignor();
             case "sticky" -> new LegacyStickyTaskAssignor();
             default -> new FallbackPriorTaskAssignor();
         };
-        RackAwareTaskAssignor noRacks = new RackAwareTaskAssignor(Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM) {
-            @Override public synchronized boolean canEnableRackAwareAssignor() {
-                return false;
-            }
-        };
+        RackAwareTaskAssignor racks = racks(body, ascending, stateful, configs);
         ObjectNode answer = JSON.createObjectNode();
-        answer.put("probing_rebalance", assignor.assign(clients, all.keySet(), stateful, noRacks, configs));
+        long start = System.nanoTime();
+        answer.put("probing_rebalance", assignor.assign(clients, all.keySet(), stateful, racks, configs));
+        answer.put("seconds", (System.nanoTime() - start) / 1e9);
         ArrayNode rows = answer.putArray("assignments");
         for (JsonNode row : body.get("clients")) {
             ClientState state = clients.get(new ProcessId(UUID.fromString(row.get("process_id").asText())));
@@ -101,6 +110,65 @@ public final class StreamsLeader {
             one.set("standby_tasks", rows(state.standbyTasks()));
         }
         return answer;
+    }
+
+    private static OptionalInt cost(JsonNode body, String name) {
+        JsonNode cost = body.path("rack_aware_assignment_" + name + "_cost");
+        return cost.isInt() ? OptionalInt.of(cost.asInt()) : OptionalInt.empty();
+    }
+
+    private static Node node(Map<String, Node> nodes, String rack) {
+        return nodes.computeIfAbsent(rack, each -> new Node(nodes.size(), "host", 1, each.isEmpty() ? null : each));
+    }
+
+    /** What StreamsPartitionAssignor makes of a group's topics; changelogs are described by the internal topic manager. */
+    private static RackAwareTaskAssignor racks(JsonNode body, Set<TaskId> all, Set<TaskId> stateful, AssignmentConfigs configs) {
+        Map<String, Node> nodes = new HashMap<>();
+        List<PartitionInfo> partitions = new ArrayList<>();
+        Map<String, List<TopicPartitionInfo>> described = new HashMap<>();
+        for (JsonNode topic : body.path("topics")) {
+            String name = topic.get("topic_name").asText();
+            List<TopicPartitionInfo> infos = new ArrayList<>();
+            int i = 0;
+            for (JsonNode racks : topic.get("partition_racks")) {
+                List<Node> replicas = new ArrayList<>();
+                racks.forEach(rack -> replicas.add(node(nodes, rack.asText())));
+                Node[] array = replicas.toArray(new Node[0]);
+                Node leader = replicas.isEmpty() ? null : replicas.get(0);
+                partitions.add(new PartitionInfo(name, i, leader, array, array));
+                infos.add(new TopicPartitionInfo(i++, leader, replicas, replicas));
+            }
+            described.put(name, infos);
+        }
+        Map<TaskId, Set<TopicPartition>> sources = new HashMap<>();
+        Map<TaskId, Set<TopicPartition>> changelogs = new HashMap<>();
+        Map<Subtopology, Set<TaskId>> groups = new HashMap<>();
+        for (JsonNode row : body.get("subtopologies")) {
+            int number = Integer.parseInt(row.get("subtopology_id").asText());
+            for (TaskId task : all) {
+                if (task.subtopology() != number) continue;
+                groups.computeIfAbsent(new Subtopology(number, null), key -> new HashSet<>()).add(task);
+                for (JsonNode topic : row.path("source_topic_names"))
+                    if (task.partition() < described.get(topic.asText()).size())
+                        sources.computeIfAbsent(task, key -> new HashSet<>()).add(new TopicPartition(topic.asText(), task.partition()));
+                if (stateful.contains(task))
+                    for (JsonNode topic : row.path("changelog_topic_names"))
+                        changelogs.computeIfAbsent(task, key -> new HashSet<>()).add(new TopicPartition(topic.asText(), task.partition()));
+            }
+        }
+        Map<ProcessId, Map<String, Optional<String>>> clients = new HashMap<>();
+        for (JsonNode row : body.get("clients"))
+            clients.put(new ProcessId(UUID.fromString(row.get("process_id").asText())),
+                Map.of("consumer", row.hasNonNull("rack_id") ? Optional.of(row.get("rack_id").asText()) : Optional.empty()));
+        InternalTopicManager topics = new InternalTopicManager(Time.SYSTEM, null, new StreamsConfig(Map.of("application.id", "a", "bootstrap.servers", "localhost:1"))) {
+            @Override public Map<String, List<TopicPartitionInfo>> getTopicPartitionInfo(Set<String> names) {
+                Map<String, List<TopicPartitionInfo>> some = new HashMap<>(described);
+                some.keySet().retainAll(names);
+                return some;
+            }
+        };
+        Cluster cluster = new Cluster("cluster", nodes.values(), partitions, Set.of(), Set.of());
+        return new RackAwareTaskAssignor(cluster, sources, changelogs, groups, clients, topics, configs, Time.SYSTEM);
     }
 
     public static void main(String[] args) throws Exception {

@@ -19,7 +19,7 @@ import org.apache.kafka.metadata.placement.UsableBroker;
 
 /**
  * The real StripedReplicaPlacer. In: bodies of POST /v1/replica-placements with `topics`, one a line. Out, for each: a list with
- * each topic's replicas, or {"exception", "message"}.
+ * each topic's replicas, or {"exception", "message"}. 3.4 has no defaultDir.
  */
 public final class StripedPlacer {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -40,7 +40,6 @@ public final class StripedPlacer {
                     return brokers.iterator();
                 }
 
-                @Override
                 public Uuid defaultDir(int brokerId) {
                     return Uuid.ZERO_UUID;
                 }

@@ -6,16 +6,15 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.kafka.clients.GroupRebalanceConfig;
@@ -25,9 +24,9 @@ import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMe
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.connect.runtime.TargetState;
 import org.apache.kafka.connect.runtime.distributed.ConnectProtocolCompatibility;
 import org.apache.kafka.connect.runtime.distributed.ExtendedAssignment;
+import org.apache.kafka.connect.runtime.distributed.ExtendedWorkerState;
 import org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeConnectProtocol;
 import org.apache.kafka.connect.runtime.distributed.WorkerCoordinator;
 import org.apache.kafka.connect.runtime.distributed.WorkerRebalanceListener;
@@ -38,7 +37,11 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
 /**
  * A group of Connect's real WorkerCoordinators, without a broker. In: a body of POST /v1/connect-assignments, one a line, whose
  * rounds name leaders, times, connectors, and workers by their member_id alone. Out, for each: {"rounds": [{"assignments"}]} in the
- * form of that endpoint's answer. What a worker sends, keeps and receives, and what a leader remembers, is its coordinator's.
+ * form of that endpoint's answer, with the bytes that each worker sends and gets, "metadata_base64" and "assignment_base64". What a
+ * worker sends, keeps and receives, and what a leader remembers, is its coordinator's.
+ *
+ * Or in: {"kind", "bytes_base64"} of POST /v1/decodings. Out: {"version", "decoded"} in the form of that endpoint's answer, or
+ * {"exception", "message"}.
  */
 public final class ConnectWorkers {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -49,13 +52,12 @@ public final class ConnectWorkers {
     static final class World {
         long now = START;
         ClusterConfigState state;
-        final Time time = proxy(Time.class, (self, method, arguments) -> switch (method.getName()) {
+        final Time time = Connected.proxy(Time.class, (self, method, arguments) -> switch (method.getName()) {
             case "milliseconds", "hiResClockMs" -> now;
             case "nanoseconds" -> now * 1_000_000;
             default -> method.isDefault() ? InvocationHandler.invokeDefault(self, method, arguments) : null;
         });
-        final ConfigBackingStore store = proxy(ConfigBackingStore.class,
-            (self, method, arguments) -> method.getName().equals("snapshot") ? state : null);
+        final ConfigBackingStore store = Connected.store(() -> state);
     }
 
     static final class Worker extends WorkerCoordinator {
@@ -65,7 +67,7 @@ public final class ConnectWorkers {
         Worker(String id, World world, String protocol, int maxDelay) {
             super(new GroupRebalanceConfig(10_000, 60_000, 3_000, "connect", Optional.empty(), null, 100, 1_000), LOG,
                 new ConsumerNetworkClient(LOG, null, null, world.time, 100, 30_000, 3_000), new Metrics(), "connect", world.time,
-                "http://" + id, world.store, proxy(WorkerRebalanceListener.class, (self, method, arguments) -> null),
+                "http://" + id, world.store, Connected.proxy(WorkerRebalanceListener.class, (self, method, arguments) -> null),
                 ConnectProtocolCompatibility.compatibility(protocol), maxDelay);
             this.id = id;
         }
@@ -91,25 +93,6 @@ public final class ConnectWorkers {
         void learns(String protocol, ByteBuffer assignment) {
             onJoinComplete(generation, id, protocol, assignment);
         }
-    }
-
-    private static <T> T proxy(Class<T> type, InvocationHandler handler) {
-        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
-    }
-
-    private static ClusterConfigState configured(JsonNode connectors) {
-        Map<String, Integer> counts = new HashMap<>();
-        Map<String, Map<String, String>> configs = new HashMap<>();
-        Map<String, TargetState> targets = new HashMap<>();
-        Map<ConnectorTaskId, Map<String, String>> tasks = new HashMap<>();
-        for (JsonNode connector : connectors) {
-            String name = connector.get("connector_name").asText();
-            counts.put(name, connector.get("tasks_count").asInt());
-            configs.put(name, new HashMap<>());
-            targets.put(name, TargetState.STARTED);
-            for (int i = 0; i < counts.get(name); i++) tasks.put(new ConnectorTaskId(name, i), new HashMap<>());
-        }
-        return new ClusterConfigState(1, null, counts, configs, targets, tasks, Map.of(), Map.of(), Map.of(), Set.of(), Set.of());
     }
 
     private static ArrayNode tasks(Collection<ConnectorTaskId> tasks) {
@@ -144,7 +127,7 @@ public final class ConnectWorkers {
         for (JsonNode round : body.get("rounds")) {
             generation++;
             world.now = START + round.get("at_ms").asLong();
-            if (round.has("connectors")) world.state = configured(round.get("connectors"));
+            if (round.has("connectors")) world.state = Connected.configured(round.get("connectors"));
             List<JoinGroupResponseMember> members = new ArrayList<>();
             List<Worker> present = new ArrayList<>();
             for (JsonNode row : round.get("workers")) {
@@ -155,11 +138,44 @@ public final class ConnectWorkers {
             }
             Map<String, ByteBuffer> assignments = workers.get(round.get("leader_id").asText()).leads(protocol, members);
             ArrayNode rows = rounds.addObject().putArray("assignments");
-            for (Worker worker : present) {
+            for (int i = 0; i < present.size(); i++) {
+                Worker worker = present.get(i);
                 ByteBuffer bytes = assignments.get(worker.id);
-                rows.add(told(worker.id, IncrementalCooperativeConnectProtocol.deserializeAssignment(bytes.duplicate()), eager));
+                rows.add(told(worker.id, IncrementalCooperativeConnectProtocol.deserializeAssignment(bytes.duplicate()), eager)
+                    .put("metadata_base64", Base64.getEncoder().encodeToString(members.get(i).metadata()))
+                    .put("assignment_base64", Base64.getEncoder().encodeToString(bytes.array())));
                 worker.learns(protocol, bytes.duplicate());
             }
+        }
+        return answer;
+    }
+
+    private static ObjectNode said(ExtendedAssignment assignment) {
+        ObjectNode row = JSON.createObjectNode().put("version", assignment.version()).put("error", assignment.error())
+            .put("leader_id", assignment.leader()).put("leader_url", assignment.leaderUrl()).put("config_offset", assignment.offset());
+        row.setAll((ObjectNode) told("", assignment, false).without("member_id"));
+        return row;
+    }
+
+    private static ObjectNode read(JsonNode question) {
+        ObjectNode answer = JSON.createObjectNode();
+        ObjectNode decoded = JSON.createObjectNode();
+        ByteBuffer bytes = ByteBuffer.wrap(Base64.getDecoder().decode(question.get("bytes_base64").asText()));
+        try {
+            if (question.get("kind").asText().equals("connect_metadata")) {
+                ExtendedWorkerState state = IncrementalCooperativeConnectProtocol.deserializeMetadata(bytes.duplicate());
+                decoded.put("url", state.url()).put("config_offset", state.offset());
+                // Without an allocation the state has the assignment that is empty, which has no leader.
+                decoded.set("allocation", state.assignment().leader() == null ? null : said(state.assignment()));
+                answer.put("version", bytes.getShort(0));
+            } else {
+                ObjectNode assignment = said(IncrementalCooperativeConnectProtocol.deserializeAssignment(bytes));
+                answer.set("version", assignment.remove("version"));
+                decoded.setAll(assignment);
+            }
+            answer.set("decoded", decoded);
+        } catch (RuntimeException thrown) {
+            return JSON.createObjectNode().put("exception", thrown.getClass().getName()).put("message", thrown.getMessage());
         }
         return answer;
     }
@@ -169,7 +185,8 @@ public final class ConnectWorkers {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         System.setOut(System.err);  // where the coordinators' log goes
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.println(JSON.writeValueAsString(play(JSON.readTree(line))));
+            JsonNode question = JSON.readTree(line);
+            out.println(JSON.writeValueAsString(question.has("kind") ? read(question) : play(question)));
             out.flush();
         }
     }

@@ -1,0 +1,170 @@
+"""What the leaders of Kafka Connect's groups assign, as a subject to compare a program with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from service.conformance import shrinking
+from service.conformance.connect_groups import connect_group
+from service.conformance.expected import Expected, failing, named_members
+from service.core.assignors.connect import PROTOCOLS
+from service.core.assignors.connect.work import TASK_BITS, connector_of
+from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.registry import released
+from service.decisions.budget import Budget
+from service.decisions.connect import ConnectQuestion, answer
+
+if TYPE_CHECKING:
+    from service.core.assignors.connect.work import Work
+    from service.decisions.connect import ConnectAnswer, ConnectorNames
+
+Body = dict[str, Any]
+
+PROTOCOL: Final = "connect"
+"""What the names of these subjects begin with."""
+
+WORK: Final = {"connectors": "connector {}", "tasks": "task {1} of {0}"}
+"""The lists of a worker, and how one of their items is called."""
+
+VERBS: Final = {"": "goes to", "revoked_": "is revoked from"}
+"""What the lists say, by the beginning of their names."""
+
+
+@dataclass(frozen=True)
+class ConnectSubject:
+    """A protocol of Connect. assignor : its name; options : ``kafka_version`` of its questions, if given"""
+
+    assignor: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    operation = "connect-assignments"
+
+    @classmethod
+    def of(cls, assignor: str, options: Mapping[str, str]) -> ConnectSubject:
+        """Raises InvalidQuestion for an unknown name or release, and for a release of a client."""
+        if "client_version" in options:
+            raise InvalidQuestion("Workers of Connect are of a release of Kafka: kafka_version instead of client_version.")
+        released(PROTOCOLS, "assignor", assignor, options.get("kafka_version"))
+        return cls(assignor, tuple(sorted(options.items())))
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"{PROTOCOL}/{self.assignor}"
+
+    def request(self, group: Body) -> Body:
+        """The question about a group whose workers are named by their ``member_id`` alone.
+
+        In the question each worker says what it runs when it joins, in the order in which its leader reads it.
+        """
+        request = {**group, "group_protocol": PROTOCOL, "assignor": self.assignor, **dict(self.options)}
+        played = _answer(request)
+        rounds = [
+            {
+                **row,
+                "workers": [
+                    {"member_id": member, **_listed(played.names, each.group.workers[member])}
+                    for member in (worker["member_id"] for worker in row["workers"])
+                ],
+            }
+            for row, each in zip(group["rounds"], played.rounds, strict=True)
+        ]
+        return {**request, "rounds": rounds}
+
+    def expected(self, request: Body) -> Expected | None:
+        """The answer; None for a question that the service refuses."""
+        try:
+            played = _answer(request)
+        except AllocatorError:
+            return None
+        rounds = []
+        for each in played.rounds:
+            rows = []
+            for member in each.group.workers:
+                row = {"member_id": member, **_listed(played.names, each.answer.assigned[member].ascending())}
+                if played.assignor.is_cooperative:
+                    row |= _listed(played.names, each.answer.revoked[member].ascending(), "revoked_")
+                    row["delay_ms"] = each.answer.delay_ms
+                rows.append(row)
+            rounds.append({"assignments": rows})
+        return Expected(rounds=rounds)
+
+    def recorded(self, answer: Body) -> Expected:
+        """What Connect answered, as a vector has it."""
+        return Expected(rounds=answer["rounds"])
+
+    def fault(self, expected: Expected, answer: Body) -> str | None:
+        """What is wrong with a program's answer."""
+        if "error" in answer:
+            return failing(expected, answer)
+        rounds = answer.get("rounds")
+        if not isinstance(rounds, list) or len(rounds) != len(expected.rounds):
+            return f'"rounds" is not a list of {len(expected.rounds)} rebalances'
+        for i, (wanted, got) in enumerate(zip(expected.rounds, rounds, strict=True)):
+            fault = _fault(wanted, got)
+            if fault is not None:
+                return f"rounds[{i}]: {fault}"
+        return None
+
+    def questions(self, seed: str) -> Iterator[Body]:
+        """A random group, and what becomes of it. seed : another one is another group"""
+        yield self.request(connect_group(Random(seed)))  # noqa: S311 - cases, not secrets
+
+    def smaller(self, request: Body) -> Iterator[Body]:
+        """The question with one thing left out."""
+        bare = {
+            **request,
+            "rounds": [
+                {**row, "workers": [{"member_id": worker["member_id"]} for worker in row["workers"]]} for row in request["rounds"]
+            ],
+        }
+        for less in shrinking.smaller_rounds(bare):
+            try:
+                yield self.request(less)
+            except AllocatorError:
+                continue
+
+
+def _answer(request: Body) -> ConnectAnswer:
+    return answer(ConnectQuestion(**{name: value for name, value in request.items() if name != "group_protocol"}), Budget())
+
+
+def _listed(names: ConnectorNames, work: Work, of: str = "") -> Body:
+    """The lists of a row. of : what their names begin with"""
+    tasks: dict[str, list[int]] = {}
+    for task in work.tasks:
+        tasks.setdefault(names.connectors[connector_of(task)], []).append(task & ((1 << TASK_BITS) - 1))
+    rows = [{"connector_name": name, "task_ids": ids} for name, ids in tasks.items()]
+    return {f"{of}connectors": [names.connectors[i] for i in work.connectors], f"{of}tasks": rows}
+
+
+def _fault(wanted: Body, got: Any) -> str | None:
+    """What is wrong with one rebalance."""
+    try:
+        mine, theirs = _told(wanted["assignments"]), _told(got["assignments"])
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return '"assignments" is not a list as of POST /v1/connect-assignments'
+    for what in sorted(mine.keys() | theirs.keys()):
+        if mine.get(what) != theirs.get(what):
+            return f"{what} {named_members(theirs.get(what, ()))} instead of {named_members(mine.get(what, ()))}"
+    for row in wanted["assignments"]:
+        delay = next((each.get("delay_ms", 0) for each in got["assignments"] if each["member_id"] == row["member_id"]), 0)
+        if delay != row.get("delay_ms", 0):
+            return f"the delay_ms of {row['member_id']!r} is {delay} instead of {row.get('delay_ms', 0)}"
+    return None
+
+
+def _told(assignments: Sequence[Body]) -> dict[str, tuple[str, ...]]:
+    """Who gets, and who is to stop, each connector and task: by a clause, the members."""
+    told: dict[str, tuple[str, ...]] = {}
+    for row in assignments:
+        for of, verb in VERBS.items():
+            items = [WORK["connectors"].format(repr(name)) for name in row.get(f"{of}connectors", ())]
+            for tasks in row.get(f"{of}tasks", ()):
+                items += [WORK["tasks"].format(repr(tasks["connector_name"]), int(task)) for task in tasks["task_ids"]]
+            for item in items:
+                told[f"{item} {verb}"] = tuple(sorted((*told.get(f"{item} {verb}", ()), str(row["member_id"]))))
+    return told
