@@ -20,7 +20,7 @@ def test_the_answer_is_what_the_service_says(page, service):
         member["owned_partitions"] = assigned["partitions"]
     after = service.post("/v1/group-assignments", json={"assignor": "range", "topics": topics, "members": members}).json
     moved, least = (after["movement"][name] for name in ("moved", "fewest_possible_moves"))
-    expected = f"When billing-5 joins, range moves {moved} of 34 partitions; loads as even need only {least}."
+    expected = f"When billing-5 joins, range moves {moved} of 34 partitions; equally even loads need only {least}."
     assert page.locator(".verdict").inner_text() == expected
     assert page.get_by_role("group", name="Who has what").locator("rect.taken").count() == moved
     assert page.locator(".figures dd").all_inner_texts()[1].split() == [str(after["member_load"]["max"]), "before:", "9"]

@@ -120,17 +120,29 @@ def test_a_limit_that_cannot_be_kept_says_why(page):
 
 
 def test_a_snapshot_is_dropped_and_a_group_picked(page, tmp_path):
-    member = {"member_id": "m-1", "topic_names": ["orders"], "owned_partitions": [], "client_id": "c", "host": "h"}
+    member = {
+        "member_id": "m-1",
+        "rack_id": "b",
+        "topic_names": ["orders"],
+        "owned_partitions": [],
+        "client_id": "c",
+        "host": "h",
+    }
     groups = [{"group_id": name, "group_protocol": "classic", "assignor": "range", "members": [member]} for name in ("a", "b")]
     topics = [{"topic_name": name, "partitions_count": 7, "internal": False} for name in ("orders", "others")]
+    topics[0]["placements"] = [{"partition_id": i, "replicas": [i % 3, (i + 1) % 3]} for i in range(7)]
+    brokers = [{"broker_id": i, "rack_id": rack} for i, rack in enumerate("abc")]
     path = tmp_path / "snapshot.json"
-    path.write_text(json.dumps({"snapshot_version": 1, "topics": topics, "groups": groups}))
+    path.write_text(json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": groups}))
     opened(page, "/#/groups")
     page.get_by_text("Take a group from Kafka").click()
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_label("Group", exact=True).select_option("b")
     page.get_by_label("Subscription of m-1").wait_for()
     page.get_by_text("of 7 partitions").wait_for()
+    page.locator(".figures > div", has_text="Read within its zone").get_by_text(
+        "71 %"
+    ).wait_for()  # five have a replica on rack b
 
 
 def test_a_text_without_a_group_is_refused_in_a_sentence(page):

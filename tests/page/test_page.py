@@ -148,6 +148,18 @@ def test_a_service_that_turns_requests_away_is_asked_again(page):
     assert page.get_by_role("alert").count() == 0
 
 
+def test_nothing_moves_for_a_reader_who_wants_less_motion(page):
+    opened(page, "/#/placement")
+    page.route("**/v1/reassignments", lambda _: None)  # never answered
+    page.get_by_role("button", name="broker 4").click()
+    page.get_by_role("status").filter(has_text="The service computes").wait_for()
+    assert page.locator("progress").is_visible()
+    page.emulate_media(reduced_motion="reduce")
+    assert not page.locator("progress").is_visible()
+    assert page.evaluate("document.getAnimations().length") == 0
+    page.unroute_all()
+
+
 @pytest.mark.slow
 def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(context_of, tokens):
     path, by_scope = tokens

@@ -175,3 +175,51 @@ def test_a_long_request_is_cancelled_and_asked_again(page):
     page.get_by_role("button", name="Try again").click()
     page.locator(".verdict", has_text="Empties brokers 3, 4").wait_for()
     assert page.get_by_role("alert").count() == 0
+
+
+def test_resources_have_weights_and_rates_are_typed(page, service):
+    opened(page, "/#/placement")
+    for name in ("Bytes per second of each topic", "Disks, weights", "Request as JSON"):
+        page.locator("summary", has_text=name).click()
+    raw = page.get_by_label("Request as JSON")
+    expected = json.loads(raw.input_value())
+    page.get_by_label("Count", exact=True).select_option("weights")
+    filled(page, "CPU", "2")
+    fault = page.locator("#f-balance-fault", has_text="partition_bytes_per_second are required")
+    fault.filter(has_text="partition_bytes_out_per_second are required").wait_for()
+    filled(page, "leaders", "0")
+    page.locator("#f-balance-leaders-fault").wait_for()
+    filled(page, "leaders", "")
+    filled(page, "replicas", "")
+    filled(page, "bytes", "0.5")
+    for topic in expected["topics"]:
+        count = len(topic["placements"])
+        for name, text, rates in [("Written to", "1e6", [1e6] * count), ("Read from", "3, 2", [3, 2])]:
+            field = "partition_bytes_per_second" if name == "Written to" else "partition_bytes_out_per_second"
+            filled(page, f"{name} {topic['topic_name']}", text)
+            topic[field] = rates
+    page.locator("#f-topics-0-partition_bytes_out_per_second-fault").wait_for()  # two rates of twelve partitions
+    for topic in expected["topics"]:
+        filled(page, f"Read from {topic['topic_name']}", "2000000")
+        topic["partition_bytes_out_per_second"] = [2e6] * len(topic["placements"])
+    for broker in expected["brokers"]:
+        broker["cpu_usage"] = 1.5
+        filled(page, f"Broker {broker['broker_id']}: CPU now, cores", "1.5")
+    expected["balance"] = {"cpu": 2, "bytes": 0.5}
+    assert json.loads(raw.input_value()) == expected
+    plan = service.post("/v1/reassignments", json=expected).json
+    page.locator(".verdict", has_text=f"with {plan['moves']['replicas']} copies").wait_for()
+    page.get_by_label("Count", exact=True).select_option("bytes")
+    assert json.loads(raw.input_value())["balance"] == "bytes"
+
+
+def test_a_snapshot_has_what_producers_write(page):
+    placements = [{"partition_id": i, "replicas": [1, 2]} for i in range(2)]
+    looks = {"bytes_per_second": [500, None], "records_per_second": [1, 10], "partition_bytes": [100, 2000]}
+    offsets = {"log_start_offsets": [0, 100], "log_end_offsets": [1, 200]}  # 20 bytes a record
+    topics = [{"topic_name": "orders", "partitions_count": 2, "placements": placements, **looks, **offsets}]
+    opened(page, "/#/placement")
+    pasted(page, json.dumps({"snapshot_version": 1, "brokers": [{"broker_id": 1}, {"broker_id": 2}], "topics": topics}))
+    page.get_by_text("orders: 2 partitions on 2 brokers").wait_for()
+    page.locator("summary", has_text="Bytes per second of each topic").click()
+    assert page.get_by_label("Written to orders").input_value() == "500, 200"

@@ -55,12 +55,12 @@ def test_racks_and_partitions_that_are_added_are_told(page, service):
     body["events"] = [{"at_ms": 30_000, "type": "partitions_added", "topic_name": "orders", "partitions_count": 9}]
     raw.fill(json.dumps(body))
     raw.press("Tab")
-    page.get_by_role("columnheader", name="read in the own zone").wait_for()
+    page.get_by_role("columnheader", name="read within its zone").wait_for()
     *_, last = service.post("/v1/group-rebalances", json=body).json["rebalances"]
     share = f"{100 * last['zone_traffic']['local_share']:.0f} %"
-    page.locator(".figures > div", has_text="Read in the own zone").get_by_text(share).wait_for()
+    page.locator(".figures > div", has_text="Read within its zone").get_by_text(share).wait_for()
     page.get_by_label("Rebalance", exact=True).press("End")
-    page.get_by_text(f"Then {share} is read in the own zone.").wait_for()
+    page.get_by_text(f"Then {share} is read within its zone.").wait_for()
     picture = page.get_by_role("group", name="Rebalance")
     assert picture.locator("rect.kept, rect.taken").count() == 9
 

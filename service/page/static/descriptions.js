@@ -1,7 +1,11 @@
 /** What people have at hand of a cluster → parts of requests: a snapshot, a reassignment, or what Kafka's tools print. */
 
 /** @typedef {{partition_id: number, replicas: number[]}} Placed */
-/** @typedef {{topic_name: string, placements: Placed[], partition_bytes?: number[]}} PlacedTopic */
+/** @typedef {import("./workbenches/load.js").Entry[]} Rates */
+/**
+ * @typedef {{topic_name: string, placements: Placed[], partition_bytes?: number[],
+ *   partition_bytes_per_second?: Rates, partition_bytes_out_per_second?: Rates}} PlacedTopic
+ */
 /** @typedef {{broker_id: number, rack_id?: string | null, capacity_bytes?: number, used_bytes?: number}} Broker */
 /** @typedef {{brokers: Broker[], topics: PlacedTopic[]}} Placement */
 
@@ -73,18 +77,42 @@ function snapshot({ brokers = [], topics }) {
     placements.every((/** @type {any} */ _, /** @type {number} */ i) => (partition_bytes?.[i] ?? null) !== null),
   );
   const disks = sized ? ["capacity_bytes", "used_bytes"] : [];
+  const rates = placed.map(written);
+  const rated = rates.every((of, i) =>
+    placed[i].placements.every((/** @type {any} */ _, /** @type {number} */ j) => (of[j] ?? null) !== null),
+  );
   return {
     brokers: brokers.map((/** @type {any} */ broker) =>
       picked(broker, ["broker_id", "rack_id", "fenced", "cordoned", ...disks]),
     ),
-    topics: placed.map((topic) => ({
+    topics: placed.map((topic, i) => ({
       ...picked(topic, ["topic_name", "min_insync_replicas"]),
       placements: topic.placements.map((/** @type {any} */ row) =>
         picked(row, ["partition_id", "replicas", "in_sync_replicas"]),
       ),
       ...(sized ? { partition_bytes: topic.partition_bytes } : {}),
+      ...(rated ? { partition_bytes_per_second: rates[i] } : {}),
     })),
   };
+}
+
+/**
+ * Bytes per second that producers write to each partition: its growth, or where old segments were deleted meanwhile its
+ * records per second × its mean bytes per record.
+ * @param {any} topic of a snapshot @returns {(number | null)[]}
+ */
+function written({
+  bytes_per_second: growth = [],
+  records_per_second: records = [],
+  partition_bytes: sizes = [],
+  log_end_offsets: ends = [],
+  log_start_offsets: starts = [],
+}) {
+  return Array.from({ length: Math.max(growth.length, records.length) }, (_, i) => {
+    const known = [records[i], sizes[i], ends[i], starts[i]].every((value) => (value ?? null) !== null);
+    const mean = known && ends[i] > starts[i] ? (records[i] * sizes[i]) / (ends[i] - starts[i]) : null;
+    return growth[i] ?? (mean === null ? null : Number(mean.toFixed(3)));
+  });
 }
 
 /** @typedef {import("./workbenches/groups.js").Topic} Topic */
@@ -99,7 +127,7 @@ export function groupsIn(text) {
       ? describedGroups(text)
       : (value.groups ?? [])
           .filter((/** @type {any} */ group) => group.group_protocol !== "connect")
-          .map((/** @type {any} */ group) => ofSnapshot(group, value.topics ?? []));
+          .map((/** @type {any} */ group) => ofSnapshot(group, value));
   const found = groups.filter((/** @type {Group} */ { members }) => members.length > 0);
   if (found.length === 0) {
     throw new Error("No group with members was found. Paste kafka-consumer-groups --describe, or a snapshot.");
@@ -159,8 +187,10 @@ function ownedBy(rows) {
   }));
 }
 
-/** @param {any} group @param {any[]} topics of the snapshot @returns {Group} */
-function ofSnapshot({ group_id, group_protocol, assignor, members = [], committed_offsets = [] }, topics) {
+/** @param {any} group @param {any} snapshot @returns {Group} */
+function ofSnapshot({ group_id, group_protocol, assignor, members = [], committed_offsets = [] }, snapshot) {
+  /** @type {{topics?: any[], brokers?: any[]}} */
+  const { topics = [], brokers = [] } = snapshot;
   const read = new Set(
     members.flatMap(
       (/** @type {any} */ { topic_names, owned_partitions = [] }) =>
@@ -168,17 +198,18 @@ function ofSnapshot({ group_id, group_protocol, assignor, members = [], committe
     ),
   );
   const known = topics.filter(({ topic_name }) => read.has(topic_name));
+  const racked = members.some((/** @type {any} */ { rack_id }) => rack_id);
+  const racks = new Map(brokers.map(({ broker_id, rack_id }) => [broker_id, rack_id]));
   const lags = known.map((topic) => lagOf(topic, committed_offsets)).filter((lag) => lag !== null);
   const behind = committed_offsets.length > 0 && lags.length === known.length;
   return {
     group_id,
     ...(group_protocol ? { group_protocol } : {}),
     ...(assignor ? { assignor } : {}),
-    topics: known.map(({ topic_name, partitions_count, topic_id }, i) => ({
-      topic_name,
-      partitions_count,
-      ...(topic_id ? { topic_id } : {}),
+    topics: known.map((topic, i) => ({
+      ...picked(topic, ["topic_name", "partitions_count", "topic_id"]),
       ...(behind ? { lag: lags[i] } : {}),
+      ...(racked && topic.placements?.length ? { partition_racks: racksOf(topic, racks) } : {}),
     })),
     members: members.map(
       (/** @type {any} */ { member_id, instance_id, rack_id, topic_names, generation_id, owned_partitions }) => ({
@@ -191,6 +222,14 @@ function ofSnapshot({ group_id, group_protocol, assignor, members = [], committe
       }),
     ),
   };
+}
+
+/** The racks that have replicas of each partition. @param {any} topic of a snapshot @param {Map<number, string>} racks of brokers */
+function racksOf({ partitions_count, placements }, racks) {
+  const replicas = new Map(placements.map((/** @type {Placed} */ row) => [row.partition_id, row.replicas]));
+  return Array.from({ length: partitions_count }, (_, id) =>
+    (replicas.get(id) ?? []).map((/** @type {number} */ broker) => racks.get(broker)).filter(Boolean),
+  );
 }
 
 /**

@@ -61,7 +61,7 @@ export function Figure({ title, summary, table, picture, legend }) {
 
 /** A number, or one with its unit. @param {Cell} cell */
 function isFigure(cell) {
-  return cell === null || typeof cell === "number" || /^(–|[\d.,]+ (%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell);
+  return cell === null || typeof cell === "number" || /^(–|[\d.,]+ (→|%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell);
 }
 
 /** @param {Table & {caption: string}} props */

@@ -25,6 +25,7 @@ const LOOKS = [
   "stroke",
   "stroke-width",
   "stroke-dasharray",
+  "paint-order",
   "opacity",
   "font-size",
   "font-weight",

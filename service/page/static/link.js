@@ -22,7 +22,7 @@ export async function packed(value) {
 }
 
 /** The value of a packed text. Throws for a text that is damaged. @param {string} text */
-export async function unpacked(text) {
+async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
   return JSON.parse(new TextDecoder().decode(await piped(bytes, new DecompressionStream("deflate-raw"))));
 }

@@ -104,9 +104,11 @@ export function Bench({ workbench, state, set, askForToken }) {
   const question = useQuestion(state, views);
   const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, question, askForToken);
   const shown = { ...asked, ...Object.fromEntries(views.map((name) => [name, state[name]])) };
-  const faults = new Map(
-    (rejected?.problem.errors ?? []).map((/** @type {any} */ fault) => [rejected.at(fault.pointer), fault.detail]),
-  );
+  const faults = new Map();
+  for (const { pointer, detail } of rejected?.problem.errors ?? []) {
+    const place = rejected.at(pointer);
+    faults.set(place, faults.has(place) ? `${faults.get(place)} ${detail}` : detail);
+  }
   return html`<${Faults.Provider} value=${faults}>
     <h1>${workbench.question}</h1>
     <div class="bench">
@@ -136,7 +138,7 @@ function Waiting({ since, cancel }) {
   }, [since]);
   if (now - since < 500) return null;
   return html`<div class="waiting" role="status">
-    <progress aria-label="The service computes"></progress> ${duration((now - since) / 1000)}
+    <progress aria-hidden="true"></progress> The service computes: ${duration((now - since) / 1000)}
     <button type="button" onClick=${cancel}>Cancel</button>
   </div>`;
 }

@@ -45,11 +45,16 @@ export function bars(rows, width, shown, mark = meanOf(rows)) {
           />
           ${after > before && html`<rect class="taken" x=${left + x(before)} y=${HEAD + i * ROW + 3} width=${x(after - before)} height=${ROW - 8} rx="1.5" />`}
           ${before > after && html`<rect class="given" x=${left + x(after)} y=${HEAD + i * ROW + 3} width=${x(before - after)} height=${ROW - 8} rx="1.5" />`}
-          <text class="value" x=${left + x(Math.max(before, after)) + 6} y=${HEAD + i * ROW + 12}>${shown(after)}</text>
         </g>`,
     )}
     <line class="mean" x1=${left + x(mark.value)} x2=${left + x(mark.value)} y1=${HEAD - 4} y2=${height} />
     <text class="tick" x=${left + x(mark.value)} y="12" text-anchor="middle">${mark.label} ${shown(mark.value)}</text>
+    ${rows.map(
+      ({ before, after }, i) =>
+        html`<text class="value over" x=${left + x(Math.max(before, after)) + 6} y=${HEAD + i * ROW + 12}
+          >${shown(after)}</text
+        >`,
+    )}
   </svg>`;
 }
 

@@ -3,7 +3,7 @@ import { Numeric } from "../fields.js";
 import { count, number, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { replaced } from "../lists.js";
-import { Chip } from "./chip.js";
+import { Chip, Chips } from "./chip.js";
 import { Pressing } from "./pressing.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
@@ -46,7 +46,7 @@ export function Brokers({ state, answer, set }) {
   return html`<section>
     <h3>1 · Select brokers</h3>
     <${Pressing} noun="broker" pressing=${pressing} flags=${FLAGS} set=${set} />
-    <div class="racks">
+    <${Chips} count=${brokers.length}>
       ${racks.map(
         (rack) =>
           html`<div class="rack">
@@ -76,7 +76,7 @@ export function Brokers({ state, answer, set }) {
             </button>
           </div>`,
       )}
-    </div>
+    <//>
     <${Rows} state=${state} set=${set} />
   </section>`;
 }
@@ -104,10 +104,11 @@ function wordsOf(broker, empty) {
   return words;
 }
 
-/** @type {{name: "capacity_bytes" | "used_bytes" | "weight" | "max_replicas" | "replaces", label: string, scale?: number}[]} */
+/** @type {{name: "capacity_bytes" | "used_bytes" | "cpu_usage" | "weight" | "max_replicas" | "replaces", label: string, scale?: number}[]} */
 const COLUMNS = [
   { name: "capacity_bytes", label: "disks, GB", scale: 1e9 },
   { name: "used_bytes", label: "used now, GB", scale: 1e9 },
+  { name: "cpu_usage", label: "CPU now, cores" },
   { name: "weight", label: "share of the load" },
   { name: "max_replicas", label: "replicas at most" },
   { name: "replaces", label: "replaces broker" },

@@ -1,6 +1,14 @@
 /** A broker or a disk that is pressed to say what becomes of it, with its load before and after. */
 import { html } from "../lib.js";
 
+/** Chips that are all in sight; of more, some are, and the others scroll. */
+const MOST = 24;
+
+/** Chips in groups. @param {{count: number, children?: any}} props */
+export function Chips({ count, children }) {
+  return html`<div class="racks ${count > MOST ? "many" : ""}">${children}</div>`;
+}
+
 /**
  * @param {object} props
  * @param {string} props.name @param {string[]} props.words what is to become of it @param {boolean} props.leaves whether all it has goes away

@@ -3,7 +3,7 @@ import { Numeric, Text } from "../fields.js";
 import { percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { fresh, replaced } from "../lists.js";
-import { Chip } from "./chip.js";
+import { Chip, Chips } from "./chip.js";
 import { diskLoads, fullness, sharesKnown } from "./disk_loads.js";
 import { More, useMore } from "./more.js";
 import { Pressing } from "./pressing.js";
@@ -48,7 +48,7 @@ export function DisksPicker({ state, answer, set }) {
   return html`<section>
     <h3>1 · Select disks</h3>
     <${Pressing} noun="disk" pressing=${pressing} flags=${FLAGS} set=${set} />
-    <div class="racks">
+    <${Chips} count=${disks.length}>
       ${brokers.slice(0, listed).map(
         ({ broker_id, log_dirs }, broker) =>
           html`<div class="rack" key=${broker_id}>
@@ -75,7 +75,7 @@ export function DisksPicker({ state, answer, set }) {
             </button>
           </div>`,
       )}
-    </div>
+    <//>
     <${More} of=${brokers.length} shown=${listed} more=${more} noun="broker" />
     <${Rows} disks=${disks} state=${state} set=${set} />
   </section>`;

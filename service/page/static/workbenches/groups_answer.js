@@ -26,11 +26,11 @@ export function GroupsAnswer({ state, answer: { owned, loads, after, rivals, fro
     {
       label: "Partitions that move",
       value: number(owned.moved),
-      note: least === null ? "" : `loads as even need ${number(least)}`,
+      note: least === null ? "" : `${number(least)} for equally even loads`,
     },
     { label: "Largest load", value: number(loads.after.max), note: `before: ${number(loads.before.max)}` },
     { label: "Skew", value: ratio(loads.after.skew), note: `before: ${ratio(loads.before.skew)}` },
-    share !== undefined && { label: "Read in the own zone", value: percent(share), note: "of the partitions" },
+    share !== undefined && { label: "Read within its zone", value: percent(share), note: "of the partitions" },
     {
       label: "Unassigned",
       value: number(owned.idle),
@@ -73,7 +73,7 @@ async function overTime({ group_protocol, assignor, topics, members: all }) {
 /** How far the moves are from the fewest. @param {Ownership} owned @param {number | null} least */
 function againstFewest({ moved }, least) {
   if (least === null) return "";
-  return moved > least ? `; loads as even need only ${number(least)}` : "; no assignment as even moves fewer";
+  return moved > least ? `; equally even loads need only ${number(least)}` : "; no equally even assignment moves fewer";
 }
 
 /** What the largest load becomes, and what is proven of it. @param {MemberLoads} loads @param {any} certificate */
@@ -165,7 +165,7 @@ function Rivals({ rivals }) {
     <h3>The same change with other assignors</h3>
     <${DataTable}
       caption="The same change with other assignors"
-      columns=${["assignor", "moved", "largest load", "skew", ...(rivals.some(({ local }) => local !== undefined) ? ["read in the own zone"] : [])]}
+      columns=${["assignor", "moved", "largest load", "skew", ...(rivals.some(({ local }) => local !== undefined) ? ["read within its zone"] : [])]}
       rows=${rows}
     />
   </section>`;

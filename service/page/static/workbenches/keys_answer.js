@@ -57,7 +57,7 @@ const bandOf = ({ records: { chance, mean } }) => ({ low: chance.low * mean, hig
 function Partitions({ plan }) {
   const { records, keys } = plan;
   const band = bandOf(plan);
-  const summary = `The shaded band is where the fullest of ${number(plan.partitions_count)} partitions lies by chance: ${number(Math.round(band.low))} to ${number(Math.round(band.high))} records. The dashed line is the mean.`;
+  const summary = `The shaded band is where the fullest of ${number(plan.partitions_count)} partitions lies by chance, in 99 of 100 cases: ${number(Math.round(band.low))} to ${number(Math.round(band.high))} records. The dashed line is the mean.`;
   const rows = records.counts.map((/** @type {number} */ value, /** @type {number} */ i) => [i, value, keys.counts[i]]);
   return html`<${Figure}
     title="Records per partition"
@@ -85,7 +85,7 @@ function Rivals({ rivals }) {
   ]);
   return html`<${Figure}
     title="The same keys with other partitioners"
-    summary="All on one scale. What stands out of the band is not chance."
+    summary="All on one scale. Where a bar is above the band, chance alone would seldom fill a partition so much."
     table=${{ columns: ["partitioner", "skew", "fullest partition", "empty partitions", "keys moved"], rows }}
     picture=${(/** @type {number} */ width) => multiples(data, width)}
   />`;

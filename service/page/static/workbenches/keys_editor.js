@@ -181,7 +181,7 @@ function Source({ state, set }) {
     ${
       reading &&
       html`<p class="hint" role="status">
-        <progress aria-label="The keys are read"></progress> Reading…
+        <progress aria-hidden="true"></progress> Reading…
         <button type="button" onClick=${cancel}>Cancel</button>
       </p>`
     }

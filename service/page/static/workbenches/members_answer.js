@@ -3,6 +3,7 @@ import { DataTable, Figure, Figures, Legend } from "../figure.js";
 import { count, duration, listed, number, percent } from "../format.js";
 import { html } from "../lib.js";
 import { curve } from "../pictures/curve.js";
+import { Warnings } from "./warnings.js";
 
 /** @typedef {import("./members.js").MembersState} MembersState */
 
@@ -33,7 +34,7 @@ export function MembersAnswer({ state, answer }) {
       note: planned.drain_seconds === null ? "" : `gone after ${duration(planned.drain_seconds)}`,
     },
     share !== undefined && {
-      label: "Read in the own zone",
+      label: "Read within its zone",
       value: percent(share),
       note: `of the partitions, with ${count((planned ?? current).members_count, "member")}`,
     },
@@ -49,14 +50,7 @@ export function MembersAnswer({ state, answer }) {
     <${Load} state=${state} answer=${answer} />
     <${Standstill} answer=${answer} />
     <${Policies} answer=${answer} />
-    ${
-      answer.warnings.length > 0 &&
-      html`<section>
-        <ul class="effects">
-          ${answer.warnings.map((/** @type {string} */ warning) => html`<li>${warning}</li>`)}
-        </ul>
-      </section>`
-    }`;
+    <${Warnings} warnings=${answer.warnings} />`;
 }
 
 /** Whether each number up to the largest is planned. @param {any[]} plans */
@@ -111,7 +105,7 @@ function Load({ state, answer }) {
   const columns = [
     ...["members", "pods", "worth using", "largest load", "mean load", "most partitions", "idle", "lag gone after"],
     ...["moved", "rebalances", "standstill", "largest load with balanced"],
-    ...(racked ? ["read in the own zone"] : []),
+    ...(racked ? ["read within its zone"] : []),
   ];
   const rows = plans.map((/** @type {any} */ plan) => [
     ...[plan.members_count, plan.pods, plan.gains ? "yes" : "no", plan.worst_load, plan.mean_load],

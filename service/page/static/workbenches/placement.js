@@ -17,7 +17,8 @@ const OWN = ["pressing", "shown", "lint"];
 /** @typedef {"draining" | "demoted" | "cordoned" | "fenced"} Flag */
 /**
  * @typedef {{broker_id: number, rack_id?: string | null, weight?: number | null, max_replicas?: number | null,
- *   capacity_bytes?: number | null, used_bytes?: number | null, replaces?: number | null} & {[flag in Flag]?: boolean}} Broker
+ *   capacity_bytes?: number | null, used_bytes?: number | null, cpu_usage?: number | null, replaces?: number | null}
+ *   & {[flag in Flag]?: boolean}} Broker
  */
 /** @typedef {{topics: string, broker_ids: number[]}} BrokerSet */
 /** @typedef {{topics: string, leaders?: number, broker_ids?: number[] | null}} TopicLeaders */
@@ -48,12 +49,14 @@ const OWN = ["pressing", "shown", "lint"];
  */
 /** @typedef {{plan: any, frontier: any[], findings: any[] | null}} PlacementAnswerData */
 
-/** The field of what is wrong: lists of names and ids are one field each. @param {string} pointer */
-const at = (pointer) =>
-  pointer.replace(
-    /^\/(included_topics|excluded_topics|destinations|broker_sets|min_topic_leaders|topics|balance)(\/.*)?$/,
-    "/$1",
-  );
+/** The field of what is wrong: lists of names, ids and rates are one field each. @param {string} pointer */
+function at(pointer) {
+  const rates = /^\/topics\/\d+\/partition_bytes(_out)?_per_second/.exec(pointer);
+  if (rates) return rates[0];
+  if (/^\/balance\/\d/.test(pointer)) return "/balance_further";
+  const lists = /^\/(included_topics|excluded_topics|destinations|broker_sets|min_topic_leaders|topics)(?=\/)/;
+  return lists.exec(pointer)?.[0] ?? pointer;
+}
 
 /** @param {PlacementState} state */
 function request(state) {

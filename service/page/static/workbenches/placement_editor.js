@@ -1,26 +1,17 @@
 /** The editor of a placement: the goal, the rules, the limits, and where replicas are. */
-import { Checkbox, Lines, Select, Text } from "../fields.js";
+import { Checkbox, Lines, Select } from "../fields.js";
 import { count, listed } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { hasSizes, placement } from "../descriptions.js";
 import { holders } from "./brokers.js";
 import { Pasted } from "./pasted.js";
-import { Limits, Objective, words } from "./plan_fields.js";
+import { Balance, Rates } from "./placement_load.js";
+import { Limits, Objective } from "./plan_fields.js";
 import { Rules } from "./placement_rules.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {(change: Partial<PlacementState>) => void} Set */
 
-/** The last four need rates, which the request as JSON can have. */
-const BALANCES = [
-  { value: "replicas", label: "replicas" },
-  { value: "bytes", label: "bytes" },
-  { value: "leaders", label: "leaders" },
-  { value: "bytes_per_second", label: "bytes/s written" },
-  { value: "leader_bytes_per_second", label: "bytes/s produced" },
-  { value: "bytes_out_per_second", label: "bytes/s read" },
-  { value: "cpu", label: "CPU" },
-];
 const RACKS = [
   { value: "strict", label: "strict" },
   { value: "spread", label: "spread" },
@@ -46,6 +37,7 @@ export function PlacementEditor({ state, set }) {
       hints=${{ throttle_bytes_per_second: hasSizes(state.topics) ? "" : "Needs sizes, which a snapshot has." }}
     />
     <${Rules} state=${state} set=${set} />
+    <${Rates} state=${state} set=${set} />
     <${Source} state=${state} set=${set} />
     <details open=${Boolean(state.lint)}>
       <summary>Check a reassignment JSON</summary>
@@ -58,16 +50,6 @@ export function PlacementEditor({ state, set }) {
       />
     </details>`;
 }
-
-/** Resources that count once the first is even. @param {any} balance @param {string} text */
-function further(balance, text) {
-  const [first] = Array.isArray(balance) ? balance : [balance ?? BALANCES[0].value];
-  const others = words(text) ?? [];
-  return others.length > 0 ? [first, ...others] : first;
-}
-
-/** Several resources with weights, which only a request as JSON has, as a choice. @param {any} value @returns {string} */
-const named = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** @param {{state: PlacementState, set: Set}} props */
 function Goal({ state, set }) {
@@ -83,25 +65,9 @@ function Goal({ state, set }) {
       choices=${choices}
       set=${(/** @type {string} */ value) => set({ [name]: value })}
     />`;
-  const [first, ...others] = Array.isArray(state.balance) ? state.balance : [state.balance];
   return html`<${Objective} state=${state} set=${set} />
-    <div class="pair">
-      <${Select}
-        place="/balance"
-        label="Count"
-        value=${named(first ?? BALANCES[0].value)}
-        choices=${BALANCES}
-        set=${(/** @type {string} */ value) => set({ balance: others.length > 0 ? [value, ...others] : value })}
-      />
-      <${Text}
-        place="/balance_further"
-        label="Then, in this order"
-        placeholder="nothing; or leaders, cpu"
-        value=${others.join(", ")}
-        set=${(/** @type {string} */ text) => set({ balance: further(state.balance, text) })}
-      />
-      ${choice("racks", "Racks", RACKS)} ${choice("leaders", "Leaders", LEADERS)}
-    </div>
+    <${Balance} state=${state} set=${set} />
+    <div class="pair">${choice("racks", "Racks", RACKS)} ${choice("leaders", "Leaders", LEADERS)}</div>
     <${Checkbox}
       label="Even out each topic by itself, too"
       checked=${state.per_topic ?? false}

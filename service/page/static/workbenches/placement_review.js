@@ -67,7 +67,10 @@ function Racks({ state, plan }) {
 function copying(across) {
   if (!across || across.rack_changes + across.replicas === 0) return [];
   const { rack_changes, replicas, bytes, cost } = across;
-  const changes = `${count(rack_changes, "replica")} ${rack_changes === 1 ? "comes" : "come"} to another rack`;
+  const changes =
+    rack_changes === 0
+      ? "No replica comes to another rack"
+      : `${count(rack_changes, "replica")} ${rack_changes === 1 ? "comes" : "come"} to another rack`;
   const amounts = [bytes === null ? "" : size(bytes), cost === null ? "" : `which cost ${number(cost)}`].filter(
     Boolean,
   );
@@ -85,8 +88,14 @@ function traffic(before, after) {
   ].filter((sentence) => sentence !== false);
 }
 
+/** What a figure is before and after, if it changes. @template {string | number} T @param {T} before @param {T} after */
+function become(before, after) {
+  const [from, to] = [before, after].map((value) => (typeof value === "number" ? number(value) : value));
+  return before === after ? after : `${from} → ${to}`;
+}
+
 /**
- * A row a rack or broker.
+ * A row a rack or broker, with its figures before and after.
  * @param {object} props
  * @param {string} props.caption @param {string} props.name @param {(string | number | null)[]} props.ids
  * @param {"rack_load" | "broker_load"} props.kind @param {any} props.plan
@@ -95,20 +104,17 @@ function traffic(before, after) {
 function Loads({ caption, name, ids, kind, plan, copied = [] }) {
   const [before, after] = [plan.before[kind], plan.after[kind]];
   const traffic = kind === "broker_load" ? plan.traffic : null;
-  const sized = Boolean(after.bytes);
   const columns = [
-    ...[name, "replicas", "then", ...(copied.length > 0 ? ["arrive", "leave"] : []), "leaders", "then"],
-    ...(sized ? ["bytes", "then"] : []),
+    ...[name, "replicas", ...(copied.length > 0 ? ["arrive", "leave"] : []), "leaders"],
+    ...(after.bytes ? ["bytes"] : []),
     ...(traffic ? ["received", "sent"] : []),
   ];
   const rows = ids.map((id, i) => [
     id === null ? "none" : String(id),
-    before.replicas.counts[i],
-    after.replicas.counts[i],
+    become(before.replicas.counts[i], after.replicas.counts[i]),
     ...copied.map((counts) => counts[i]),
-    before.leaders.counts[i],
-    after.leaders.counts[i],
-    ...(sized ? [size(before.bytes.totals[i]), size(after.bytes.totals[i])] : []),
+    become(before.leaders.counts[i], after.leaders.counts[i]),
+    ...(after.bytes ? [become(size(before.bytes.totals[i]), size(after.bytes.totals[i]))] : []),
     ...(traffic ? [size(traffic.bytes_in[i]), size(traffic.bytes_out[i])] : []),
   ]);
   return html`<${DataTable} ...${{ caption, columns, rows }} />`;

@@ -17,7 +17,7 @@ export function Pressing({ noun, pressing, flags, set }) {
       set=${(/** @type {string} */ flag) => set({ pressing: flag })}
     />
     <p class="hint">
-      ${pressing === "draining" ? "Again: it stays. One without replicas goes away." : "Again: no longer."}
+      ${`Press again to undo.${pressing === "draining" ? ` A ${noun} without replicas is removed.` : ""}`}
     </p>
   </div>`;
 }

@@ -6,6 +6,7 @@ import { Assigned } from "./assigned.js";
 import { ownership } from "./ownership.js";
 import { nameOf } from "./timeline.js";
 import { Lanes } from "./timeline_lanes.js";
+import { Warnings } from "./warnings.js";
 
 /** Partitions above which a sum over them says little. */
 const MANY = 200;
@@ -28,7 +29,7 @@ export function TimelineAnswer({ state, answer: { lanes }, set }) {
     { label: "Longest for one partition", value: duration(totals.longest_idle_ms / 1000) },
     { label: "Partitions that move", value: number(totals.moved), note: "over all rebalances" },
     local !== undefined && {
-      label: "Read in the own zone",
+      label: "Read within its zone",
       value: percent(local),
       note: "of the partitions, at the end",
     },
@@ -38,14 +39,7 @@ export function TimelineAnswer({ state, answer: { lanes }, set }) {
     <${Lanes} state=${state} lanes=${answered} />
     <${Totals} lanes=${lanes} />
     <${Generation} state=${state} rebalances=${rebalances} set=${set} />
-    ${
-      warnings.length > 0 &&
-      html`<section>
-        <ul class="effects">
-          ${warnings.map((/** @type {string} */ warning) => html`<li>${warning}</li>`)}
-        </ul>
-      </section>`
-    }`;
+    <${Warnings} warnings=${warnings} />`;
 }
 
 /** The share that is read in the reader's zone after the last rebalance; undefined without racks. @param {Lane} lane @returns {number | undefined} */
@@ -80,7 +74,7 @@ function conclusion(lanes) {
 function Totals({ lanes }) {
   const racked = lanes.some((lane) => localOf(lane) !== undefined);
   const columns = ["protocol", "rebalances", "standstill", "at least and most", "longest", "moved"];
-  if (racked) columns.push("read in the own zone");
+  if (racked) columns.push("read within its zone");
   const rows = lanes.map((lane) => {
     const { way, answer, refused } = lane;
     if (answer === null) return [`${nameOf(way)}: ${refused}`, ...columns.slice(1).map(() => null)];
@@ -104,7 +98,7 @@ function Generation({ state, rebalances, set }) {
   const step = (/** @type {number} */ by) => () =>
     set({ generation: Math.min(Math.max(at + by, 0), rebalances.length - 1) });
   const local = one.zone_traffic?.local_share;
-  const nearby = local === undefined ? "" : ` Then ${percent(local)} is read in the own zone.`;
+  const nearby = local === undefined ? "" : ` Then ${percent(local)} is read within its zone.`;
   const when = `From ${duration(one.at_ms / 1000)} to ${duration(one.stable_at_ms / 1000)}: ${one.reason}.`;
   return html`<${Assigned}
     title="Rebalance ${at + 1} of ${rebalances.length}"
