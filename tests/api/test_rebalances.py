@@ -27,6 +27,13 @@ def body(**changes: Any) -> dict[str, Any]:
     return {"assignor": "cooperative-sticky", "topics": TOPICS, "members": MEMBERS, **changes}
 
 
+BALANCED = {
+    "assignor": "balanced",
+    "topics": [{"topic_name": "t0", "partitions_count": 12}],
+    "timing": {"poll_interval_ms": 1_000},
+}
+
+
 def event(kind: str, at_ms: int = 10_000, **fields: Any) -> dict[str, Any]:
     return {"at_ms": at_ms, "type": kind, **fields}
 
@@ -422,3 +429,52 @@ def test_a_rebalance_tells_what_crosses_zones_as_its_assignment_does(client: Fla
     (row, *_) = csv.DictReader(io.StringIO(client.post(PATH, json=priced, headers={"Accept": "text/csv"}).text))
     assert {name: float(row[name]) for name in expected} == expected
     assert "zone_traffic" not in answer(client, body())["rebalances"][0]
+
+
+def test_balanced_only_stops_what_moves_unless_it_is_eager(client: FlaskClient) -> None:
+    """As ``RemoteAssignor`` does: what moves is revoked first, and assigned in a second rebalance."""
+    question = body(**BALANCED, events=[event("member_joins", 20_000, member={"member_id": "c3"})])
+    cooperative, eager = (answer(client, question | more) for more in ({}, {"rebalance_protocol": "eager"}))
+    assert [each["rebalance_protocol"] for each in (cooperative, eager)] == ["cooperative", "eager"]
+    _, first, second = cooperative["rebalances"]
+    assert (first["withheld"], first["idle"]["partition_ms"], second["withheld"]) == (4, 0, 0)
+    assert second["reason"].endswith("need to revoke partitions and re-join")
+    assert 0 < second["idle"]["partition_ms"] <= 4 * second["idle"]["longest_ms"]
+    assert len(eager["rebalances"]) == 2
+    assert eager["rebalances"][1]["idle"]["partition_ms"] > second["idle"]["partition_ms"]
+    parts = [
+        sorted((one["member_id"], str(one["partitions"])) for one in last["assignments"])
+        for last in (second, eager["rebalances"][1])
+    ]
+    assert parts[0] == parts[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer", "detail"),
+    [
+        ({"assignor": "range", "rebalance_protocol": "cooperative"}, "/rebalance_protocol", "range is eager."),
+        ({"rebalance_protocol": "eager"}, "/rebalance_protocol", "cooperative-sticky is cooperative."),
+        (
+            {"compare": [{}, {"assignor": "sticky", "rebalance_protocol": "cooperative"}]},
+            "/compare/1/rebalance_protocol",
+            "sticky is eager.",
+        ),
+        (
+            {"compare": [{"group_protocol": "consumer", "rebalance_protocol": "eager"}]},
+            "/compare/0/rebalance_protocol",
+            "Only classic groups are eager or cooperative.",
+        ),
+    ],
+)
+def test_a_rebalance_protocol_that_an_assignor_has_not(
+    client: FlaskClient, changes: dict[str, Any], pointer: str, detail: str
+) -> None:
+    response = client.post(PATH, json=body(**changes))
+    assert response.status_code == 422
+    assert response.get_json()["errors"] == [{"pointer": pointer, "detail": detail}]
+
+
+def test_a_comparison_may_be_cooperative_where_the_group_is_eager(client: FlaskClient) -> None:
+    compare = [{}, {"rebalance_protocol": "cooperative"}, {"assignor": "balanced"}]
+    document = answer(client, body(**BALANCED, rebalance_protocol="eager", compare=compare))
+    assert [one["rebalance_protocol"] for one in document["comparisons"]] == ["eager", "cooperative", "cooperative"]

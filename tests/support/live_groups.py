@@ -31,12 +31,15 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
+_KAFKAS: Final = "org.apache.kafka.clients.consumer."
 ASSIGNORS: Final = {
-    "range": "RangeAssignor",
-    "roundrobin": "RoundRobinAssignor",
-    "sticky": "StickyAssignor",
-    "cooperative-sticky": "CooperativeStickyAssignor",
+    "range": (f"{_KAFKAS}RangeAssignor",),
+    "roundrobin": (f"{_KAFKAS}RoundRobinAssignor",),
+    "sticky": (f"{_KAFKAS}StickyAssignor",),
+    "cooperative-sticky": (f"{_KAFKAS}CooperativeStickyAssignor",),
+    "balanced": ("partitionallocator.clients.RemoteAssignor", f"{_KAFKAS}CooperativeStickyAssignor"),
 }
+"""The ``partition.assignment.strategy`` of the groups that use each."""
 RECORDED: Final = (
     *("FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
     *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "Metadata"),
@@ -166,8 +169,8 @@ class KilledMember:
 class LiveGroup:
     """A group of real consumers, and what is done to it."""
 
-    def __init__(self, broker: Broker, body: Document) -> None:
-        self.broker, self.body = broker, body
+    def __init__(self, broker: Broker, body: Document, allocator_url: str) -> None:
+        self.broker, self.body, self.allocator_url = broker, body, allocator_url
         self.admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         self.members: dict[str, Any] = {}
         self.killed = {event["member_id"] for event in body["events"] if event["type"] == "member_crashes"}
@@ -229,11 +232,12 @@ class LiveGroup:
         if self.protocol != "share":
             properties |= {"enable.auto.commit": "false", "auto.offset.reset": "earliest", "group.protocol": self.protocol}
         if self.protocol == "classic":
-            package = "org.apache.kafka.clients.consumer."
+            classes = dict.fromkeys(each for name in self.assignors for each in ASSIGNORS[name])
             properties |= {
                 "session.timeout.ms": str(timing["session_timeout_ms"]),
                 "heartbeat.interval.ms": str(timing["heartbeat_interval_ms"]),
-                "partition.assignment.strategy": ",".join(package + ASSIGNORS[name] for name in self.assignors),
+                "partition.assignment.strategy": ",".join(classes),
+                "partition.allocator.url": self.allocator_url,
             }
         elif self.protocol == "consumer":
             properties["group.remote.assignor"] = self.assignors[0]
@@ -290,6 +294,8 @@ class LiveGroup:
             steps = [(event["group_protocol"], new or ["uniform"])]
         else:
             steps = [(self.protocol, [*new, *self.assignors]), (self.protocol, new)]
+            if any({*ASSIGNORS[one]} & {*ASSIGNORS[other]} for one in new for other in self.assignors):
+                steps = steps[1:]
 
         def roll() -> None:
             for self.protocol, self.assignors in steps:
@@ -356,14 +362,14 @@ def _share_properties(broker: Broker) -> Document:
     return {"bootstrap.servers": broker.bootstrap, "group.id": "warm-share", **sides}
 
 
-def live(broker: Broker, body: Document) -> Document:
-    """Live through a timeline.
+def live(broker: Broker, body: Document, allocator_url: str = "http://127.0.0.1:1") -> Document:
+    """Live through a timeline. allocator_url : of the service that the leaders of ``balanced`` ask
 
     Returns the ids that members had, the broker's records, its log lines and the requests that it got, with times in ms since the
     first member started.
     """
     _log_requests(broker)
-    group = LiveGroup(broker, body)
+    group = LiveGroup(broker, body, allocator_url)
     time.sleep(2)  # until the coordinator has seen the topics
     skip = len(broker.log.read_text(encoding="utf-8", errors="replace"))
     started = time.time()

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.advisers import advising
 from tests.support.broker import running_broker
 from tests.support.live_groups import broker_properties, live, warm
 
@@ -78,7 +79,10 @@ _JOINS: Final[list[dict[str, Any]]] = [
 """The second member joins between two heartbeats of the first."""
 _FIRST: Final = [{**member, "topic_names": ["T0"]} for member in _TWO]
 TIMELINES: Final[dict[str, dict[str, Any]]] = {
-    **{f"changes-{name}": _question("classic", name, _TWO, _CHANGES, 6) for name in ("range", "sticky", "cooperative-sticky")},
+    **{
+        f"changes-{name}": _question("classic", name, _TWO, _CHANGES, 6)
+        for name in ("range", "sticky", "cooperative-sticky", "balanced")
+    },
     "changes-consumer": _question("consumer", "uniform", _TWO, _CHANGES, 6),
     **{f"static-{name}": _question("classic", name, _STATIC, _RESTARTS, 7) for name in ("range", "cooperative-sticky")},
     "changes-share": _question("share", "simple", _TWO, [event for event in _CHANGES if event["type"] != "member_crashes"], 6),
@@ -93,9 +97,11 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
     **{f"rolling-{name}": _question("classic", name, _TWO, _ROLL, 6) for name in ("range", "cooperative-sticky")},
     "rolling-consumer": _question("consumer", "range", _TWO, _ROLL, 6),
     "bounces": _question("classic", "range", _TWO, _bounces(assignors=["cooperative-sticky"]), 6),
+    "bounces-balanced": _question("classic", "cooperative-sticky", _TWO, _bounces(assignors=["balanced"]), 6),
+    "static-balanced": _question("classic", "balanced", _STATIC, _RESTARTS, 7),
     "static-migration-range": _question("classic", "range", _STATIC, _bounces(group_protocol="consumer"), 7),
     "static-migration-sticky": _question("classic", "cooperative-sticky", _STATIC, _bounces(group_protocol="consumer"), 7),
-    **{f"polls-{name}": _question("classic", name, _TWO, _POLLS, 6) for name in ("range", "cooperative-sticky")},
+    **{f"polls-{name}": _question("classic", name, _TWO, _POLLS, 6) for name in ("range", "cooperative-sticky", "balanced")},
     "polls-consumer": _question("consumer", "uniform", _TWO, _POLLS, 6),
     "joins-share": _question("share", "simple", _TWO[:1], _JOINS, 6),
     "migration": _question("classic", "cooperative-sticky", _TWO, _bounces(group_protocol="consumer"), 6),
@@ -121,9 +127,9 @@ def _record(names: list[str]) -> None:
 
     def record(name: str) -> None:
         request = question(name, name)
-        answers[name] = {"request": request, **live(broker, request)}
+        answers[name] = {"request": request, **live(broker, request, adviser.url)}
 
-    with running_broker(*broker_properties(TIMING)) as broker:
+    with running_broker(*broker_properties(TIMING)) as broker, advising() as adviser:
         warm(broker)
         threads = [threading.Thread(target=record, args=[name]) for name in names]
         for thread in threads:

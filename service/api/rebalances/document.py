@@ -8,6 +8,7 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
+from service.core.assignors import Assignor
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
@@ -16,6 +17,7 @@ from service.core.timelines.simulation import Variant
 from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way
+from service.decisions.rebalances.question import COOPERATIVE, EAGER
 from service.web.fields import about
 from service.web.schemas import CountsSchema, ZoneTrafficSchema
 
@@ -36,6 +38,7 @@ class RequestSchema(Schema):
     error = fields.String(metadata=about("of its response, by Kafka's name"))
 
 
+CARRIED_OUT = "of a classic group: eager or cooperative; else null"
 LEAST = "if every heartbeat and poll that partitions wait for came at once"
 MOST = "if each of them had just been missed"
 
@@ -140,6 +143,7 @@ class ComparisonSchema(Schema):
 
     group_protocol = fields.String()
     assignor = fields.String()
+    rebalance_protocol = fields.String(allow_none=True, metadata=about(CARRIED_OUT))
     static = fields.Boolean(allow_none=True)
     timing = fields.Nested(EffectiveTimingSchema)
     totals = fields.Nested(TotalsSchema)
@@ -176,6 +180,7 @@ class GroupRebalancesAnswerSchema(Schema):
     kafka_version = fields.String()
     group_protocol = fields.String()
     assignor = fields.String()
+    rebalance_protocol = fields.String(allow_none=True, metadata=about(CARRIED_OUT))
     detail = fields.String()
     timing = fields.Nested(EffectiveTimingSchema)
     rebalances = fields.List(fields.Nested(RebalanceSchema), metadata=about("unless `detail` is totals"))
@@ -203,6 +208,7 @@ def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
         "kafka_version": timeline.kafka_version,
         "group_protocol": timeline.group_protocol,
         "assignor": timeline.assignor.name,
+        "rebalance_protocol": _rebalance_protocol(timeline.group_protocol, timeline.assignor),
         "detail": timeline.detail,
         "timing": asdict(timeline.timing),
     }
@@ -324,7 +330,19 @@ def _finite(milliseconds: float) -> float | None:
 
 
 def _variant(variant: Variant) -> dict[str, Any]:
-    return {"group_protocol": variant.group_protocol, "assignor": variant.assignor.name, "static": variant.static}
+    return {
+        "group_protocol": variant.group_protocol,
+        "assignor": variant.assignor.name,
+        "rebalance_protocol": _rebalance_protocol(variant.group_protocol, variant.assignor),
+        "static": variant.static,
+    }
+
+
+def _rebalance_protocol(group_protocol: str, assignor: Assignor) -> str | None:
+    """Of a classic group; the other protocols have one way each."""
+    if group_protocol != "classic":
+        return None
+    return COOPERATIVE if assignor.is_cooperative else EAGER
 
 
 def _rebalance_rows(answer: RebalancesAnswer) -> pa.Table:
@@ -354,7 +372,8 @@ def _comparison_rows(answer: RebalancesAnswer) -> pa.Table:
     variants = [_variant(variant) for variant in answer.variants]
     totals = [_flat(way.outcome.totals) for way in answer.others]
     kinds = {"worst_skew": pa.float64(), "undelivered": pa.float64(), "longest_catch_up_ms": pa.float64()}
-    columns = {name: pa.array([one[name] for one in variants], pa.string()) for name in ("group_protocol", "assignor")}
+    texts = ("group_protocol", "assignor", "rebalance_protocol")
+    columns = {name: pa.array([one[name] for one in variants], pa.string()) for name in texts}
     columns["static"] = pa.array([one["static"] for one in variants], pa.bool_())
     for name in totals[0]:
         columns[name] = pa.array([one[name] for one in totals], kinds.get(name, pa.int64()))

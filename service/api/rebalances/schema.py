@@ -13,7 +13,7 @@ from service.api.groups.schema import (
     topics_field,
 )
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
-from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion
+from service.decisions.rebalances.question import COMPARED_POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
 from service.web.schemas import KafkaVersion, price_per_gb_field
 
@@ -140,6 +140,19 @@ class EventSchema(Schema):
             raise ValidationError(faults)
 
 
+def rebalance_protocol_field() -> fields.String:
+    """How the clients of ``balanced`` carry it out."""
+    return fields.String(
+        load_default=None,
+        allow_none=True,
+        validate=validate.OneOf(REBALANCE_PROTOCOLS),
+        metadata=about(
+            "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
+            "cooperative. Every other assignor has one of both"
+        ),
+    )
+
+
 class VariantSchema(Schema):
     """Another way to run the group."""
 
@@ -149,6 +162,7 @@ class VariantSchema(Schema):
     assignor = fields.String(
         load_default=None, allow_none=True, metadata=about("Absent: as in the body, or for another protocol its default")
     )
+    rebalance_protocol = rebalance_protocol_field()
     static = Boolean(
         load_default=None,
         allow_none=True,
@@ -168,6 +182,7 @@ class GroupRebalancesSchema(Schema):
         allow_none=True,
         metadata=about("as in /v1/group-assignments", example="cooperative-sticky"),
     )
+    rebalance_protocol = rebalance_protocol_field()
     client = client_field()
     client_version = client_version_field()
     group_id = Subject("group")

@@ -38,8 +38,9 @@ PATH = "/v1/group-rebalances"
 @click.option(
     "--compare",
     multiple=True,
-    metavar="PROTOCOL[:ASSIGNOR][:static|:dynamic]",
-    help="Another way to run the group, to compare its totals: consumer, classic:range, classic:sticky:static. Repeatable.",
+    metavar="PROTOCOL[:ASSIGNOR][:eager][:static|:dynamic]",
+    help="Another way to run the group, to compare its totals: consumer, classic:range, classic:sticky:static. Repeatable. "
+    "balanced is cooperative, as RemoteAssignor is, or eager.",
 )
 @options.PRICE
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: members × time.")
@@ -129,6 +130,7 @@ def _ways(body: Json, answer: Json) -> list[Json]:
     ways, budget = [], Budget()
     for one in answer.get("comparisons", ()):
         question = {**body, "group_protocol": one["group_protocol"], "assignor": one["assignor"], "compare": []}
+        question["rebalance_protocol"] = one["rebalance_protocol"]
         question["timing"] = {**one["timing"], "min_session_timeout_ms": 1}  # the service has judged it for the group as it is
         question["members"] = [_as(one.get("static"), member) for member in body["members"]]
         question["events"] = [
@@ -207,6 +209,10 @@ def _variant(text: str) -> Json:
     static = {"static": True, "dynamic": False}.get(rest[-1]) if rest else None
     if static is not None:
         rest = rest[:-1]
+    eager = rest[-1:] == ["eager"]
+    if eager:
+        rest = rest[:-1]
     if len(rest) > 2 or not all((protocol, *rest)):
-        raise click.BadParameter(f"{text!r} is not PROTOCOL[:ASSIGNOR][:static|:dynamic].", param_hint="--compare")
-    return {"group_protocol": protocol, "assignor": ":".join(rest) or None, "static": static}
+        raise click.BadParameter(f"{text!r} is not PROTOCOL[:ASSIGNOR][:eager][:static|:dynamic].", param_hint="--compare")
+    way = {"group_protocol": protocol, "assignor": ":".join(rest) or None, "static": static}
+    return way | ({"rebalance_protocol": "eager"} if eager else {})

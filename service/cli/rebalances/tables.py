@@ -36,9 +36,11 @@ def short_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def way(one: Json) -> str:
-    """How a group is run: ``classic range static``."""
+    """How a group is run: ``classic range static``; of an assignor that is cooperative by itself, whether it is eager."""
     static = one.get("static")
-    return " ".join((one["group_protocol"], one["assignor"], *([] if static is None else ["static" if static else "dynamic"])))
+    eager = one["assignor"] == "balanced" and one.get("rebalance_protocol") == "eager"
+    options = [*(["eager"] if eager else []), *([] if static is None else ["static" if static else "dynamic"])]
+    return " ".join((one["group_protocol"], one["assignor"], *options))
 
 
 def rebalance_rows(answer: Json, body: Json) -> list[Cells]:

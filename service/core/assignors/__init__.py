@@ -167,7 +167,7 @@ GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
     "classic": Registry(
         "assignor",
         "partition_allocator.assignors.classic",
-        (*CLASSIC, replace(BALANCED, forms={"2.4.1": {}}, aliases=REMOTE), *clients.CLASSIC),
+        (*CLASSIC, replace(BALANCED, forms={"2.4.1": {}}, aliases=REMOTE, wraps=CLASSIC[-1]), *clients.CLASSIC),
         plugins.guard,
     ),
     "consumer": Registry(

@@ -18,10 +18,10 @@ def restarts(old: Assignor, new: Assignor) -> tuple[tuple[Assignor, ...], ...]:
 
     Until all members support the new assignor the group uses the old one, which may go only then. Members of another client
     support that client's assignor of the old name meanwhile. Raises InvalidQuestion where the client has none of that name, or
-    refuses a list with both; then all members must stop at once.
+    refuses a list with both; then all members must stop at once. One restart is enough if members of one list the other.
     """
-    if old.protocol_name == new.protocol_name:
-        return ((new,),)
+    if new.protocol_name in _names(old):
+        return (new.listed,)
     client, registry = new.name.rpartition(":")[0], GROUP_PROTOCOLS["classic"]
     meanwhile = old
     if client != old.name.rpartition(":")[0]:
@@ -30,8 +30,15 @@ def restarts(old: Assignor, new: Assignor) -> tuple[tuple[Assignor, ...], ...]:
             detail = f"Clients of {client} have no assignor {old.protocol_name!r}, which the others still use meanwhile"
             raise InvalidQuestion(f"{detail}: all members must stop before the group changes to {new.name}.")
         meanwhile = registry[name]
+    if meanwhile.protocol_name in _names(new):
+        return (new.listed,)
     if client == "librdkafka":
         strategies(f"{new.protocol_name},{meanwhile.protocol_name}")
     elif client == "kafka-python":
         check_list((new, meanwhile))
-    return (new, meanwhile), (new,)
+    return (*new.listed, *meanwhile.listed), new.listed
+
+
+def _names(assignor: Assignor) -> list[str]:
+    """What members that use an assignor list."""
+    return [each.protocol_name for each in assignor.listed]

@@ -30,6 +30,8 @@ class Assignor(Strategy):
     divides : does ``run`` take ``min_partitions`` and ``max_records``, by which it divides partitions into ranges of offsets?
     frontier : the trade-off of moves and evenness, ``(group, run)``; None if it has none
     on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
+    wraps : the cooperative assignor that its clients list after it and whose protocol they follow: they carry an answer out in
+        two rebalances, of which the first withholds what must be revoked (RemoteAssignor). None if it wraps none
     """
 
     explain: Callable[..., dict[str, Any]] | None = None
@@ -42,6 +44,7 @@ class Assignor(Strategy):
     divides: bool = False
     frontier: Callable[[Group, Callable[..., Assignment]], tuple[TradeOff, ...]] | None = None
     on_racks: Callable[[Group], Assignment] | None = None
+    wraps: Assignor | None = None
 
     @property
     def protocol_name(self) -> str:
@@ -51,7 +54,12 @@ class Assignor(Strategy):
     @property
     def is_cooperative(self) -> bool:
         """Do its members keep what they own during a rebalance (KIP-429)?"""
-        return self.protocol_name == "cooperative-sticky"
+        return self.wraps is not None or self.protocol_name == "cooperative-sticky"
+
+    @property
+    def listed(self) -> tuple[Assignor, ...]:
+        """The ``partition.assignment.strategy`` of members that use it."""
+        return (self,) if self.wraps is None else (self, self.wraps)
 
     def of_release(self, kafka_version: str, client_version: str | None) -> Assignor:
         """Its form in a release of Kafka, and in that of its client, which is Kafka's for its own. Raises InvalidQuestion."""
@@ -71,7 +79,8 @@ class Assignor(Strategy):
         if not self.is_timed:
             return self
         explain = _Within(self.explain, limit) if self.explain else None
-        return replace(self, run=_Within(self.run, limit, reserve if self.reserves else None), explain=explain)
+        wraps = None if self.wraps is None else self.wraps.within(limit, reserve)
+        return replace(self, run=_Within(self.run, limit, reserve if self.reserves else None), explain=explain, wraps=wraps)
 
 
 @dataclass(frozen=True)

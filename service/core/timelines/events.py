@@ -74,7 +74,7 @@ class Events:
         """Start a new client. In a share group a ``group.instance.id`` means nothing."""
         timeline = self.course.timeline
         instance_id = None if timeline.group_protocol == "share" else fields.instance_id
-        chosen = assignors or (timeline.assignor,)
+        chosen = assignors or timeline.assignor.listed
         member = Member(fields.member_id, fields.member_id, instance_id, fields.rack_id, chosen, timeline.group_protocol)
         return self.course.start(member, fields.topics)
 

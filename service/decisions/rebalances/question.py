@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
+EAGER, COOPERATIVE = REBALANCE_PROTOCOLS = ("eager", "cooperative")
+"""Kafka's ConsumerPartitionAssignor.RebalanceProtocol (KIP-429)."""
+
 COMPARED_POLL_MS: Final = 1_000
 """How often members poll where ways to run a group are compared. If all noticed a rebalance at once, eager ones would win."""
 
@@ -33,7 +36,8 @@ class RebalancesQuestion:
     topics, members : rows (see ``groups.rows``), each well-formed; the group is stable at 0 ms if a member owns anything
     events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/rebalances.md), each well-formed
     timing : fields of ``Timing``, and ``min_session_timeout_ms`` of the broker; absent or None: Kafka's default
-    compare : rows with ``group_protocol``, ``assignor`` and ``static``; absent or None: as the group is
+    compare : rows with ``group_protocol``, ``assignor``, ``rebalance_protocol`` and ``static``; absent or None: as the group is
+    rebalance_protocol : how the clients of an assignor that knows both carry it out, EAGER or COOPERATIVE, its default
     detail : "totals", "rebalances" or "assignments"; None: as much as is not too much
     client, client_version : the library of a classic group's clients at 0 ms, and its release; default: Java's, and the newest
     group_id : what the group is called in metrics
@@ -47,6 +51,7 @@ class RebalancesQuestion:
     compare: Sequence[Row] = ()
     group_protocol: str | None = None
     assignor: str | None = None
+    rebalance_protocol: str | None = None
     kafka_version: str = LATEST
     client: str | None = None
     client_version: str | None = None
@@ -89,12 +94,26 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
 
 
 def strategy(question: RebalancesQuestion) -> Assignor:
-    """The assignor at 0 ms. Raises UnknownStrategy, and InvalidQuestion for a release that it does not have."""
+    """The assignor at 0 ms. Raises UnknownStrategy, and InvalidQuestion for a release or protocol that it does not have."""
     protocol, name, client = question.protocol, question.assignor, question.client
     if client is not None and protocol in KAFKAS:
         name = of_client(protocol, client, name)
     chosen = _resolved(protocol, name, question.kafka_version)
-    return chosen.of_release(question.kafka_version, question.client_version) if question.client_version else chosen
+    if question.client_version:
+        chosen = chosen.of_release(question.kafka_version, question.client_version)
+    return _carried_out(protocol, chosen, question.rebalance_protocol)
+
+
+def _carried_out(protocol: str, assignor: Assignor, rebalance_protocol: str | None) -> Assignor:
+    """The assignor with clients of this rebalance protocol. Raises InvalidQuestion if they have another."""
+    if rebalance_protocol is not None and protocol != "classic":
+        raise InvalidQuestion("Only classic groups are eager or cooperative.", "rebalance_protocol")
+    if rebalance_protocol == EAGER and assignor.wraps is not None:
+        return replace(assignor, wraps=None)
+    own = COOPERATIVE if assignor.is_cooperative else EAGER
+    if rebalance_protocol not in (None, own):
+        raise InvalidQuestion(f"{assignor.name} is {own}.", "rebalance_protocol")
+    return assignor
 
 
 def _resolved(protocol: str, assignor: str | None, version: str) -> Assignor:
@@ -146,7 +165,11 @@ def variants(question: RebalancesQuestion) -> tuple[Variant, ...]:
 def _variant(question: RebalancesQuestion, row: Row) -> Variant:
     protocol, assignor = row.get("group_protocol") or question.protocol, row.get("assignor")
     as_now = assignor is None and protocol == question.protocol
-    chosen = strategy(question) if as_now else _resolved(protocol, assignor, question.kafka_version)
+    carried_out = row.get("rebalance_protocol")
+    if as_now:
+        chosen = strategy(replace(question, rebalance_protocol=carried_out or question.rebalance_protocol))
+    else:
+        chosen = _carried_out(protocol, _resolved(protocol, assignor, question.kafka_version), carried_out)
     return Variant(protocol, chosen, row.get("static"), timing(question, protocol), assignor_changes(question, protocol))
 
 
@@ -160,6 +183,8 @@ def _comparison_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion
             elif (row.get("group_protocol") or question.protocol) != question.protocol:
                 detail = f"The event /events/{fault.field[1]} does not fit this protocol: {fault.detail}"
                 yield InvalidQuestion(detail, "compare", i, "group_protocol")
+        except InvalidQuestion as fault:
+            yield InvalidQuestion(fault.detail, "compare", i, *fault.field)
 
 
 def timing_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:

@@ -43,6 +43,15 @@ def test_json_in_a_pipe(file: str) -> None:
     assert compared == [("consumer", "uniform", True), ("classic", "range", None)]
 
 
+def test_balanced_is_cooperative_or_eager(file: str) -> None:
+    words = ["rebalances", file, "--compare", "classic:balanced", "--compare", "classic:balanced:eager:static", "--json"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert [one["rebalance_protocol"] for one in document["comparisons"]] == ["cooperative", "eager"]
+    assert [row[0] for row in total_rows(document)][1:] == ["classic balanced", "classic balanced eager static"]
+
+
 def test_tables_on_a_terminal(file: str) -> None:
     answer = json.loads(CliRunner().invoke(main, ["rebalances", file, "--json"]).stdout)
     rows = rebalance_rows(answer, BODY)

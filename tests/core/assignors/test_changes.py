@@ -22,6 +22,11 @@ from service.core.errors import InvalidQuestion
     [
         ("range", "cooperative-sticky", [["cooperative-sticky", "range"], ["cooperative-sticky"]]),
         ("range", "librdkafka:range", [["librdkafka:range"]]),
+        ("cooperative-sticky", "balanced", [["balanced", "cooperative-sticky"]]),
+        ("balanced", "cooperative-sticky", [["cooperative-sticky"]]),
+        ("balanced", "librdkafka:cooperative-sticky", [["librdkafka:cooperative-sticky"]]),
+        ("range", "balanced", [["balanced", "cooperative-sticky", "range"], ["balanced", "cooperative-sticky"]]),
+        ("balanced", "range", [["range", "balanced", "cooperative-sticky"], ["range"]]),
         ("roundrobin", "librdkafka:range", [["librdkafka:range", "librdkafka:roundrobin"], ["librdkafka:range"]]),
         ("librdkafka:range", "cooperative-sticky", [["cooperative-sticky", "range"], ["cooperative-sticky"]]),
         ("librdkafka:cooperative-sticky", "librdkafka:range", "must have the same protocol type"),
@@ -37,7 +42,7 @@ from service.core.errors import InvalidQuestion
     ],
 )
 def test_restarts(old: str, new: str, lists: list[list[str]] | str) -> None:
-    """One if members keep the assignor's name, else two; librdkafka and kafka-python take no part in a change of protocol."""
+    """One if members of one list the other, else two; librdkafka and kafka-python take no part in a change of protocol."""
     classic = GROUP_PROTOCOLS["classic"]
     if isinstance(lists, str):
         with pytest.raises(InvalidQuestion, match=lists):

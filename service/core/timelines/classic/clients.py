@@ -9,6 +9,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Group, Int32s, Int64s, Ragged
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
+from service.core.timelines.classic.plans import Plans, Scene
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.ledger import Wait
@@ -34,6 +35,7 @@ class ClassicClients:
         self.topology, self.ledger, self.present = course.topology, course.ledger, course.present
         self.snapshot = 0
         self._watched: tuple[int, int] = (NONE, NONE)
+        self._plans = Plans()
 
     # ---- clients that start, stop, stall and change --------------------------------------------------------------------
 
@@ -119,7 +121,12 @@ class ClassicClients:
         view = self.topology.view(self.snapshot)
         before = self.course.groups.claiming(numbers, view, self.coordinator.owner)
         assignor = next(one for one in self.members.all[leader].assignors if one.protocol_name == self.coordinator.assignor)
-        assignment = assignor.run(self._claims(numbers, view, before))
+        claims = self._claims(numbers, view, before) if assignor.is_cooperative else before
+        if assignor.wraps is None:
+            assignment = assignor.run(claims)
+        else:
+            scene = Scene.of(leader, numbers, self.members, view)
+            assignment = self._plans.assign(assignor, claims, scene, numbers, view)
         if assignment.left_open is not None:
             detail = f"At {self.clock.now} ms a timeline needs one answer of {assignor.name}. {assignment.left_open.warning}"
             raise InvalidQuestion(detail, "assignor")
@@ -127,12 +134,12 @@ class ClassicClients:
         return assignment.rows, view
 
     def _claims(self, numbers: Int32s, view: View, before: Group) -> Group:
-        """The group as its leader sees it: what each member's subscription claims.
+        """The group as the leader of a cooperative one sees it: what each member's subscription claims.
 
-        StickyAssignor remembers its last assignment itself (userData). To CooperativeStickyAssignor a member claims what it
-        still reads, which for a member with an eager assignor in its list is nothing.
+        That is what it still reads, which for a member with an eager assignor in its list is nothing. StickyAssignor remembers
+        its last assignment itself (userData).
         """
-        if self.coordinator.assignor != "cooperative-sticky" or np.array_equal(self.ledger.reader, self.coordinator.owner):
+        if np.array_equal(self.ledger.reader, self.coordinator.owner):
             return before
         eager = self.members.columns.eager[: len(self.members.all)]
         claimed = self.ledger.reader.copy()

@@ -15,7 +15,7 @@ const OWN = ["ways", "generation"];
  *   down_ms?: number, pause_ms?: number, for_ms?: number, topic_name?: string, topic_names?: string[],
  *   partitions_count?: number, topic?: {topic_name: string, partitions_count: number}, assignors?: string[]}} Event
  */
-/** @typedef {{group_protocol: string, assignor: string}} Way */
+/** @typedef {{group_protocol: string, assignor: string, rebalance_protocol?: string}} Way */
 /**
  * The requests but for the protocol, and what the page has beside them.
  * @typedef {object} TimelineState
@@ -34,11 +34,12 @@ function request(state, way = state.ways[0]) {
 }
 
 /** @param {any} body @param {TimelineState} state @returns {Partial<TimelineState>} */
-function take({ group_protocol = "classic", assignor = "range", ...body }, state) {
+function take({ group_protocol = "classic", assignor = "range", rebalance_protocol, ...body }, state) {
   rows(body, "topics", "topic_name");
   rows(body, "members", "member_id");
   rows({ events: [], ...body }, "events", "type");
-  const ways = [{ group_protocol, assignor }, ...state.ways.slice(1)];
+  const way = { group_protocol, assignor, ...(rebalance_protocol ? { rebalance_protocol } : {}) };
+  const ways = [way, ...state.ways.slice(1)];
   return { events: [], ...taken(body, state, OWN), ways };
 }
 
@@ -47,7 +48,7 @@ async function ask(state, post) {
   const asked = state.ways.map(async (way, i) => {
     const at = (/** @type {string} */ pointer) =>
       pointer
-        .replace(/^\/(assignor|group_protocol)$/, `/ways/${i}/assignor`)
+        .replace(/^\/(assignor|group_protocol|rebalance_protocol)$/, `/ways/${i}/assignor`)
         .replace(/\/(topic_names|assignors)\/\d+$/, "/$1");
     try {
       return { way, answer: await post(PATH, request(state, way), { label: nameOf(way), at }), refused: "" };
@@ -60,8 +61,9 @@ async function ask(state, post) {
 }
 
 /** @param {Way} way */
-export function nameOf({ group_protocol, assignor }) {
-  return group_protocol === "classic" ? assignor : `${group_protocol}: ${assignor}`;
+export function nameOf({ group_protocol, assignor, rebalance_protocol }) {
+  const name = rebalance_protocol ? `${assignor}, ${rebalance_protocol}` : assignor;
+  return group_protocol === "classic" ? name : `${group_protocol}: ${name}`;
 }
 
 /** @returns {TimelineState} */

@@ -23,7 +23,7 @@ from service.core.assignors.classic.sticky.solution import Solution
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
 from service.core.clock import UNLIMITED, TimeLimit
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
 
@@ -36,6 +36,18 @@ def assign(group: Group, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMIT
     changing = changing_hands(group, solution, rules)
     here, later = _parted(solution.new_owners, changing)
     return Assignment(rows_of(here, solution.duplicates, len(group)), withheld=grouped(later, len(group)))
+
+
+def withholding(group: Group, rows: Ragged) -> Assignment:
+    """An assignment without what another member than the new one claims, which is withheld until that one has revoked it.
+
+    rows : Ragged member → partitions, each assigned once
+    """
+    new_owners = np.full(group.topics.partitions_count + len(group.unknown_partitions), NONE, np.int32)
+    new_owners[rows.values] = rows.row_of_each_value()
+    changing = _losing(group.owned.offsets, group.owned.values, new_owners, np.full_like(new_owners, NONE))
+    here, later = _parted(new_owners, changing)
+    return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
 def explain(
