@@ -24,9 +24,6 @@ class PriorityQueue(Generic[E]):
     def __len__(self) -> int:
         return len(self._heap)
 
-    def __contains__(self, element: E) -> bool:
-        return element in self._heap
-
     def add(self, element: E) -> None:
         """PriorityQueue.add."""
         heap = self._heap
@@ -40,14 +37,6 @@ class PriorityQueue(Generic[E]):
         if heap:
             self._sift_down(0, last)
         return least
-
-    def remove(self, element: E) -> None:
-        """PriorityQueue.remove of an element that is there."""
-        at, last = self._heap.index(element), self._heap.pop()
-        if at < len(self._heap):
-            self._sift_down(at, last)
-            if self._heap[at] is last:
-                self._sift_up(at, last)
 
     def _sift_up(self, at: int, element: E) -> None:
         heap, key_of, key = self._heap, self._key, self._key(element)

@@ -40,6 +40,7 @@ from service.decisions.streams.racks import (
 
 if TYPE_CHECKING:
     from service.core.assignors.streams.model import StreamsAssignor
+    from service.core.model import Int64s
     from service.decisions.budget import Budget
 
 Row = Mapping[str, Any]
@@ -197,11 +198,6 @@ def read_clients(question: StreamsQuestion) -> ClientsGroup:
             row.get("client_tags") or {},
             sorted(set(_tasks(row.get("active_tasks"), counts))),
             sorted(set(_tasks(row.get("standby_tasks"), counts))),
-            {
-                counts[each["subtopology_id"]][0] << TASK_BITS | each["task_id"]: each["lag"]
-                for each in row.get("lags") or ()
-                if each["subtopology_id"] in counts
-            },
         )
         for process, row in zip(ids, rows, strict=True)
     )
@@ -211,10 +207,28 @@ def read_clients(question: StreamsQuestion) -> ClientsGroup:
         question.acceptable_recovery_lag,
         question.rack_aware_assignment_tags,
     )
-    racks = None
+    in_order, racks = [client.number for client in clients], None
     if has_strategy(question) and why_disabled(question) is None:
-        racks = read_costs(question, topology, [client.number for client in clients])
-    return ClientsGroup(topology, tuple(map(int, topology.subtopology_ids)), clients, settings, racks)
+        racks = read_costs(question, topology, in_order)
+    lags = _lags(question, topology, in_order)
+    return ClientsGroup(topology, tuple(map(int, topology.subtopology_ids)), clients, settings, lags, racks)
+
+
+def _lags_decide(question: StreamsQuestion) -> bool:
+    return question.assignor in (None, LEADERS[0].name)
+
+
+def _lags(question: StreamsQuestion, topology: StreamsTopology, numbers: Sequence[int]) -> Int64s:
+    """int64[stateful tasks × clients], as of ClientsGroup; of no tasks where lags do not decide. numbers : of the clients"""
+    stateful = topology.tasks(stateful=True) if _lags_decide(question) else []
+    places = {(topology.subtopology_ids[task >> TASK_BITS], task & TASK_ID): place for place, task in enumerate(stateful)}
+    lags = np.zeros((len(stateful), len(numbers)), np.int64)
+    for number, row in zip(numbers, question.clients or (), strict=True):
+        for each in row.get("lags") or () if places else ():
+            place = places.get((each["subtopology_id"], each["task_id"]))
+            if place is not None:
+                lags[place, number] = each["lag"]
+    return lags
 
 
 def _halves(process: int) -> tuple[int, int]:
@@ -336,7 +350,7 @@ def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
     for i, row in enumerate(question.clients or ()):
         if not PROCESS_ID.fullmatch(row["process_id"]):
             yield InvalidQuestion("Must be a UUID in lower case.", "clients", i, "process_id")
-        if question.assignor in (None, LEADERS[0].name):
+        if _lags_decide(question):
             tasks = {(each["subtopology_id"], each["task_id"]) for each in row.get("lags") or ()}
             known = Counter(name for name, task in tasks if task < counts.get(name, 0))
             for each in question.subtopologies:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID
 from service.core.clock import TimeLimit
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.jvm.priority_queue import PriorityQueue
 from service.core.registry import Strategy
 
 if TYPE_CHECKING:
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
     from service.core.assignors.streams.classic.racks import RackCosts
     from service.core.assignors.streams.model import StreamsTopology
-    from service.core.model import Int32s
-
-_MASK: Final = 2**32 - 1
+    from service.core.model import Int32s, Int64s
 
 
 @dataclass(eq=False)
@@ -37,7 +34,6 @@ class Client:
     number : its place in the order of process ids; hash_code : UUID.hashCode() of its own
     capacity : its threads; tags : ``client.tag.…``
     had_active, had_standby : its tasks before, ascending
-    lags : stateful task → how far its state is behind; -2: it runs the task
     active, standby : what it is assigned
     """
 
@@ -47,7 +43,6 @@ class Client:
     tags: Mapping[str, str] = field(default_factory=dict)
     had_active: Sequence[int] = ()
     had_standby: Sequence[int] = ()
-    lags: Mapping[int, int] = field(default_factory=dict)
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
 
@@ -65,11 +60,6 @@ class Client:
         """Tasks ÷ threads."""
         return self.count / self.capacity
 
-    @property
-    def active_load(self) -> float:
-        """Active tasks ÷ threads."""
-        return len(self.active) / self.capacity
-
 
 @dataclass(frozen=True)
 class StreamsSettings:
@@ -86,6 +76,8 @@ class ClientsGroup:
     """A group of the classic protocol.
 
     subtopologies : the number of each subtopology of the topology; clients : in the order of the request
+    lags : int64[stateful tasks × clients by number], how far each state is behind; -2: the client runs the task. Only
+        high-availability looks at them
     racks : None: they play no part
     """
 
@@ -93,6 +85,7 @@ class ClientsGroup:
     subtopologies: tuple[int, ...]
     clients: tuple[Client, ...]
     settings: StreamsSettings
+    lags: Int64s
     racks: RackCosts | None = None
 
     @property
@@ -102,8 +95,10 @@ class ClientsGroup:
 
     def hashes(self, tasks: Sequence[int]) -> Int32s:
         """int32[tasks], TaskId.hashCode() of each: Objects.hash(subtopology, partition, null)."""
-        codes = [((31 + self.subtopologies[task >> TASK_BITS]) * 31 + (task & TASK_ID)) * 31 & _MASK for task in tasks]
-        return np.array(codes, np.uint32).view(np.int32)
+        each = np.array(tasks, np.int64)
+        subtopologies = np.array(self.subtopologies, np.int64)[each >> TASK_BITS]
+        codes: Int64s = ((31 + subtopologies) * 31 + (each & TASK_ID)) * 31
+        return codes.astype(np.int32)
 
     def in_order(self, tasks: Iterable[int], capacity: int = DEFAULT_CAPACITY) -> list[int]:
         """Tasks in the order of a HashMap or HashSet into which they came in this order, perhaps again."""
@@ -135,36 +130,3 @@ class LeadersAssignor(Strategy):
     run: Callable[[ClientsGroup, TimeLimit], bool]
     setting: str = ""
     is_default: bool = False
-
-
-class ClientQueue:
-    """Clients by a load, the least first, of which a constraint leaves out some for a task: ConstrainedPrioritySet."""
-
-    def __init__(self, constraint: Callable[[Client, int], bool], load: Callable[[Client], float]) -> None:
-        self._constraint, self._load = constraint, load
-        self._keys: dict[Client, tuple[float, int]] = {}
-        self._queue: PriorityQueue[Client] = PriorityQueue(self._keys.__getitem__)
-
-    def offer(self, *clients: Client) -> None:
-        """Enter clients, with the loads that they have now. No other client's load has changed since it was entered."""
-        for client in clients:
-            self._keys[client] = self._load(client), client.number
-        for client in clients:
-            if client in self._queue:
-                self._queue.remove(client)
-            self._queue.add(client)
-
-    def poll(self, task: int, also: Callable[[Client], bool] | None = None) -> Client | None:
-        """The first client that may have the task, which leaves the queue; None: none may."""
-        queue, may_have = self._queue, self._constraint
-        passed: list[Client] = []
-        found = None
-        for _ in range(len(queue)):
-            client = queue.poll()
-            if may_have(client, task) and (also is None or also(client)):
-                found = client
-                break
-            passed.append(client)
-        for client in clients_in_order(passed):
-            queue.add(client)
-        return found

@@ -3,7 +3,7 @@
 If the group has a strategy for racks, clients exchange tasks after each of the steps 1, 2 and 4, so that tasks are in the racks
 of their partitions (``racks.py``).
 
-1. Stateful active tasks go to the clients in turn, and are balanced over threads.
+1. Stateful active tasks go to the clients in turn, and are balanced over threads (``balancing.py``).
 2. Standby tasks likewise (``standbys.py``).
 3. Where a client is not caught up and another one is further, that one runs the task, and the client warms up (``movements.py``).
    A probing rebalance follows until nothing has to move.
@@ -15,83 +15,95 @@ Source: org.apache.kafka.streams.processor.internals.assignment.HighAvailability
 from __future__ import annotations
 
 from functools import partial
-from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
-from service.core.assignors.streams.classic.clients import Client, ClientQueue
-from service.core.assignors.streams.classic.movements import TaskMovements
+import numpy as np
+
+from service.core.assignors.streams.classic.balancing import balance
+from service.core.assignors.streams.classic.client_queue import empty_queue, enter, poll
+from service.core.assignors.streams.classic.held import hand_out, held_by
+from service.core.assignors.streams.classic.movements import move
 from service.core.assignors.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
-from service.core.assignors.streams.classic.standbys import assign_standbys, may_exchange, may_move
+from service.core.assignors.streams.classic.standbys import assign_standbys, may_exchange
+from service.core.assignors.streams.classic.tags import tags_of
+from service.core.clock import OUT_OF_TIME, Deadline, in_time, is_over
+from service.core.kernels import kernel
+from service.core.model import Int32s, Int64s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from service.core.assignors.streams.classic.clients import ClientsGroup
+    from service.core.assignors.streams.classic.clients import Client, ClientsGroup
     from service.core.clock import TimeLimit
 
 
 COSTS: Final = (10, 1)
 """DEFAULT_HIGH_AVAILABILITY_TRAFFIC_COST and _NON_OVERLAP_COST."""
+TIMED: Final = 1_000
+"""Tasks between two looks at the clock."""
 
 
 def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
     """Assign to the clients of the group, in place; returns whether a probing rebalance follows."""
     clients, racks = group.by_number, group.racks
-    stateful = group.topology.tasks(stateful=True)
-    for task, client in zip(stateful, cycle(clients), strict=False):
-        client.active.add(task)
-    _balance(clients, lambda client: client.active, lambda *_: True, check_time)
-    if racks:
-        optimize_active(racks, clients, stateful, racks.stateful(*COSTS), check_time)
-    settings = group.settings
-    if settings.standby_replicas:
-        assign_standbys(group, clients, stateful)
-        _balance(clients, lambda client: client.standby, lambda *pair: may_move(group, *pair), check_time)
-        if racks:
-            optimize_standbys(racks, clients, racks.stateful(*COSTS), partial(may_exchange, group), check_time)
-    movements = TaskMovements(clients, settings.acceptable_recovery_lag, settings.max_warmup_replicas, check_time)
-    needed = movements.move_active() + movements.move_standby()
-    queue = ClientQueue(lambda *_: True, lambda client: client.active_load)
-    queue.offer(*clients)
+    must_move = _assign_stateful(group, clients, check_time)
     stateless = group.topology.tasks(stateful=False)
-    for task in stateless:
-        least = queue.poll(task)
-        if least is not None:
-            least.active.add(task)
-            queue.offer(least)
+    _assign_stateless(clients, stateless, check_time)
     if racks:
         optimize_active(racks, clients, stateless, STATELESS, check_time)
-    return needed > 0
+    return must_move
 
 
-def _balance(
-    clients: Sequence[Client],
-    tasks: Callable[[Client], set[int]],
-    may: Callable[[Client, Client], bool],
-    check_time: TimeLimit,
-) -> None:
-    """Move tasks between clients while that evens their loads."""
-    moved = True
-    while moved:
-        moved = False
-        for source in clients:
-            check_time()
-            for destination in clients:
-                if source is destination or not _evens(source, destination):
-                    continue
-                for task in sorted(tasks(source)):
-                    if not _evens(source, destination):
-                        break
-                    if task not in destination and may(source, destination):
-                        tasks(source).discard(task)
-                        tasks(destination).add(task)
-                        moved = True
+def _assign_stateful(group: ClientsGroup, clients: Sequence[Client], check_time: TimeLimit) -> bool:
+    """Steps 1 to 3; returns whether a task had to move to where its state is."""
+    racks, settings, tasks = group.racks, group.settings, group.topology.tasks(stateful=True)
+    for client in clients:
+        client.active = set(tasks[client.number :: len(clients)])
+    held, tags = held_by(clients, tasks), tags_of(clients, settings.tags)
+    in_time(balance(held, True, tags, check_time.deadline), check_time)
+    if racks:
+        hand_out(held, clients, tasks)
+        optimize_active(racks, clients, tasks, racks.stateful(*COSTS), check_time)
+        held = held_by(clients, tasks)
+    if settings.standby_replicas:
+        order = np.searchsorted(tasks, group.in_order(tasks) if settings.tags else tasks)
+        in_time(assign_standbys(held, settings.standby_replicas, tags, order, check_time.deadline), check_time)
+        in_time(balance(held, False, tags, check_time.deadline), check_time)
+        if racks:
+            hand_out(held, clients, tasks)
+            optimize_standbys(racks, clients, racks.stateful(*COSTS), partial(may_exchange, group), check_time)
+            held = held_by(clients, tasks)
+    must_move = move(held, group.lags, settings.acceptable_recovery_lag, settings.max_warmup_replicas, check_time)
+    hand_out(held, clients, tasks)
+    return must_move
 
 
-def _evens(source: Client, destination: Client) -> bool:
-    """Does a task that moves from one to the other reduce the difference of their loads, and not turn it around?"""
-    skew = source.load - destination.load
-    if skew <= 0:
-        return False
-    after = (source.count - 1.0) / source.capacity - (destination.count + 1.0) / destination.capacity
-    return 0 <= after < skew
+def _assign_stateless(clients: Sequence[Client], tasks: Sequence[int], check_time: TimeLimit) -> None:
+    """Step 4."""
+    hashes = np.array([client.hash_code for client in clients], np.int32)
+    counts = np.array([len(client.active) for client in clients], np.int64)
+    capacities = np.array([client.capacity for client in clients], np.int64)
+    owners = np.empty(len(tasks), np.int32)
+    in_time(_to_least_loaded(hashes, counts, capacities, owners, check_time.deadline), check_time)
+    by_owner = np.array(tasks, np.int64)[np.argsort(owners, kind="stable")].tolist()
+    ends = np.cumsum(np.bincount(owners, minlength=len(clients))).tolist()
+    for client, start, end in zip(clients, [0, *ends], ends, strict=False):
+        client.active.update(by_owner[start:end])
+
+
+@kernel
+def _to_least_loaded(hashes: Int32s, counts: Int64s, capacities: Int64s, owners: Int32s, deadline: Deadline) -> int:
+    """The owner of each stateless task. Returns 0 or OUT_OF_TIME. counts : active tasks of each client"""
+    queue, able = empty_queue(hashes), np.ones(len(hashes), np.bool_)
+    for client in range(len(hashes)):
+        queue.loads[client] = counts[client] / capacities[client]
+        enter(queue, client)
+    for task in range(len(owners)):
+        if task % TIMED == 0 and is_over(deadline):
+            return OUT_OF_TIME
+        client = poll(queue, able)
+        owners[task] = client
+        counts[client] += 1
+        queue.loads[client] = counts[client] / capacities[client]
+        enter(queue, client)
+    return 0

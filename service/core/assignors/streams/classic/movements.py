@@ -1,128 +1,179 @@
 """Tasks go first where their state is, and are warmed up where they are to be (KIP-441).
 
 Source: org.apache.kafka.streams.processor.internals.assignment.TaskMovement (kafka-streams 4.3.1).
+Plain-Python twin: tests/reference/streams_leader.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from service.core.assignors.streams.classic.clients import Client, ClientQueue
-from service.core.jvm.priority_queue import PriorityQueue
+import numpy as np
+
+from service.core.assignors.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
+from service.core.assignors.streams.classic.held import Held, has, load
+from service.core.clock import OUT_OF_TIME, Deadline, in_time, is_over
+from service.core.kernels import inner_kernel, kernel
+from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.optimize.heap import sift_down, sift_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from service.core.clock import TimeLimit
 
 RUNNING: Final = -2
 """The lag of a client that runs the task: Task.LATEST_OFFSET."""
 
-Move: TypeAlias = tuple[tuple[int, int], Client]
-"""How many clients are caught up on a task, few first, the task, and the client that it is to move to."""
-
 UNBOUNDED: Final = 2**63 - 1
 """The acceptable lag with which every client is caught up."""
 
 
-@dataclass(eq=False)
-class TaskMovements:
-    """What is moved.
+class States(NamedTuple):
+    """How far the state of each stateful task is behind.
 
-    clients : in the order of process ids; acceptable_lag : up to which a client is caught up
-    warmups_left : how many warm-up tasks there may still be
-    warmups : the (client number, task) of those that stand for an active task
+    lags : int64[tasks × clients]; least : int64[tasks], of all clients
+    caught_up : bool[tasks × clients], is the client's state good enough for the task?
+    counts : int64[tasks], clients that are caught up
     """
 
-    clients: Sequence[Client]
-    acceptable_lag: int
-    warmups_left: int
-    check_time: TimeLimit
-    warmups: set[tuple[int, int]] = field(default_factory=set)
-    _caught_up: dict[int, list[Client]] = field(default_factory=dict)
+    lags: Int64s
+    least: Int64s
+    caught_up: Bools
+    counts: Int64s
 
-    def caught_up(self, task: int) -> list[Client]:
-        """The clients that are caught up on a task."""
-        if task not in self._caught_up:
-            self._caught_up[task] = [client for client in self.clients if self.is_caught_up(client, task)]
-        return self._caught_up[task]
 
-    def is_caught_up(self, client: Client, task: int) -> bool:
-        """Is the client's state good enough for the task?"""
-        lag = client.lags[task]
-        return 0 <= lag <= self.acceptable_lag or lag == RUNNING or self.acceptable_lag == UNBOUNDED
+class WarmUps(NamedTuple):
+    """Standby tasks in place of an active task.
 
-    def move_active(self) -> int:
-        """Move active tasks to clients that are caught up; returns how many had to move."""
-        queue, moves = self._queues(lambda client: client.active, lambda *_: False)
-        needed = len(moves)
-        while moves:
-            self.check_time()
-            (_, task), destination = moves.poll()
-            source = queue.poll(task, lambda client: task in client.standby)  # noqa: B023 - it is asked at once
-            source = source or queue.poll(task) or self._most_caught_up(task, destination, lambda _: True)
-            if source is None:
-                message = "a task moves to a client that is more caught up, so there is one"
-                raise AssertionError(message)
-            self._move_active(task, source, destination)
-            queue.offer(source, destination)
-        return needed
+    left : int64[1], how many more there may be; who : bool[tasks × clients], those that there are
+    """
 
-    def move_standby(self) -> int:
-        """Move standby tasks to clients that are caught up; returns how many moved."""
-        queue, moves = self._queues(lambda client: client.standby, lambda *warmup: warmup in self.warmups)
-        moved = 0
-        while moves:
-            self.check_time()
-            (_, task), destination = moves.poll()
-            source = queue.poll(task, lambda client: task not in client)  # noqa: B023
-            source = source or self._most_caught_up(task, destination, lambda client: task not in client)  # noqa: B023
-            if source is None:
-                continue
-            source.standby.add(task)
-            if not self._take_warmup():
-                destination.standby.discard(task)
-            queue.offer(source, destination)
-            moved += 1
-        return moved
+    left: Int64s
+    who: Bools
 
-    def _queues(
-        self, tasks: Callable[[Client], set[int]], stays: Callable[[int, int], bool]
-    ) -> tuple[ClientQueue, PriorityQueue[Move]]:
-        """The clients by load, and what is to move."""
-        queue = ClientQueue(self.is_caught_up, lambda client: client.load)
-        moves: PriorityQueue[Move] = PriorityQueue(itemgetter(0))
-        for client in self.clients:
-            self.check_time()
-            for task in sorted(tasks(client)):
-                if not stays(client.number, task) and not self.is_caught_up(client, task) and self._is_behind(client, task):
-                    moves.add(((len(self.caught_up(task)), task), client))
-            queue.offer(client)
-        return queue, moves
 
-    def _is_behind(self, client: Client, task: int) -> bool:
-        lag = client.lags[task]
-        return any(each.lags[task] < lag for each in self.clients)
+def move(held: Held, lags: Int64s, acceptable_lag: int, most_warmups: int, check_time: TimeLimit) -> bool:
+    """Move active tasks, then standby tasks, to clients that are caught up; returns whether any had to move.
 
-    def _most_caught_up(self, task: int, destination: Client, may: Callable[[Client], bool]) -> Client | None:
-        """The client with the least lag, if it is less than the destination's."""
-        key = (destination.lags[task], destination.number)
-        able = [client for client in self.clients if (client.lags[task], client.number) < key and may(client)]
-        return min(able, key=lambda client: (client.lags[task], client.number), default=None)
+    lags : int64[tasks × clients]; acceptable_lag : up to which a client is caught up
+    """
+    caught_up = (lags == RUNNING) | ((lags >= 0) & (lags <= acceptable_lag)) | (acceptable_lag == UNBOUNDED)
+    states = States(lags, lags.min(axis=1), caught_up, caught_up.sum(axis=1, dtype=np.int64))
+    warmups = WarmUps(np.array([most_warmups], np.int64), np.zeros(lags.shape, np.bool_))
+    active = in_time(_move_active(held, states, warmups, check_time.deadline), check_time)
+    return in_time(_move_standby(held, states, warmups, check_time.deadline), check_time) + active > 0
 
-    def _move_active(self, task: int, source: Client, destination: Client) -> None:
-        """The active task to the source, which has its state; a standby or warm-up task to the destination."""
-        swaps = task in source.standby
-        source.standby.discard(task)
-        source.active.add(task)
-        destination.active.discard(task)
-        if swaps or self._take_warmup():
-            destination.standby.add(task)
-            if not swaps:
-                self.warmups.add((destination.number, task))
 
-    def _take_warmup(self) -> bool:
-        self.warmups_left -= 1
-        return self.warmups_left >= 0
+@kernel
+def _move_active(held: Held, states: States, warmups: WarmUps, deadline: Deadline) -> int:
+    """Returns how many had to move, or OUT_OF_TIME."""
+    tasks, clients = _to_move(held, states, warmups, True)
+    queue = _by_load(held)
+    for task, destination in zip(tasks, clients):  # noqa: B905 - Numba
+        if is_over(deadline):
+            return OUT_OF_TIME
+        source = poll(queue, states.caught_up[task] & held.standby[task])
+        if source == NONE:
+            source = poll(queue, states.caught_up[task])
+        if source == NONE:
+            source = _most_caught_up(held, states, task, destination, True)
+        swaps = held.standby[task, source]
+        held.standby[task, source] = False
+        held.counts[source] += not swaps
+        held.owners[task] = source
+        held.counts[destination] -= 1
+        if swaps or _take(warmups):
+            held.counts[destination] += not held.standby[task, destination]
+            held.standby[task, destination] = True
+            warmups.who[task, destination] |= not swaps
+        _enter_both(held, queue, source, destination)
+    return len(tasks)
+
+
+@kernel
+def _move_standby(held: Held, states: States, warmups: WarmUps, deadline: Deadline) -> int:
+    """Returns how many moved, or OUT_OF_TIME."""
+    tasks, clients = _to_move(held, states, warmups, False)
+    queue = _by_load(held)
+    able = np.empty(len(held.counts), np.bool_)
+    moved = 0
+    for task, destination in zip(tasks, clients):  # noqa: B905 - Numba
+        if is_over(deadline):
+            return OUT_OF_TIME
+        for client in range(len(able)):
+            able[client] = states.caught_up[task, client] and not has(held, client, task)
+        source = poll(queue, able)
+        if source == NONE:
+            source = _most_caught_up(held, states, task, destination, False)
+        if source == NONE:
+            continue
+        held.standby[task, source] = True
+        held.counts[source] += 1
+        if not _take(warmups):
+            held.counts[destination] -= held.standby[task, destination]
+            held.standby[task, destination] = False
+        _enter_both(held, queue, source, destination)
+        moved += 1
+    return moved
+
+
+@inner_kernel
+def _take(warmups: WarmUps) -> bool:
+    warmups.left[0] -= 1
+    return bool(warmups.left[0] >= 0)
+
+
+@inner_kernel
+def _by_load(held: Held) -> ClientQueue:
+    """The clients by load."""
+    queue = empty_queue(held.hashes)
+    for client in range(len(held.counts)):
+        queue.loads[client] = load(held, client)
+        enter(queue, client)
+    return queue
+
+
+@inner_kernel
+def _enter_both(held: Held, queue: ClientQueue, source: int, destination: int) -> None:
+    queue.loads[source], queue.loads[destination] = load(held, source), load(held, destination)
+    enter(queue, source)
+    enter(queue, destination)
+
+
+@inner_kernel
+def _to_move(held: Held, states: States, warmups: WarmUps, active: bool) -> tuple[Int32s, Int32s]:  # noqa: FBT001
+    """Tasks that a client has and another one is further with, and the client. First those with few clients that are caught up.
+
+    Of a task that several clients have, java.util.PriorityQueue decides, whose heap that of ``service/core/optimize`` is.
+    """
+    tasks, clients = held.standby.shape
+    most = tasks if active else int(held.standby.sum())
+    heap, where = np.empty(most, np.int32), np.empty(most, np.int32)
+    keys = np.empty(most, np.int64)
+    of_task, of_client = np.empty(most, np.int32), np.empty(most, np.int32)
+    count = 0
+    for client in range(clients):
+        for task in range(tasks):
+            holds = held.owners[task] == client if active else held.standby[task, client] and not warmups.who[task, client]
+            if holds and not states.caught_up[task, client] and states.least[task] < states.lags[task, client]:
+                of_task[count], of_client[count] = task, client
+                keys[count] = states.counts[task] * tasks + task
+                heap[count] = count
+                sift_up(heap, where, keys, count)
+                count += 1
+    order = np.empty(count, np.int32)
+    for i in range(count):
+        order[i] = heap[0]
+        heap[0] = heap[count - i - 1]
+        sift_down(heap, count - i - 1, where, keys, 0)
+    return of_task[order], of_client[order]
+
+
+@inner_kernel
+def _most_caught_up(held: Held, states: States, task: int, destination: int, may_have: bool) -> int:  # noqa: FBT001
+    """The client with the least lag, if it is less than the destination's. may_have : may it have the task already?"""
+    lags, best = states.lags[task], destination
+    for client in range(len(lags)):
+        is_less = lags[client] < lags[best] or (lags[client] == lags[best] and client < best)
+        if is_less and (may_have or not has(held, client, task)):
+            best = client
+    return NONE if best == destination else best

@@ -1,40 +1,24 @@
 """Where standby tasks of a classic Streams group go at first: to the least loaded clients, or to those with other tags (KIP-708).
 
 Source: DefaultStandbyTaskAssignor, ClientTagAwareStandbyTaskAssignor (kafka-streams 4.3.1).
+Plain-Python twin: tests/reference/streams_leader.py.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.core.assignors.streams.classic.clients import Client, ClientQueue
+import numpy as np
+
+from service.core.assignors.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
+from service.core.assignors.streams.classic.held import Held, has, load
+from service.core.assignors.streams.classic.tags import Tags, has_any, use
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.kernels import inner_kernel, kernel
+from service.core.model import NONE, Bools, Int64s
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from service.core.assignors.streams.classic.clients import ClientsGroup
-
-Tag = tuple[str, str]
-
-
-def assign_standbys(group: ClientsGroup, clients: Sequence[Client], tasks: Sequence[int]) -> None:
-    """Assign the standby tasks of these tasks. clients : in the order of process ids"""
-    queue = ClientQueue(lambda client, task: task not in client, lambda client: client.load)
-    replicas = group.settings.standby_replicas
-    left = dict.fromkeys(tasks, replicas) if not group.settings.tags else _by_tags(group, clients, tasks, queue)
-    queue.offer(*clients)
-    for task in tasks if not group.settings.tags else [task for task in group.in_order(tasks) if task in left]:
-        for _ in range(left[task]):
-            client = queue.poll(task)
-            if client is None:
-                break
-            client.standby.add(task)
-            queue.offer(client)
-
-
-def may_move(group: ClientsGroup, source: Client, destination: Client) -> bool:
-    """May a standby task go from one client to another without losing what its tags are for?"""
-    return not group.settings.tags or all(destination.tags.get(key) == value for key, value in source.tags.items())
+    from service.core.assignors.streams.classic.clients import Client, ClientsGroup
 
 
 def may_exchange(group: ClientsGroup, source: Client, destination: Client, task: int) -> bool:
@@ -47,51 +31,70 @@ def may_exchange(group: ClientsGroup, source: Client, destination: Client, task:
     return len(others.union(destination.tags.items())) >= len(others.union(source.tags.items()))
 
 
-def _by_tags(group: ClientsGroup, clients: Sequence[Client], tasks: Sequence[int], queue: ClientQueue) -> dict[int, int]:
-    """Standby tasks to clients that differ from those with the task in as many tags as can be; returns how many are left."""
-    values: dict[str, set[str]] = {}
-    holders: dict[Tag, set[Client]] = {}
-    for client in clients:
-        for key, value in client.tags.items():
-            values.setdefault(key, set()).add(value)
-            holders.setdefault((key, value), set()).add(client)
-    owners = {task: client for client in clients for task in client.active}
-    left: dict[int, int] = {}
-    for task in tasks:
-        remaining = _spread(group, clients, task, owners[task], queue, values, holders)
-        if remaining > 0:
-            left[task] = remaining
-    return left
+@kernel
+def assign_standbys(held: Held, replicas: int, tags: Tags, order: Int64s, deadline: Deadline) -> int:
+    """Assign the standby tasks. Returns 0 or OUT_OF_TIME.
+
+    replicas : of each task; order : int64[tasks], in which tasks go to the least loaded clients
+    """
+    queue = empty_queue(held.hashes)
+    left = np.full(len(held.owners), replicas, np.int64)
+    if tags.by_tags:
+        for task in range(len(held.owners)):
+            if is_over(deadline):
+                return OUT_OF_TIME
+            left[task] = _spread(held, queue, tags, task, replicas)
+    _enter_all(held, queue)
+    able = np.empty(len(held.counts), np.bool_)
+    for task in order:
+        if is_over(deadline):
+            return OUT_OF_TIME
+        for _ in range(left[task]):
+            _have_not(held, task, able)
+            client = poll(queue, able)
+            if client == NONE:
+                break
+            _give(held, client, task)
+            queue.loads[client] = load(held, client)
+            enter(queue, client)
+    return 0
 
 
-def _spread(
-    group: ClientsGroup,
-    clients: Sequence[Client],
-    task: int,
-    owner: Client,
-    queue: ClientQueue,
-    values: Mapping[str, set[str]],
-    holders: Mapping[Tag, set[Client]],
-) -> int:
-    """Assign the standby tasks of one task; returns how many are left."""
-    queue.offer(*clients)
-    used: dict[Tag, set[Client]] = {}
-    remaining, count, last = group.settings.standby_replicas, 1, owner
-    while True:
-        for key, value in last.tags.items():
-            if key not in group.settings.tags:
-                continue
-            if len(values[key]) <= count:
-                for each in values[key]:
-                    used.pop((key, each), None)
-            else:
-                used[key, value] = holders[key, value]
-        client = queue.poll(task, lambda client: not any(client in of_tag for of_tag in used.values()))
-        if client is None:
-            return remaining
-        count += 1
-        remaining -= 1
-        client.standby.add(task)
-        last = client
-        if remaining <= 0:
-            return 0
+@inner_kernel
+def _spread(held: Held, queue: ClientQueue, tags: Tags, task: int, replicas: int) -> int:
+    """To clients that differ from those with the task in as many tags as can be; returns how many are left."""
+    _enter_all(held, queue)
+    used = np.zeros(len(tags.key_of), np.bool_)
+    able = np.empty(len(held.counts), np.bool_)
+    last = held.owners[task]
+    for given in range(replicas):
+        use(tags, last, given + 1, used)
+        _have_not(held, task, able)
+        for client in range(len(able)):
+            able[client] &= not has_any(tags, client, used)
+        last = poll(queue, able)
+        if last == NONE:
+            return int(replicas - given)
+        _give(held, last, task)
+    return 0
+
+
+@inner_kernel
+def _enter_all(held: Held, queue: ClientQueue) -> None:
+    """All clients, one after the other, with the loads that they have now."""
+    for client in range(len(held.counts)):
+        queue.loads[client] = load(held, client)
+    for client in range(len(held.counts)):
+        enter(queue, client)
+
+
+@inner_kernel
+def _have_not(held: Held, task: int, able: Bools) -> None:
+    for client in range(len(able)):
+        able[client] = not has(held, client, task)
+
+
+@inner_kernel
+def _give(held: Held, client: int, task: int) -> None:
+    held.standby[task, client] = True
+    held.counts[client] += 1
