@@ -23,6 +23,10 @@ CHECKED_ELEMENTS: Final = 1_000
 """Elements of a list between two checks of the time."""
 
 
+FEW: Final = 20
+"""So many rows are read one by one."""
+
+
 def from_query(text: Any) -> Any:
     """The number that a query's text writes in digits; any other text as it is, for the field to refuse."""
     if isinstance(text, str):
@@ -81,6 +85,37 @@ class List(fields.List[Any]):
         if faults:
             raise ValidationError(faults)
         return elements
+
+
+class FlatRows(List):
+    """A list of objects whose fields are all required, and integers or strings. Of many, each value of a field is read once.
+
+    Where one of them is faulty, or has another field, all are read one by one.
+    """
+
+    inner: fields.Nested
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if isinstance(value, list) and len(value) > FEW and self._are_valid(value, **kwargs):
+            return value
+        return super()._deserialize(value, attr, data, **kwargs)
+
+    def _are_valid(self, rows: list[Any], **kwargs: Any) -> bool:
+        columns = self.inner.schema.load_fields
+        if not all(type(row) is dict and row.keys() == columns.keys() for row in rows):
+            return False
+        for name, field in columns.items():
+            budget().check_time()
+            column = [row[name] for row in rows]
+            if not set(map(type, column)) <= {int, str}:
+                return False
+            values = set(column)
+            try:
+                for value in (min(values), max(values)) if isinstance(field, Integer) else values:
+                    field.deserialize(value, **kwargs)
+            except (TypeError, ValidationError):
+                return False
+        return True
 
 
 def short(name: str) -> None:

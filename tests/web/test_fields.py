@@ -13,7 +13,7 @@ from marshmallow import Schema, fields
 import service.api
 from service.app import create_app
 from service.config import Settings
-from service.web.fields import List
+from service.web.fields import FEW, FlatRows, Integer, List, Name
 from service.web.keys import KeyList
 
 MODULES = [
@@ -114,3 +114,33 @@ def test_names_have_a_longest_length(client, path, body, pointer):
     assert refused.status_code == 422
     assert refused.json["errors"][0]["pointer"] == pointer
     assert re.search("Longer|Length", refused.json["errors"][0]["detail"])
+
+
+class Row(Schema):
+    """A row."""
+
+    name = Name(required=True)
+    lag = Integer(minimum=-3, required=True)
+
+
+class Rows(Schema):
+    """The same rows, read in both ways."""
+
+    flat = FlatRows(fields.Nested(Row))
+    plain = List(fields.Nested(Row))
+
+
+WITHOUT = {"name": "a"}
+ODD = [
+    *({"name": "a", "lag": lag} for lag in (True, 1.0, "1", 2**31, -4, None, [])),
+    *({"name": name, "lag": 0} for name in ("", 5, None, "\ud800", "a" * 10_000, [], {})),
+    *(WITHOUT, WITHOUT | {"lag": 0, "other": 1}, WITHOUT | {"other": 1}, 5, None, []),
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_many_rows_are_refused_as_one_by_one(odd):
+    rows = [{"name": "a", "lag": i} for i in range(2 * FEW)]
+    assert Rows().load({"flat": rows}) == {"flat": rows}
+    rows[FEW] = odd
+    assert Rows().validate({"flat": rows})["flat"] == Rows().validate({"plain": rows})["plain"]

@@ -6,7 +6,7 @@ from marshmallow import Schema, fields, post_load, validate
 
 from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
 from service.decisions.streams.groups import StreamsQuestion
-from service.web.fields import INT64, Boolean, Integer, List, Name, Subject, about
+from service.web.fields import INT64, Boolean, FlatRows, Integer, List, Name, Subject, about
 
 MOST_REPLICAS: Final = 100
 
@@ -60,7 +60,7 @@ class StreamsMemberSchema(Schema):
         fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks of the last target assignment")
     )
     standby_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks, likewise"))
-    task_offsets = List(
+    task_offsets = FlatRows(
         fields.Nested(TaskOffsetSchema),
         allow_none=True,
         metadata=about("what it reports of its state; it plays a part from Kafka 4.4.0 on"),
@@ -89,7 +89,7 @@ class StreamsClientSchema(Schema):
     rack_id = Name(allow_none=True, metadata=about("`client.rack`, for `rack_aware_assignment_strategy`"))
     active_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks before"))
     standby_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks before"))
-    lags = List(
+    lags = FlatRows(
         fields.Nested(TaskLagSchema),
         allow_none=True,
         metadata=about("of every task with state, also of those that it never had; `high-availability` needs them"),
