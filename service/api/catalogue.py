@@ -10,8 +10,8 @@ from service.decisions import catalogue
 from service.web import responses
 from service.web.blueprint import Blueprint
 from service.web.fields import about
+from service.web.media_types import CSV
 from service.web.schemas import ImplementationSchema
-from service.web.tables import CSV
 
 partitioners = Blueprint("partitioners", __name__, description="the partitioners installed")
 assignors = Blueprint("assignors", __name__, description="the assignors installed")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from service.cli.errors import BAD_INPUT, note
+from service.web.media_types import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.web.forms import Form
-
-JSON, CSV = "application/json", "text/csv"
-"""What commands print. ``web.tables`` has these names too, but imports Arrow."""
 
 
 def ask(path: str, body: bytes | Mapping[str, Any], accept: str = JSON, **query: bool) -> bytes:

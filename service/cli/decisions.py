@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import options, request_bodies
-from service.cli.asking import CSV, JSON, ask
+from service.cli.asking import ask
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.report.numbers import id_ranges, number, zone_traffic
+from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from numba import types
 from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime.nrt import rtsys
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -46,9 +47,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
                 logger.warning(text, self._cache_file._index_path, reason)  # noqa: SLF001
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """See Cache. Raises DamagedCache."""
+        """See Cache, which first imports all that Numba compiles with; loading needs its runtime. Raises DamagedCache."""
         try:
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():  # type: ignore[no-untyped-call]
+                return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception as damage:  # noqa: BLE001 - pickle raises anything
             index = Path(self._cache_file._index_path)  # noqa: SLF001
             try:

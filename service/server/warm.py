@@ -26,7 +26,7 @@ from service.config import Settings
 from service.core.kernels import unsaved
 from service.core.sizing.frequent_keys import FrequentKeys
 from service.web.json import integer_lists, string_lists
-from service.web.tables import ARROW_STREAM
+from service.web.media_types import ARROW_STREAM
 
 REQUESTS: Final = Path(__file__).with_name("warm_requests.jsonl")
 """A request a line: path, query, and the body as json or arrow_base64."""

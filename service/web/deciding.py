@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from service.web.context import decision, request_budget
 from service.web.forms import Answer, Form
 from service.web.json.codec import dump_pieces
+from service.web.media_types import JSON, JSON_LINES
 from service.web.responses import answer as json_response
 from service.web.responses import in_pieces, preferred, table
-from service.web.tables import JSON, JSON_LINES
 
 if TYPE_CHECKING:
     from flask import Response

@@ -9,7 +9,7 @@ from marshmallow.experimental.context import Context
 from service.core.errors import MAX_ERRORS
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.decisions.budget import Budget
-from service.decisions.groups.rows import LONGEST_NAME, LONGEST_TOPIC_NAME
+from service.decisions.names import LONGEST_NAME, LONGEST_TOPIC_NAME
 
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1

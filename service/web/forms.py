@@ -12,8 +12,8 @@ from marshmallow import Schema, ValidationError
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.web.json.codec import dumps, loads
 from service.web.json.limits import JsonRejected, memory_bytes
+from service.web.media_types import CSV
 from service.web.problems import of_allocator_error, of_messages, problem, suggest
-from service.web.tables import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

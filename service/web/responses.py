@@ -10,7 +10,8 @@ from werkzeug.http import parse_options_header
 
 from service.web.context import reserve
 from service.web.json.codec import dump_text
-from service.web.tables import ARROW_STREAM, CSV, JSON, without_formulas, written, written_bytes
+from service.web.media_types import ARROW_STREAM, CSV, JSON
+from service.web.tables import without_formulas, written, written_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

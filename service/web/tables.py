@@ -10,11 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from service.web.json.codec import SHORT_BYTES
-
-JSON: Final = "application/json"
-JSON_LINES: Final = "application/x-ndjson"
-ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
-CSV: Final = "text/csv"
+from service.web.media_types import CSV
 
 FORMULA: Final = "^([=+\\-@\t\r\n＝＋－＠])"
 """The beginning of a cell that a spreadsheet may evaluate (OWASP, CSV Injection)."""

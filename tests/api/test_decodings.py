@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from service.web.json.lines import JSON_LINES
+from service.web.media_types import ARROW_STREAM
 from service.web.problems import kebab
-from service.web.tables import ARROW_STREAM
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
 

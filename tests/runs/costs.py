@@ -23,7 +23,7 @@ import pyarrow as pa
 from service.app import create_app
 from service.config import Settings
 from service.web.arrow.limits import unpacked_bytes
-from service.web.tables import ARROW_STREAM
+from service.web.media_types import ARROW_STREAM
 from tests.runs.extremes import seeds, warm_app
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from service.web.tables import ARROW_STREAM
+from service.web.media_types import ARROW_STREAM
 
 ENDPOINTS = {
     "/v1/partitions?partitions_count=12": ("key",),

@@ -39,7 +39,6 @@ from service.decisions.groups.answer import assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
 from service.decisions.groups.rows import (
     MEMBER,
-    NAME,
     TOPIC,
     TOPIC_PARTITIONS,
     has_lag,
@@ -51,6 +50,7 @@ from service.decisions.groups.rows import (
 )
 from service.decisions.groups.tables import assignments_array, topic_partitions_array
 from service.decisions.member_counts.fewest import Need, fewest_members
+from service.decisions.names import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -20,7 +20,7 @@ from service.core.measures.zone_traffic import NOT_KNOWN, placed_traffic
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
-from service.decisions.groups.rows import NAME
+from service.decisions.names import NAME
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
 
 PLACEMENTS: Final = pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}))

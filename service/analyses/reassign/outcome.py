@@ -19,7 +19,7 @@ from service.core.reassignments.model import (
     Placements,
 )
 from service.decisions.budget import Budget
-from service.decisions.groups.rows import NAME
+from service.decisions.names import NAME
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion

@@ -9,7 +9,7 @@ from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 from service.web.json.lines import LinesParser
-from service.web.tables import ARROW_STREAM, CSV, JSON, JSON_LINES
+from service.web.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
 
 blueprint = Blueprint("decodings", __name__, LinesParser("records"), description="captured bytes → JSON")
 

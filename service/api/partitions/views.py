@@ -16,8 +16,8 @@ from service.decisions.partitions import PartitionsQuestion
 from service.web.arrow.parser import KeysParser
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
+from service.web.media_types import ARROW_STREAM, CSV, JSON
 from service.web.schemas import ExplainSchema
-from service.web.tables import ARROW_STREAM, CSV, JSON
 
 blueprint = Blueprint("partitions", __name__, KeysParser("keys"), description="key → partition")
 

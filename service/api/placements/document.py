@@ -13,7 +13,7 @@ from service.core.measures.broker_load import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.decisions.budget import Budget
-from service.decisions.groups.rows import NAME
+from service.decisions.names import NAME
 from service.decisions.placements.answer import PlacementAnswer
 from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
 from service.decisions.placements.question import UNNAMED

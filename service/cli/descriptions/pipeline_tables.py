@@ -21,7 +21,8 @@ import pyarrow.parquet
 
 from service.cli.errors import note
 from service.core.errors import InvalidQuestion
-from service.decisions.groups.rows import MEMBER, NAME, TOPIC
+from service.decisions.groups.rows import MEMBER, TOPIC
+from service.decisions.names import NAME
 from service.descriptions import bodies
 from service.report.numbers import counted
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import options
-from service.cli.asking import CSV, JSON, ask, ask_stream
+from service.cli.asking import ask, ask_stream
 from service.cli.errors import BadInput
 from service.cli.keys import into as into_folder
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.spark.counts import COUNTS
 from service.web.json.codec import loads
+from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from service.cli import options, request_bodies
-from service.cli.asking import CSV, ask
+from service.cli.asking import ask
 from service.cli.rebalances.events import Duration
 from service.spark.counts import COUNTS
+from service.web.media_types import CSV
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from service.cli import options
-from service.cli.asking import CSV, JSON, ask_each
+from service.cli.asking import ask_each
 from service.cli.descriptions import descriptions
 from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
+from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from service.cli import options
-from service.cli.asking import CSV, JSON, ask
+from service.cli.asking import ask
 from service.cli.descriptions import descriptions
 from service.cli.errors import note
 from service.cli.reassignments import pace_options
@@ -30,6 +30,7 @@ from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.descriptions import bodies
 from service.report.numbers import counted
 from service.web.json.codec import dumps, loads
+from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from service.cli import options, request_bodies
-from service.cli.asking import CSV, ask
+from service.cli.asking import ask
 from service.cli.descriptions import descriptions
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
@@ -19,6 +19,7 @@ from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import fill, table
 from service.web.json.codec import dumps, loads
+from service.web.media_types import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

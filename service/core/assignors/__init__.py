@@ -11,27 +11,30 @@ from functools import partial
 from typing import Any, Final
 
 from service.core.assignors import clients, plugins, splits
-from service.core.assignors.balanced import balanced, by_topic_id
-from service.core.assignors.balanced.frontier import frontier
-from service.core.assignors.classic import range as classic_range
-from service.core.assignors.classic import roundrobin as classic_roundrobin
-from service.core.assignors.classic.sticky import cooperative as classic_cooperative_sticky
-from service.core.assignors.classic.sticky import sticky as classic_sticky
 from service.core.assignors.classic.sticky.rules import COOPERATIVE, STICKY, Rules
-from service.core.assignors.consumer import range as consumer_range
-from service.core.assignors.consumer.uniform import uniform
 from service.core.assignors.model import Assignor
-from service.core.assignors.share import simple
 from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST
+from service.core.later import Later
 from service.core.registry import Implementation, Registry
 
 __all__ = ["GROUP_PROTOCOLS", "KAFKAS", "TASK_PROTOCOLS", "Assignor", "of_client"]
 
+balanced = Later("service.core.assignors.balanced.balanced")
+by_topic_id = Later("service.core.assignors.balanced.by_topic_id")
+frontier = Later("service.core.assignors.balanced.frontier")
+classic_range = Later("service.core.assignors.classic.range")
+classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
+classic_sticky = Later("service.core.assignors.classic.sticky.sticky")
+classic_cooperative_sticky = Later("service.core.assignors.classic.sticky.cooperative")
+consumer_range = Later("service.core.assignors.consumer.range")
+uniform = Later("service.core.assignors.consumer.uniform.uniform")
+simple = Later("service.core.assignors.share.simple")
+
 SINCE_4_0: Final[dict[str, dict[str, Any]]] = {"4.0.0": {}}
 
 
-def _former(module: Any, rules: Mapping[str, Rules]) -> dict[str, dict[str, Any]]:
+def _former(module: Later, rules: Mapping[str, Rules]) -> dict[str, dict[str, Any]]:
     """The forms of a sticky assignor, the present one and those with other rules."""
     return {"3.9.1": {}} | {
         release: {
@@ -144,7 +147,7 @@ BALANCED: Final = Assignor(
     is_timed=True,
     reserves=True,
     limits_moves=True,
-    frontier=frontier,
+    frontier=frontier.frontier,
 )
 """This project's own."""
 

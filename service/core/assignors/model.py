@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from service.core.assignors.balanced.frontier import TradeOff
-from service.core.clock import TimeLimit
 from service.core.errors import LONGEST_NAME, InvalidQuestion
-from service.core.model import Assignment, Group
 from service.core.registry import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.assignors.balanced.frontier import TradeOff
+    from service.core.clock import TimeLimit
+    from service.core.model import Assignment, Group
 
 
 @dataclass(frozen=True)

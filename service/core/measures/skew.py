@@ -63,17 +63,16 @@ def _moments_of_weights(loads: Float64s, holders: int) -> tuple[float, float, fl
 def _moments(counts: Int64s, holders: int) -> tuple[int, int, int, float]:
     """Least, most, total, and the sum of the squared distances from the mean. Holders that ``counts`` leaves out have 0."""
     absent = holders - len(counts)
-    least = most = np.int64(0)
-    if absent == 0:
-        least = counts.min()
-    total = np.int64(0)
+    least = counts[0] if absent == 0 else np.int64(0)
+    most = total = np.int64(0)
     for count in counts:
         total += count
+        least = min(least, count)
         most = max(most, count)
     mean = total / holders
     squares = absent * mean * mean
     for count in counts:
-        squares += (count - mean) ** 2
+        squares += (count - mean) * (count - mean)
     return int(least), int(most), int(total), float(squares)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import word
+from service.core.words import word
 
 
 def _tables() -> npt.NDArray[np.uint32]:

@@ -10,7 +10,7 @@ from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
 from service.core.partitioners.murmur3 import fmix64
-from service.core.partitioners.words import long_word, rotl64
+from service.core.words import long_word, rotl64
 
 DEBEZIUM_SEED = 9001
 _H1, _H2 = np.uint64(0x9368E53C2F6AF274), np.uint64(0x586DCD208F7CD3FD)

@@ -15,7 +15,7 @@ from numba import njit
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import rotl32
+from service.core.words import rotl32
 
 
 def lookup3(keys: Keys) -> Int32s:

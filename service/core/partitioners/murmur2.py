@@ -9,7 +9,7 @@ from numba.core import config
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import long_word, word
+from service.core.words import long_word, word
 
 SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)

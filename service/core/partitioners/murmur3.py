@@ -15,7 +15,7 @@ from numba import njit
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import long_word, rotl32, rotl64, word
+from service.core.words import long_word, rotl32, rotl64, word
 
 SPARK_SEED, MAXWELL_SEED = 42, 25342
 

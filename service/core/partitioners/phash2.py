@@ -10,7 +10,7 @@ from numba import njit
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.words import word
+from service.core.words import word
 
 _GOLDEN = np.uint32(0x9E3779B9)
 _OF_BINARIES = np.uint32(13 * 0x9E3779B9 % 2**32)

@@ -6,7 +6,7 @@ The service reads bodies into these rows, the pipeline tables; both then hold a 
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,13 @@ from service.core.kernels import kernel
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import first_repeat
+from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.core.model import Bools, Float64s, Int32s, Int64s
 
-NAME = pa.string()
 LAG = pa.struct({"committed_offsets": pa.list_(pa.int64()), "log_end_offsets": pa.list_(pa.int64())})
 TOPIC = pa.struct(
     {
@@ -49,25 +49,11 @@ MEMBER = pa.struct(
     }
 )
 
-LONGEST_TOPIC_NAME: Final = 249
-"""org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH."""
-
-LONGEST_NAME: Final = 1024
-"""Bytes of UTF-8 in any other name: of a member, an instance, a rack, a group or a client. Kafka has no limit below 32 KiB."""
-
 TOPIC_ID = "^[A-Za-z0-9_+/-]{22}$"
 """A Kafka Uuid as text: base64 for URLs, as Java writes it, or standard base64, as confluent-kafka does."""
 
 
 # ---- what a row may hold -----------------------------------------------------------------------------------------------
-
-
-def plain_names(names: pa.Array, longest: int = LONGEST_NAME, shortest: int = 1) -> bool:
-    """Are all lengths between ``shortest`` and ``longest`` bytes (hence at most as many characters)?"""
-    if names.null_count == len(names):
-        return True
-    lengths = pc.min_max(pc.binary_length(names)).as_py()
-    return bool(shortest <= lengths["min"] and lengths["max"] <= longest)
 
 
 def plain_topics(topics: pa.StructArray) -> bool:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from service.core.model import NONE, Ragged
 from service.core.ragged import ascending, transposed
-from service.decisions.groups.rows import NAME, offsets_of
+from service.decisions.groups.rows import offsets_of
+from service.decisions.names import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

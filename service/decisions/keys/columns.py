@@ -6,7 +6,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
@@ -100,6 +99,8 @@ def _view_bytes(array: pa.Array) -> int:
 
 def _decoded(array: pa.DictionaryArray, reserve: Callable[[int], object]) -> pa.Array:
     """A valid dictionary array without its dictionary."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes 30 ms, and most keys need none of it
+
     values, indices = array.dictionary, array.indices
     if _is_text(values.type) or _is_binary(values.type):
         values = values.cast(pa.string() if _is_text(values.type) else pa.binary())

@@ -13,7 +13,7 @@ from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.log_dirs.model import DirReplicas, LogDirs
 from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.reassignments.model import NO_LIMIT
-from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.reassignments.rows import MOST_BYTES
 
 if TYPE_CHECKING:

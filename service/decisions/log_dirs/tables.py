@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from service.core.log_dirs.model import REASONS
-from service.decisions.groups.rows import NAME
+from service.decisions.names import NAME
 
 if TYPE_CHECKING:
     from service.core.log_dirs.model import DirMoves, LogDirs

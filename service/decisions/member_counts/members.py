@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.ragged import transposed
-from service.decisions.groups.rows import MEMBER, NAME
+from service.decisions.groups.rows import MEMBER
 from service.decisions.groups.tables import assignments_array, in_answer_order
+from service.decisions.names import NAME
 
 if TYPE_CHECKING:
     from service.core.model import Group, Ragged

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from service.core.measures.broker_load import load_of
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged
-from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 
 BROKER = pa.struct(
     {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}

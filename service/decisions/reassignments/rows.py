@@ -11,7 +11,7 @@ from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged
 from service.core.ragged import first_repeat
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
-from service.decisions.groups.rows import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.placements.rows import plain_brokers
 
 TARGET_BROKER = pa.struct(

@@ -16,7 +16,7 @@ from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.context import reserve
 from service.web.keys import read_body as read_keys
-from service.web.tables import ARROW_STREAM
+from service.web.media_types import ARROW_STREAM
 
 
 class ArrowParser(Parser):

@@ -13,7 +13,7 @@ from numba import njit
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bytes, Int64s
-from service.core.partitioners.words import long_word
+from service.core.words import long_word
 
 MAX_DEPTH: Final = 32
 """Deepest nesting of brackets; no body needs a third of it."""

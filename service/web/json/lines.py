@@ -13,7 +13,7 @@ from service.web.blueprint import query_values
 from service.web.bodies import check_json, check_utf8, read_body
 from service.web.fields import budget
 from service.web.json.codec import loads
-from service.web.tables import JSON_LINES
+from service.web.media_types import JSON_LINES
 
 MEDIA_TYPES: Final = (JSON_LINES, "application/jsonl")
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bools, Bytes, Int32s
-from service.core.partitioners.words import long_word
+from service.core.words import long_word
 from service.web.json.integer_lists import space
 from service.web.json.limits import is_plain
 

@@ -10,12 +10,14 @@ from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.range import owners_in_ranges
 from service.core.assignors.classic.roundrobin import owners_in_turn
 from service.core.assignors.clients.names import by_bytes
-from service.core.assignors.clients.python_sticky import sticky
 from service.core.assignors.clients.python_sticky.library import Library
 from service.core.assignors.model import Assignor
+from service.core.later import Later
 from service.core.model import Assignment, Group
 from service.core.ragged import grouped
 from service.core.registry import Implementation
+
+sticky = Later("service.core.assignors.clients.python_sticky.sticky")
 
 RELEASE: Final = "0.14.0"
 

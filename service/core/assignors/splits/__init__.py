@@ -7,8 +7,12 @@ them read all topics, and nothing depends on what they had before.
 from typing import Final
 
 from service.core.assignors.model import Assignor
-from service.core.assignors.splits import mirror_maker, readers, spark
+from service.core.later import Later
 from service.core.registry import Implementation
+
+readers = Later("service.core.assignors.splits.readers")
+spark = Later("service.core.assignors.splits.spark")
+mirror_maker = Later("service.core.assignors.splits.mirror_maker")
 
 SPLITS: Final[tuple[Assignor, ...]] = (
     Assignor(

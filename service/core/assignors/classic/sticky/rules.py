@@ -10,15 +10,24 @@ since 3.5  claims.py                     constrained.py                  1 (KAFK
 ========== ============================= =============================== ============================== =========================
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from service.core.assignors.classic.sticky import constrained, former_claims, former_constrained
-from service.core.assignors.classic.sticky.claims import Claims, read_claims
-from service.core.assignors.classic.sticky.constrained import Constrained
-from service.core.model import Group
+from service.core.later import Later
+
+if TYPE_CHECKING:
+    from service.core.assignors.classic.sticky.claims import Claims
+    from service.core.assignors.classic.sticky.constrained import Constrained
+    from service.core.model import Group
+
+claims = Later("service.core.assignors.classic.sticky.claims")
+constrained = Later("service.core.assignors.classic.sticky.constrained")
+former_claims = Later("service.core.assignors.classic.sticky.former_claims")
+former_constrained = Later("service.core.assignors.classic.sticky.former_constrained")
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Rules:
     warnings: Callable[[Group], list[str]] | None = None
 
 
-PRESENT: Final = Rules(read_claims, constrained.solve, tolerance=1, returned_change_hands=False)
+PRESENT: Final = Rules(claims.read_claims, constrained.solve, tolerance=1, returned_change_hands=False)
 
 
 def _former(*, cooperative: bool) -> dict[str, Rules]:

@@ -5,10 +5,13 @@ Source: group_balancer.go, internal/sticky (franz-go 1.22.2).
 
 from typing import Final
 
-from service.core.assignors.clients.franz_go import range as range_
-from service.core.assignors.clients.franz_go import roundrobin, sticky
 from service.core.assignors.model import Assignor
+from service.core.later import Later
 from service.core.registry import Implementation
+
+range_ = Later("service.core.assignors.clients.franz_go.range")
+roundrobin = Later("service.core.assignors.clients.franz_go.roundrobin")
+sticky = Later("service.core.assignors.clients.franz_go.sticky")
 
 RELEASE: Final = "1.22.2"
 

@@ -7,17 +7,19 @@ Source: groupbalancer.go, consumergroup.go (kafka-go 0.4.51).
 
 from typing import Final
 
-from service.core.assignors.clients.kafka_go import rack_affinity
-from service.core.assignors.clients.kafka_go.topics import assign_by_turns, assign_in_ranges
 from service.core.assignors.model import Assignor
+from service.core.later import Later
 from service.core.registry import Implementation
+
+rack_affinity = Later("service.core.assignors.clients.kafka_go.rack_affinity")
+topics = Later("service.core.assignors.clients.kafka_go.topics")
 
 RELEASE: Final = "0.4.51"
 
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="kafka-go:range",
-        run=assign_in_ranges,
+        run=topics.assign_in_ranges,
         implementation=Implementation("kafka-go", RELEASE, "RangeGroupBalancer"),
         summary="Topic by topic, each subscriber gets a run of partitions; the longer runs are spread over the subscribers.",
         setting="GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}",
@@ -25,7 +27,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     ),
     Assignor(
         name="kafka-go:roundrobin",
-        run=assign_by_turns,
+        run=topics.assign_by_turns,
         implementation=Implementation("kafka-go", RELEASE, "RoundRobinGroupBalancer"),
         summary="Topic by topic, partitions go to the subscribers in turn; each topic begins with the first.",
         setting="GroupBalancers: []kafka.GroupBalancer{kafka.RoundRobinGroupBalancer{}}",

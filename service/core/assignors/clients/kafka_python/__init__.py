@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from service.core.assignors.clients.kafka_python import range as range_
-from service.core.assignors.clients.kafka_python import roundrobin
-from service.core.assignors.clients.python_sticky import sticky
 from service.core.assignors.clients.python_sticky.library import Library
 from service.core.assignors.model import Assignor
+from service.core.later import Later
 from service.core.registry import Implementation
+
+range_ = Later("service.core.assignors.clients.kafka_python.range")
+roundrobin = Later("service.core.assignors.clients.kafka_python.roundrobin")
+sticky = Later("service.core.assignors.clients.python_sticky.sticky")
 
 RELEASE: Final = "3.0.12"
 

@@ -5,11 +5,14 @@ Source: rdkafka_assignor.c, rdkafka_range_assignor.c, rdkafka_roundrobin_assigno
 
 from typing import Final
 
-from service.core.assignors.clients.librdkafka import cooperative_sticky, roundrobin
-from service.core.assignors.clients.librdkafka import range as range_
-from service.core.assignors.clients.librdkafka.order import warnings
 from service.core.assignors.model import Assignor
+from service.core.later import Later
 from service.core.registry import Implementation
+
+range_ = Later("service.core.assignors.clients.librdkafka.range")
+roundrobin = Later("service.core.assignors.clients.librdkafka.roundrobin")
+cooperative_sticky = Later("service.core.assignors.clients.librdkafka.cooperative_sticky")
+order = Later("service.core.assignors.clients.librdkafka.order")
 
 RELEASES: Final = ("1.9.2", "2.2.0", "2.6.0", "2.12.1", "2.15.1")
 
@@ -21,7 +24,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         forms={"2.2.0": {}, "1.9.2": {"run": range_.assign_without_racks}},
         summary="Kafka's range, but static members do not come first: members stand in the order of their member_ids.",
-        warnings=warnings,
+        warnings=order.warnings,
         setting="partition.assignment.strategy=range",
         is_default=True,
     ),
@@ -31,7 +34,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation("librdkafka", RELEASES[-1], "rd_kafka_roundrobin_assignor_assign_cb"),
         client_releases=RELEASES,
         summary="Kafka's roundrobin, but static members do not come first: members stand in the order of their member_ids.",
-        warnings=warnings,
+        warnings=order.warnings,
         setting="partition.assignment.strategy=roundrobin",
     ),
     Assignor(

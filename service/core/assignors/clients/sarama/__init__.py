@@ -5,10 +5,13 @@ Source: balance_strategy.go, balance_strategy_cooperative_sticky.go (sarama 1.61
 
 from typing import Final
 
-from service.core.assignors.clients.sarama import range as range_
-from service.core.assignors.clients.sarama import roundrobin, sticky
 from service.core.assignors.model import Assignor
+from service.core.later import Later
 from service.core.registry import Implementation
+
+range_ = Later("service.core.assignors.clients.sarama.range")
+roundrobin = Later("service.core.assignors.clients.sarama.roundrobin")
+sticky = Later("service.core.assignors.clients.sarama.sticky")
 
 RELEASES: Final = ("1.61.1",)
 
