@@ -32,7 +32,7 @@ from service.core.log_dirs.model import (
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.evenness import band, squares
+from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.model import Brokers, Goal, Placements, bytes_on
 
 if TYPE_CHECKING:
@@ -162,11 +162,7 @@ def _improved(
         return None
     if batches.detours:
         return None
-    outside = best.outside
-    if goal.tolerance is not None:
-        loads = bytes_on(replicas, placements.bytes_of_each(), len(brokers))
-        low, high = band(brokers.usable, brokers.weights, loads, goal.tolerance)
-        outside = np.flatnonzero(brokers.usable & ((loads < low) | (loads > high))).astype(np.int32)
+    outside = outside_band(brokers, placements, goal, replicas)
     changed = replace(best, replicas=replicas, cost=batches.cost("bytes"), evenness=disks.evenness(dirs), outside=outside)
     return changed, batches
 

@@ -32,7 +32,7 @@ class BestSets:
     fewest : no sets that are as good in what comes before copies copy fewer replicas; None if it is not known
     evenest : no sets that are as good in what comes before evenness are more even; None if it is not known
     crowded : did replicas have to move again because of ``capacity_bytes``?
-    outside : bool[brokers], those that are not within the tolerance
+    outside : bool[brokers], those that are not within the tolerance of a resource
     on_racks : where they go if more of them are to stay on their rack, which is as good otherwise; None if no more do
     curve : what led there, if there is a limit of copies and replicas are counted
     led : are the leaders first in ``replicas``, as the resources of the goal have them?
@@ -161,7 +161,7 @@ class Search:
         if self.goal.per_topic:
             even_out_topics(state, self.placements.topics[self.chosen], self.check)
         moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
-        return _Improved(moves, improved.fewest, improved.evenest, improved.outside, improved.curve)
+        return replace(improved, moves=moves)
 
     def _trade(self, state: ReplicaSets) -> _Improved:
         """The evenest with so many copies."""
@@ -199,12 +199,8 @@ class Search:
         state.most[:] = np.where(outside, state.loads, np.minimum(most, high))
         evenest = even_out_freely(state, np.where(outside, state.loads, low), self.check) and not outside.any()
         state.most[:] = most
-        return _Improved(
-            0,
-            self._copied(state)[0] if optimal else None,
-            squares(self.brokers, state.loads) if optimal and evenest else None,
-            outside,
-        )
+        reached = squares(self.brokers, state.loads) if optimal and evenest else None
+        return _Improved(0, self._copied(state)[0] if optimal else None, reached)
 
     def _balance_bytes(self, state: ReplicaSets) -> _Improved:
         moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
@@ -218,11 +214,7 @@ class Search:
         done = Exchanged.none(state, record.sizes)
         most_cost = int(self.goal.objective == "even")
         in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, done), self.check)
-        outside = None
-        if self.goal.tolerance is not None:
-            outside = self.brokers.usable & ((record.loads < low) | (record.loads > high))
-        curve = record.curve((0, 0.0), 0.0, 1.0, optimal=False)
-        return _Improved(moves, outside=outside, curve=curve)
+        return _Improved(moves, curve=record.curve((0, 0.0), 0.0, 1.0, optimal=False))
 
     def _balance_resources(self, state: ReplicaSets) -> _Improved:
         moves = fits(self.brokers, self.placements, self.chosen, state, self.check)

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Bools, Float64s, Int64s, Ragged
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
 from service.core.reassignments.permits import Permits
 
 STEPS: Final = 200
@@ -91,6 +91,16 @@ def band(usable: Bools, weights: Float64s | Int64s, loads: Int64s, tolerance: fl
     low = np.floor(shares * max(0.0, 1 - tolerance) + _NEAR)
     high = np.minimum(np.ceil(shares * (1 + tolerance) - _NEAR), float(NO_LIMIT))
     return low.astype(np.int64), high.astype(np.int64)
+
+
+def outside_band(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> Int32s:
+    """int32[...], the brokers with a load that is not within the tolerance. replicas : Ragged partition → brokers"""
+    if goal.tolerance is None:
+        return np.empty(0, np.int32)
+    in_bytes, count = goal.balance == "bytes", len(brokers)
+    loads = bytes_on(replicas, placements.bytes_of_each() if in_bytes else np.ones(len(placements), np.int64), count)
+    low, high = band(brokers.usable, brokers.weights, loads, goal.tolerance)
+    return np.flatnonzero(brokers.usable & ((loads < low) | (loads > high))).astype(np.int32)
 
 
 _NEAR: Final = 1e-9

@@ -29,7 +29,7 @@ import numpy as np
 
 from service.core.model import Int64s, Ragged
 from service.core.reassignments.best_sets import BestSets, Search
-from service.core.reassignments.evenness import least_unevenness, unevenness
+from service.core.reassignments.evenness import least_unevenness, outside_band, unevenness
 from service.core.reassignments.feasibility.infeasibility import explain
 from service.core.reassignments.leaders import elect, leading
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
@@ -87,13 +87,13 @@ def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[
     copies = copied(placements, replicas)
     cost = int(copies @ sizes) if in_bytes else int(copies.sum())
     bound = int(best.copies @ sizes) if in_bytes else int(best.copies.sum())
-    bound = bound if best.fewest is None or (best.crowded and not goal.limited) else best.fewest
+    bound = bound if best.fewest is None or best.crowded else best.fewest
     fewest = min(cost, max(bound, _copied_from_full(brokers, placements, in_bytes=in_bytes)))
-    outside = np.flatnonzero(best.outside).astype(np.int32)
     if goal.resources:
         if not best.led:
             replicas = elect(brokers, placements, replicas, goal.leaders, check)
         within = best.copies if goal.objective != "even" and cost == fewest else None
+        outside = np.flatnonzero(best.outside).astype(np.int32)
         return with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
     evenness = unevenness(brokers, placements, goal, replicas)
     evenest = min(evenness, _evenest(brokers, placements, goal, best, fewest=cost == fewest))
@@ -103,7 +103,7 @@ def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[
         judged = (leading(brokers, placements, rows, per_topic=goal.per_topic) for rows in (others, replicas))
         if next(judged) <= next(judged):
             replicas = others
-    return Plan(replicas, fewest, cost, evenness, evenest, outside)
+    return Plan(replicas, fewest, cost, evenness, evenest, outside_band(brokers, placements, goal, replicas))
 
 
 def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
