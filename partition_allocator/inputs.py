@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from service.cli import request_bodies
 from service.core.keys.columns import BYTES
@@ -57,6 +56,8 @@ def key_column(keys: Any, key_format: str | None) -> pa.Array | pa.ChunkedArray:
 
 def _check_not_integers(array: pa.Array | pa.ChunkedArray) -> None:
     """Raise TypeError for integers that pandas has made doubles, because one was missing: they have other bytes."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes 30 ms, and most keys are text
+
     missing = pc.or_(pc.is_null(array), pc.fill_null(pc.is_nan(array), True))
     numbers = pc.filter(array, pc.invert(missing))
     if len(numbers) and len(numbers) < len(array) and pc.all(pc.equal(numbers, pc.round(numbers))).as_py():

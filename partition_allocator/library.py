@@ -12,7 +12,6 @@ import pyarrow as pa
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from partition_allocator.asking import Output, ask, ask_with_columns
-from service.decisions import catalogue
 from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -418,7 +417,7 @@ def partitioners() -> Answer:
     >>> "sarama" in [each["partitioner"] for each in partitioners()["partitioners"]]
     True
     """
-    return Answer(loads(dumps({"partitioners": catalogue.partitioners()})), "/v1/partitioners")
+    return _strategies("partitioners")
 
 
 def assignors() -> Answer:
@@ -427,7 +426,7 @@ def assignors() -> Answer:
     >>> [each["assignor"] for each in assignors()["assignors"] if each["group_protocol"] == "consumer"]
     ['uniform', 'range', 'balanced']
     """
-    return Answer(loads(dumps({"assignors": catalogue.assignors()})), "/v1/assignors")
+    return _strategies("assignors")
 
 
 def placers() -> Answer:
@@ -436,4 +435,10 @@ def placers() -> Answer:
     >>> "striped" in [each["placer"] for each in placers()["placers"]]
     True
     """
-    return Answer(loads(dumps({"placers": catalogue.placers()})), "/v1/placers")
+    return _strategies("placers")
+
+
+def _strategies(kind: str) -> Answer:
+    from service.decisions import catalogue  # noqa: PLC0415 - the modules of every family, which no answer needs
+
+    return Answer(loads(dumps({kind: getattr(catalogue, kind)()})), f"/v1/{kind}")
