@@ -6,7 +6,7 @@ difference is one of the next rebalance, whatever causes it. A client's group is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,10 +20,11 @@ from service.decisions.budget import Budget
 from service.decisions.groups.answer import GroupAnswer, answer
 from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment
-from service.descriptions.leaders import leader_of
+from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description, Json
 from service.descriptions.partitioner_history import KeyChange, key_changes
 from service.descriptions.placer_history import Brokers, PlacementChange, check_zookeeper, placement_changes
+from service.descriptions.upgrade_steps import steps_of
 
 KAFKA: Final = "kafka"
 """Brokers and Java's clients together."""
@@ -32,16 +33,6 @@ ZOOKEEPER: Final = "zookeeper"
 EAGER, COOPERATIVE, CLASSIC, CONSUMER = "eager", "cooperative", "classic", "consumer"
 PROTOCOLS: Final = {EAGER: COOPERATIVE, COOPERATIVE: EAGER, CLASSIC: CONSUMER}
 """What a group goes from, and to; nothing leads from the consumer protocol back without a stop of all members."""
-CONSUMER_SINCE: Final = {"java": "4.0", "librdkafka": "2.12", "franz-go": "1.22"}
-"""The first releases of clients whose consumers have the consumer protocol (KIP-848) for production. The newest releases of the
-other clients that are compared send no ConsumerGroupHeartbeat.
-"""
-CONSUMER_SETTINGS: Final = {"franz-go": "kgo.ServerSideBalancer()"}
-"""What makes a client's member one of the consumer protocol, where that is not Java's setting."""
-JAVAS_CONSUMER_SETTING: Final = (
-    "group.protocol=consumer and without partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms, which the "
-    "broker has then"
-)
 
 
 @dataclass(frozen=True)
@@ -192,7 +183,20 @@ def _ways(group: Json, before: State, after: State) -> tuple[Json, Json] | None:
     if client != _client(before):
         return None
     old, new = ({"client": _client(state), "client_version": state.release} for state in (before, after))
-    return old, new
+    return old, {**new, "assignor": _successor(client, _client(after), assignor)}
+
+
+def _successor(client: str, other: str, name: str) -> str:
+    """The assignor with which another client takes over: that of the same name, or else the first to which restarts lead."""
+    names, registry = _names(other), GROUP_PROTOCOLS["classic"]
+    if name in names:
+        return name
+    if (full := of_client("classic", client, name)) in registry.names():
+        for each in names:
+            with suppress(InvalidQuestion):
+                restarts(registry[full], registry[of_client("classic", other, each)])
+                return each
+    return names[0]
 
 
 def _names(client: str) -> list[str]:
@@ -220,7 +224,8 @@ def _change(description: Description, group: Json, before: Json, after: Json) ->
     try:
         old, new = (strategy(question) for question in questions)
         named = _titled(old)
-        steps = tuple(_steps(old, new, leader.client if leader else "java", questions[1].protocol, questions[0].protocol))
+        clients = dict.fromkeys([leader.client if leader else "java", *clients_of(group)])
+        steps = tuple(steps_of(old, new, list(clients), questions[1].protocol, questions[0].protocol))
         known = GroupChange(group["group_id"], named, _titled(new), steps=steps, notes=notes)
     except AllocatorError as fault:
         return GroupChange(group["group_id"], named, "", notes=notes, problem=str(fault))
@@ -247,50 +252,6 @@ def _counted(change: GroupChange, old: GroupAnswer, new: GroupAnswer) -> GroupCh
 def _titled(assignor: Assignor) -> str:
     of = assignor.implementation
     return f"{of.client} {of.release} {assignor.protocol_name}" if of else assignor.name
-
-
-def _steps(old: Assignor, new: Assignor, client: str, protocol: str, old_protocol: str) -> Iterator[str]:
-    """How the members get from one assignor to the other, as their libraries accept it."""
-    if protocol != old_protocol:
-        yield from _steps_to_consumer(client, old)
-        return
-    if protocol != "classic":
-        yield "Upgrade the brokers one by one. The coordinator assigns by its own release, at the group's next rebalance."
-        return
-    try:
-        lists = restarts(old, new)
-    except InvalidQuestion as refusal:
-        yield f"Rolling restarts are refused. {refusal.detail}"
-        yield f"Stop all members, configure {new.setting or new.name}, and start them again: nobody reads meanwhile."
-        return
-    for i, each in enumerate(lists):
-        yield f"Restart the members one by one with {_setting(each)}{' as it is' if old.name == new.name else ''}."
-        if i < len(lists) - 1:
-            yield "Wait until all members have joined: until then the group uses the old assignor."
-    if old.protocol_name == new.protocol_name:
-        yield "The group is assigned by whichever member leads, so by the old library until its leader has been restarted."
-
-
-def _setting(assignors: tuple[Assignor, ...]) -> str:
-    """The configuration that has these assignors, the first of them preferred."""
-    name, _, _ = assignors[0].setting.partition("=")
-    values = [each.setting.partition("=")[2] for each in assignors]
-    bare = [value.strip("[]") for value in values]
-    return f"{name}=[{', '.join(bare)}]" if values[0].startswith("[") else f"{name}={','.join(bare)}"
-
-
-def _steps_to_consumer(client: str, old: Assignor) -> Iterator[str]:
-    since = CONSUMER_SINCE.get(client)
-    if since is None:
-        known = [f"{name} since {release}" for name, release in CONSUMER_SINCE.items()]
-        release = f" {old.implementation.release}" if old.implementation else ""
-        lacking = f"{client}{release} does not have the consumer protocol"
-        yield f"{lacking}: wait for a release that has it, or change to a client that has it, as {', '.join(known)}."
-    else:
-        yield f"Upgrade the members to {client} {since} or later, and the brokers to 4.0 or later."
-    yield "Leave group.consumer.migration.policy of the brokers at bidirectional, so that members of both protocols can mix."
-    setting = CONSUMER_SETTINGS.get(client, JAVAS_CONSUMER_SETTING)
-    yield f"Restart the members one by one with {setting}. The first of them converts the group."
 
 
 def document(found: Upgrade) -> dict[str, Any]:

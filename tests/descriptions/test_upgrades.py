@@ -9,9 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
+from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description
 from service.descriptions.partitioner_history import default_of
+from service.descriptions.upgrade_steps import setting_of
 from service.descriptions.upgrades import GroupChange, State, Upgrade, upgrade
 
 if TYPE_CHECKING:
@@ -119,6 +121,98 @@ def test_steps_that_kafka_python_accepts(before: str, after: str, steps: list[st
     groups = (group("py", "range", members, assignment_version=0, assignment_user_data="empty"),)
     (found,) = upgrade(Description("snapshot", (), TOPICS, groups), State.read(before), State.read(after)).groups
     assert [step.startswith(start) for step, start in zip(found.steps, steps, strict=True)] == [True] * len(steps)
+
+
+COOPERATIVE = "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+PYTHON = {"assignment_version": 0, "assignment_user_data": "empty"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "states", "after", "steps"),
+    [
+        (  # librdkafka has no sticky
+            group("py", "sticky", [member("a", client_id="kafka-python-3.0.12")], **PYTHON),
+            ("kafka-python", "librdkafka"),
+            "librdkafka 2.15.1 range",
+            [
+                "Restart the members one by one with partition_assignment_strategy=[RangePartitionAssignor, StickyPartition",
+                "Wait until",
+                "Restart the members one by one with librdkafka and partition.assignment.strategy=range.",
+            ],
+        ),
+        (
+            group("java", "range", [member("a")], **JAVA),
+            ("java", "kafka-go"),
+            "kafka-go 0.4.51 range",
+            ["Rolling restarts are refused. Members of both clients cannot be in one group", "Stop all members, configure Group"],
+        ),
+        (  # a mixed group
+            group("mixed", "range", [member("a", client_id="consumer-g-1"), member("b", client_id="kgo")], **JAVA),
+            ("eager", "cooperative"),
+            "java 4.4.0 cooperative-sticky",
+            [
+                f"Restart the members one by one with java and {COOPERATIVE},org.apache.kafka.clients.consumer.RangeAssignor, or",
+                "Wait until",
+                f"Restart the members one by one with java and {COOPERATIVE}, or franz-go and kgo.Balancers(kgo.CooperativeSt",
+            ],
+        ),
+        (
+            group("mixed", "range", [member("a", client_id="consumer-g-1"), member("b", client_id="aiokafka-0.14.0")], **JAVA),
+            ("eager", "cooperative"),
+            "java 4.4.0 cooperative-sticky",
+            ["Rolling restarts are refused. Clients of aiokafka have no", "Stop all members, configure partition.assignment"],
+        ),
+        (
+            group("mixed", "range", [member("a", client_id="consumer-g-1"), member("b", client_id="rdkafka")], **JAVA),
+            ("java", "librdkafka"),
+            "librdkafka 2.15.1 range",
+            ["Restart the members of java one by one with librdkafka and partition.assignment.strategy=range.", "The group is"],
+        ),
+        (
+            group("mixed", "range", [member("a", client_id="consumer-g-1"), member("b", client_id="rdkafka")], **JAVA),
+            ("classic", "consumer"),
+            "broker 4.4.0 uniform",
+            [
+                "Upgrade the members of java to java 4.0",
+                "Upgrade the members of librdkafka to librdkafka 2.12",
+                "Leave",
+                "Restart",
+            ],
+        ),
+    ],
+)
+def test_steps_between_libraries(groups: Json, states: tuple[str, str], after: str, steps: list[str]) -> None:
+    """By an assignor that both have; each library of a mixed group by its own setting."""
+    (found,) = upgrade(Description("snapshot", (), TOPICS, (groups,)), *map(State.read, states)).groups
+    assert (found.after, found.problem) == (after, None)
+    assert [step[: len(start)] for step, start in zip(found.steps, steps, strict=True)] == steps
+
+
+@pytest.mark.parametrize(
+    ("names", "setting"),
+    [
+        (["range", "sticky"], "partition.assignment.strategy=org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka."),
+        (["balanced", "cooperative-sticky"], "partition.assignment.strategy=partitionallocator.clients.RemoteAssignor,org.ap"),
+        (["librdkafka:range", "librdkafka:roundrobin"], "partition.assignment.strategy=range,roundrobin"),
+        (["franz-go:range", "franz-go:sticky"], "kgo.Balancers(kgo.RangeBalancer(), kgo.StickyBalancer())"),
+        (
+            ["sarama:range", "sarama:sticky"],
+            "Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRange(), NewBalanceStrategySticky()",
+        ),
+        (
+            ["aiokafka:range", "aiokafka:sticky"],
+            "partition_assignment_strategy=[RangePartitionAssignor, StickyPartitionAssignor]",
+        ),
+        (["kafkajs:RoundRobinAssigner"], "partitionAssigners: [PartitionAssigners.roundRobin]"),
+        (
+            ["kafka-go:range", "kafka-go:roundrobin"],
+            "GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}, kafka.RoundRobinGroupBalancer{}}",
+        ),
+    ],
+)
+def test_settings(names: list[str], setting: str) -> None:
+    """A list of assignors, as each client has it in its configuration."""
+    assert setting_of(tuple(GROUP_PROTOCOLS["classic"][name] for name in names)).startswith(setting)
 
 
 def test_releases_of_kafka() -> None:

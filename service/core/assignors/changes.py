@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, of_client
 from service.core.assignors.clients.kafka_python.strategies import check_list
 from service.core.assignors.clients.librdkafka.strategies import strategies
 from service.core.errors import InvalidQuestion
@@ -13,30 +13,73 @@ if TYPE_CHECKING:
     from service.core.assignors.model import Assignor
 
 
+JAVA: Final = "java"
+
+_OWNED: Final = "a leader of kafka-go reads no subscription that says what its member owns"
+_CUT_SHORT: Final = "a leader of {} does not read the subscriptions of kafka-go, which are cut short"
+
+LEADERS_THAT_REFUSE: Final = {
+    "kafka-go": ({JAVA, "librdkafka", "franz-go", "sarama"}, _OWNED),
+    JAVA: ({"kafka-go"}, _CUT_SHORT.format("Java's client")),
+    "kafka-python": ({"kafka-go"}, _CUT_SHORT.format("kafka-python")),
+}
+"""Of each client, the clients whose members its leader refuses, and why: the group then never gets an assignment.
+
+Source: ConsumerGroup.makeMemberProtocolMetadata of kafka-go 0.4.51; ConsumerProtocol.deserializeSubscription of Kafka 4.3.1 and
+ConsumerProtocolSubscription of kafka-python 3.0.12, put to kafka-go's bytes. aiokafka, sarama, franz-go and librdkafka read them.
+"""
+
+
 def restarts(old: Assignor, new: Assignor) -> tuple[tuple[Assignor, ...], ...]:
     """The list of assignors that all members have after each rolling restart: one restart, or two.
 
-    Until all members support the new assignor the group uses the old one, which may go only then. Members of another client
-    support that client's assignor of the old name meanwhile. Raises InvalidQuestion where the client has none of that name, or
-    refuses a list with both; then all members must stop at once. One restart is enough if members of one list the other.
+    Until all members support the new assignor the group uses the old one, which may go only then. One restart is enough if
+    members of one list the other. Between two of different clients, members with both assignors are those of the new client, or
+    else of the old one. Raises InvalidQuestion where neither client has both, or accepts a list of both, or where a leader of one
+    refuses members of the other; then all members must stop at once.
     """
+    clients = [each.name.rpartition(":")[0] or JAVA for each in (old, new)]
+    if clients[0] != clients[1]:
+        _check_mixed(*clients)
     if new.protocol_name in _names(old):
         return (new.listed,)
-    client, registry = new.name.rpartition(":")[0], GROUP_PROTOCOLS["classic"]
-    meanwhile = old
-    if client != old.name.rpartition(":")[0]:
-        name = f"{client}:{old.protocol_name}" if client else old.protocol_name
-        if name not in registry.names():
-            detail = f"Clients of {client} have no assignor {old.protocol_name!r}, which the others still use meanwhile"
-            raise InvalidQuestion(f"{detail}: all members must stop before the group changes to {new.name}.")
-        meanwhile = registry[name]
-    if meanwhile.protocol_name in _names(new):
-        return (new.listed,)
+    refusals = []
+    for client in dict.fromkeys(reversed(clients)):
+        try:
+            before, after = (counterpart(client, each) for each in (old, new))
+            if before.protocol_name in _names(after):
+                return (new.listed,)
+            return _list_of_both(client, after, before), new.listed
+        except InvalidQuestion as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
+
+
+def counterpart(client: str, assignor: Assignor) -> Assignor:
+    """The client's assignor of the same name. Raises InvalidQuestion if it has none."""
+    name = of_client("classic", client, assignor.protocol_name)
+    if name == assignor.name:
+        return assignor
+    if name not in GROUP_PROTOCOLS["classic"].names():
+        detail = f"Clients of {client} have no assignor {assignor.protocol_name!r}"
+        raise InvalidQuestion(f"{detail}, by which the group could go over: all members must stop.")
+    return GROUP_PROTOCOLS["classic"][name]
+
+
+def _list_of_both(client: str, new: Assignor, old: Assignor) -> tuple[Assignor, ...]:
+    """Raises InvalidQuestion, in the client's words, if it refuses a list of both."""
     if client == "librdkafka":
-        strategies(f"{new.protocol_name},{meanwhile.protocol_name}")
+        strategies(f"{new.protocol_name},{old.protocol_name}")
     elif client == "kafka-python":
-        check_list((new, meanwhile))
-    return (*new.listed, *meanwhile.listed), new.listed
+        check_list((new, old))
+    return (*new.listed, *old.listed)
+
+
+def _check_mixed(*clients: str) -> None:
+    for leader in clients:
+        refused, why = LEADERS_THAT_REFUSE.get(leader, (frozenset[str](), ""))
+        if refused.intersection(clients):
+            raise InvalidQuestion(f"Members of both clients cannot be in one group: {why}. All members must stop.")
 
 
 def _names(assignor: Assignor) -> list[str]:
