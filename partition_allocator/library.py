@@ -12,6 +12,7 @@ import pyarrow as pa
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from partition_allocator.asking import Output, ask, ask_with_columns
+from service.core.later import Later
 from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from partition_allocator.inputs import Rows, Topics
+
+catalogue = Later("service.decisions.catalogue")  # which imports every family
 
 
 def partitions(
@@ -417,7 +420,7 @@ def partitioners() -> Answer:
     >>> "sarama" in [each["partitioner"] for each in partitioners()["partitioners"]]
     True
     """
-    return _strategies("partitioners")
+    return Answer(loads(dumps({"partitioners": catalogue.partitioners()})), "/v1/partitioners")
 
 
 def assignors() -> Answer:
@@ -426,7 +429,7 @@ def assignors() -> Answer:
     >>> [each["assignor"] for each in assignors()["assignors"] if each["group_protocol"] == "consumer"]
     ['uniform', 'range', 'balanced']
     """
-    return _strategies("assignors")
+    return Answer(loads(dumps({"assignors": catalogue.assignors()})), "/v1/assignors")
 
 
 def placers() -> Answer:
@@ -435,10 +438,4 @@ def placers() -> Answer:
     >>> "striped" in [each["placer"] for each in placers()["placers"]]
     True
     """
-    return _strategies("placers")
-
-
-def _strategies(kind: str) -> Answer:
-    from service.decisions import catalogue  # noqa: PLC0415 - the modules of every family, which no answer needs
-
-    return Answer(loads(dumps({kind: getattr(catalogue, kind)()})), f"/v1/{kind}")
+    return Answer(loads(dumps({"placers": catalogue.placers()})), "/v1/placers")
