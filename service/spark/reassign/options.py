@@ -114,6 +114,7 @@ JOB: Final = Job(
             help="What to even out: a resource, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
             f"Resources: {', '.join(RESOURCES)}.",
         ),
+        click.Option(["--per-topic"], is_flag=True, help="Even out each topic by itself too."),
         click.Option(
             ["--tolerance"],
             type=click.FloatRange(0),
@@ -130,6 +131,11 @@ JOB: Final = Job(
         ),
         click.Option(["--frontier"], is_flag=True, help="Also write how even the cluster can be with each number of copies."),
         click.Option(
+            ["--min-insync-replicas"],
+            type=click.IntRange(1),
+            help="min.insync.replicas of all topics, which no step may break.",
+        ),
+        click.Option(
             ["--moves-per-broker"], type=click.IntRange(1), help="Replicas that a broker receives, or gives, in a batch."
         ),
         click.Option(["--moves-per-batch"], type=click.IntRange(1), help="Replicas copied in a batch."),
@@ -139,6 +145,11 @@ JOB: Final = Job(
             ["--throttle", "throttle_bytes_per_second"],
             type=click.IntRange(1),
             help="Bytes per second of each broker, per direction.",
+        ),
+        click.Option(
+            ["--duration", "duration_seconds"],
+            type=click.IntRange(1),
+            help="Seconds for all batches; raises the throttle as far as needed.",
         ),
         click.Option(
             ["--throttle-utilization"],

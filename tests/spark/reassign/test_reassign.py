@@ -171,6 +171,30 @@ def test_leaders_of_each_topic_and_brokers_that_replace_others(
     assert answer["inferred_replaces"] == [{"broker_id": 4, "replaces": 7}]
 
 
+def test_topics_by_themselves_replicas_in_sync_and_a_time_for_all_batches(
+    pipeline: Pipeline, client: FlaskClient, placements: str, write: Callable[[str, str], str]
+) -> None:
+    options = {"per_topic": True, "min_insync_replicas": 1, "duration_seconds": 9, "throttle_bytes_per_second": 10}
+    outcome = planned(pipeline, placements, write("brokers.csv", BROKERS), **options)
+    body = {
+        "objective": "even",
+        "per_topic": True,
+        "min_insync_replicas": 1,
+        "brokers": [
+            {"broker_id": b, "rack_id": rack, "draining": b == 7} for b, rack in zip((0, 1, 2, 3, 7), "abbab", strict=True)
+        ],
+        "topics": TOPICS,
+        "limits": {"moves_per_broker": 1, "duration_seconds": 9, "throttle_bytes_per_second": 10},
+    }
+    answer = client.post("/v1/reassignments", json=body).json
+    assert targets(outcome.tables[outcomes.REASSIGNMENT].to_pylist()) == targets(answer["reassignment"]["partitions"])
+    for name in ("throttle_bytes_per_second", "throttle_needed_bytes_per_second", "duration_seconds"):
+        assert outcome.summary[name] == answer[name]
+    assert answer["throttle_needed_bytes_per_second"] > 10
+    with pytest.raises(AllocatorError, match="in sync"):
+        planned(pipeline, placements, write("brokers.csv", BROKERS), replication_factor=1, min_insync_replicas=2)
+
+
 def test_the_frontier_is_a_table_and_a_section(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
     brokers = write("brokers.csv", BROKERS)
     outcome = planned(pipeline, placements, brokers, objective=None, max_moves=4, frontier=True)
