@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -22,7 +23,7 @@ from service.report.numbers import counted
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from service.conformance.comparison import Failure
     from service.conformance.subjects import Subject
@@ -32,6 +33,9 @@ DIFFERS: Final = 1
 
 MARKS: Final = {"alike": "✓ alike", "differs": "✗ differs", "not-compared": "– not compared"}
 """How a verdict looks on a terminal."""
+
+NOTED_SECONDS: Final = 10.0
+"""Between two notes of how far a comparison is."""
 
 _SHOWN: Final = 2_000
 """Most characters of a question or an answer on a terminal."""
@@ -72,7 +76,8 @@ def conform(
     chosen = {"kafka_version": kafka_version, "client_version": client_version}
     try:
         subjects = _subjects(names or program.implements(), {name: value for name, value in chosen.items() if value is not None})
-        outcomes = [compare(program, subject, cases, seed, _progress) for subject in subjects]
+        progress = _progress()
+        outcomes = [compare(program, subject, cases, seed, progress) for subject in subjects]
     except NoAnswer as silence:
         raise BadInput(f"{command[0]}: {silence}.") from None
     finally:
@@ -90,9 +95,19 @@ def _subjects(names: Sequence[str], chosen: dict[str, str]) -> list[Subject]:
         raise BadInput(error.detail) from None
 
 
-def _progress(outcome: Outcome) -> None:
-    if outcome.drawn and outcome.drawn % 1000 == 0:
-        note(f"{outcome.subject.name}: {outcome.drawn} random questions are answered alike.")
+def _progress() -> Callable[[Outcome], None]:
+    """Says now and then how far a comparison is."""
+    last = time.monotonic()
+
+    def progress(outcome: Outcome) -> None:
+        nonlocal last
+        if time.monotonic() - last > NOTED_SECONDS:
+            last = time.monotonic()
+            note(
+                f"{outcome.subject.name}: {counted(outcome.drawn, 'random question is', 'random questions are')} answered alike."
+            )
+
+    return progress
 
 
 def _print(outcomes: Sequence[Outcome], form: str) -> None:

@@ -69,6 +69,7 @@ def compare(program: Program, subject: Subject, cases: int, seed: int, progress:
                 outcome.vectors.append(vector["id"])
             if outcome.failure is not None:
                 return outcome
+            progress(outcome)
     for name, request in islice(_drawn(subject, seed), cases):
         expected = subject.expected(request)
         if expected is not None:

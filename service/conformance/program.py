@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import selectors
+import signal
 import subprocess
-import threading
-from collections.abc import Sequence
-from queue import Empty, SimpleQueue
-from typing import Any, Final
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PROTOCOL: Final = 1
 """The version of the protocol of lines."""
 
 LONGEST_LINE: Final = 1 << 24
 """Most bytes of an answer; those to the questions asked have some thousands."""
+
+
+CHUNK: Final = 1 << 16
+NONE: Final = -1
+"""No file descriptor."""
 
 
 class NoAnswer(Exception):
@@ -29,7 +39,8 @@ class Program:
     def __init__(self, command: Sequence[str], seconds: float) -> None:
         self._command, self._seconds, self._asked = list(command), seconds, 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self._stdin = self._stdout = NONE
+        self._read = b""
 
     def implements(self) -> tuple[str, ...]:
         """What the program says that it implements; empty if it does not say. Raises NoAnswer, also for another protocol."""
@@ -53,53 +64,93 @@ class Program:
         return answer
 
     def close(self) -> None:
-        """End the program."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        """End the program, and what it has started."""
+        process, self._process, self._read = self._process, None, b""
+        if process is not None:
+            with suppress(ProcessLookupError):  # its group is its own, and ends with its last process
+                os.killpg(process.pid, signal.SIGKILL)
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
         try:
-            process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - the user's own
+            process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=True)  # noqa: S603 - the user's own
         except OSError as error:
             raise NoAnswer(f"it cannot be started: {error.strerror}") from None
-        lines: SimpleQueue[bytes] = SimpleQueue()
-
-        def read() -> None:
-            if process.stdout is not None:
-                while line := process.stdout.readline(LONGEST_LINE):
-                    lines.put(line)
-            lines.put(b"")
-
-        threading.Thread(target=read, daemon=True).start()
-        self._process, self._lines = process, lines
+        self._stdin, self._stdout = (each.fileno() for each in (process.stdin, process.stdout) if each is not None)
+        os.set_blocking(self._stdin, False)
+        self._process = process
         return process
 
     def _exchange(self, question: dict[str, Any]) -> dict[str, Any]:
         process = self._process or self._start()
         try:
-            if process.stdin is not None:
-                process.stdin.write(json.dumps(question).encode() + b"\n")
-                process.stdin.flush()
-            line = self._lines.get(timeout=self._seconds)
-        except OSError:
-            line = b""
-        except Empty:
-            self.close()
-            raise NoAnswer(f"it did not answer within {self._seconds:g} s") from None
-        if not line:
-            status = process.wait()
-            self.close()
-            raise NoAnswer(f"it ended with status {status}")
-        try:
+            line = self._line(process, json.dumps(question).encode() + b"\n")
             answer = json.loads(line)
+        except NoAnswer:
+            self.close()
+            raise
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             self.close()
             raise NoAnswer(f"its answer is not a JSON object: {_short(line.decode(errors='replace'))}")
         return answer
+
+    def _line(self, process: subprocess.Popen[bytes], question: bytes) -> bytes:
+        """The next line of its output, once it has read the question. Raises NoAnswer.
+
+        Neither is waited for alone: a program that does not read fills the pipe, and so does one whose output is not read.
+        """
+        deadline = time.monotonic() + self._seconds
+        with selectors.DefaultSelector() as selector:
+            stdin, stdout = self._stdin, self._stdout
+            selector.register(stdin, selectors.EVENT_WRITE)
+            selector.register(stdout, selectors.EVENT_READ)
+            while question or b"\n" not in self._read:
+                if b"\n" in self._read and stdout in selector.get_map():
+                    selector.unregister(stdout)
+                ready = {key.fd for key, _ in selector.select(max(0.0, deadline - time.monotonic()))}
+                if not ready:
+                    raise NoAnswer(self._silence(unread=bool(question)))
+                if stdin in ready:
+                    question = _written(stdin, question)
+                    if not question:
+                        selector.unregister(stdin)
+                if stdout in ready:
+                    self._receive(process, deadline)
+        line, _, self._read = self._read.partition(b"\n")
+        return line
+
+    def _receive(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+        received = os.read(self._stdout, CHUNK)
+        if not received:
+            try:
+                raise NoAnswer(f"it ended with status {process.wait(max(0.1, deadline - time.monotonic()))}")
+            except subprocess.TimeoutExpired:
+                raise NoAnswer("it closed its output") from None
+        self._read += received
+        if len(self._read) > LONGEST_LINE:
+            raise NoAnswer(f"its answer is longer than {LONGEST_LINE} bytes")
+
+    def _silence(self, *, unread: bool) -> str:
+        within = f"within {self._seconds:g} s"
+        if unread:
+            return f"it did not read the question {within}"
+        if self._read:
+            return f"it did not end the line of its answer {within}: {_short(self._read.decode(errors='replace'))}"
+        return f"it did not answer {within}"
+
+
+def _written(pipe: int, text: bytes) -> bytes:
+    """What is left of the text once the pipe is full; nothing if nobody reads any more, for then the output ends, too."""
+    try:
+        return text[os.write(pipe, text) :]
+    except BrokenPipeError:
+        return b""
 
 
 def _short(value: Any) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -125,7 +128,13 @@ def test_random_questions_find_what_the_vectors_do_not(broken: Program, monkeypa
 
 @pytest.mark.parametrize(
     ("name", "fault"),
-    [("silent", "it did not answer within 1.5 s"), ("hasty", "it ended with status 3"), ("babbling", "not a JSON")],
+    [
+        ("silent", "it did not answer within 1.5 s"),
+        ("hasty", "it ended with status 3"),
+        ("babbling", "not a JSON"),
+        ("unending", 'it did not end the line of its answer within 1.5 s: {"id": 1, "partitions": ['),
+        ("closing", "it closed its output"),
+    ],
 )
 def test_programs_that_do_not_answer(name: str, fault: str) -> None:
     """Each question is a failure of its own, and the program is started again."""
@@ -136,6 +145,30 @@ def test_programs_that_do_not_answer(name: str, fault: str) -> None:
     program.close()
     assert outcome.failure is not None
     assert fault in outcome.failure.fault
+
+
+def test_a_program_that_does_not_read() -> None:
+    """A question that fills the pipe is not waited for any longer than an answer."""
+    program = Program(["sh", "-c", """read line; echo '{"conform": 1}'; exec sleep 600"""], 0.5)
+    with pytest.raises(NoAnswer, match=r"it did not read the question within 0\.5 s"):
+        program.ask("partitions", {"keys": "a" * 10**6})
+
+
+def test_what_a_program_has_started_ends_with_it() -> None:
+    """A script that starts the program proper, which has its pipes, too."""
+    program = Program(["sh", "-c", "sleep 600 & echo $!; wait"], 5)
+    with pytest.raises(NoAnswer, match="not a JSON object") as silence:
+        program.implements()
+    pid = str(silence.value).rpartition(" ")[2]
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
+
+
+def test_a_long_answer() -> None:
+    """A line without end is not read to its end."""
+    with pytest.raises(NoAnswer, match="longer than 16777216 bytes"):
+        Program(["sh", "-c", "yes | tr -d '\\n'"], 60).implements()
 
 
 def test_a_program_that_is_not_there() -> None:

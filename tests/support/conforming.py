@@ -1,12 +1,14 @@
 """A program for ``partition-allocator conform``: real libraries behind its protocol of lines, or one that is wrong.
 
-``python -m tests.support.conforming java | connect | franz-go | broken | silent | hasty | babbling``
+``python -m tests.support.conforming java | connect | franz-go | broken | silent | hasty | babbling | unending |
+closing``
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -116,9 +118,33 @@ def babbling() -> Callable[[str, Body], Body]:
     return answer
 
 
+def unending() -> Callable[[str, Body], Body]:
+    """Writes an answer without the end of its line."""
+
+    def answer(*_: object) -> Body:
+        sys.stdout.write('{"id": 1, "partitions": [')
+        sys.stdout.flush()
+        time.sleep(600)
+        return {}
+
+    return answer
+
+
+def closing() -> Callable[[str, Body], Body]:
+    """Closes its output, and goes on."""
+
+    def answer(*_: object) -> Body:
+        os.close(sys.stdout.fileno())
+        time.sleep(600)
+        return {}
+
+    return answer
+
+
 PROGRAMS = {
     "java": java, "connect": connect, "franz-go": franz_go,
     "broken": broken, "silent": silent, "hasty": hasty, "babbling": babbling,
+    "unending": unending, "closing": closing,
 }  # fmt: skip
 IMPLEMENTS = {
     "java": ["classic/range", "classic/roundrobin", "classic/sticky", "classic/cooperative-sticky"],
