@@ -113,3 +113,116 @@ def spread(
         holders[item] = chosen
         loads[chosen] += weight
         counts[chosen] += 1
+
+
+def most_near(
+    readers: Sequence[set[int]],
+    claims: Sequence[set[int]],
+    near: Sequence[set[int]],
+    weights: Sequence[float],
+    capacities: Sequence[float],
+    limits: tuple[float, int],
+) -> int:
+    """The most partitions that any assignment reads nearby within limits of the largest load ÷ capacity and of the moves."""
+    most = 0
+    for holders in product(*readers):
+        loads = [0.0 for _ in capacities]
+        for holder, weight in zip(holders, weights, strict=True):
+            loads[holder] += weight
+        moves = sum(bool(claimants) and holder not in claimants for claimants, holder in zip(claims, holders, strict=True))
+        largest = max(load / capacity for load, capacity in zip(loads, capacities, strict=True))
+        if largest <= limits[0] and moves <= limits[1]:
+            most = max(most, sum(holder in close for close, holder in zip(near, holders, strict=True)))
+    return most
+
+
+class Nearer:
+    """Exchanges of items for ones about as heavy, so that more are near their holders (``core.assignors.balanced.nearer``).
+
+    weights : of each item, heaviest first; may, near, claims : of each item the members that may have it, that are on its racks,
+    and that claim it; claimed : does any member, even one that may not have it? could : can it be near anybody?
+    widths : of each item, its racks and claimants
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[int],
+        capacities: Sequence[float],
+        may: Sequence[set[int]],
+        near: Sequence[set[int]],
+        claims: Sequence[set[int]],
+        claimed: Sequence[bool],
+        could: Sequence[bool],
+        widths: Sequence[int],
+    ) -> None:
+        self.weights, self.capacities, self.may, self.near = weights, capacities, may, near
+        self.claims, self.claimed, self.could, self.widths = claims, claimed, could, widths
+
+    def run(self, holders: list[int], loads: list[int], steps: int) -> None:
+        """Exchange items. holders, loads : updated"""
+        self.holders, self.loads = holders, loads
+        self.limits = [load + load // 10_000 for load in loads]
+        self.most = max(self._ratio(member) for member in range(len(loads)))
+        improved = True
+        while improved and steps > 0:
+            improved = False
+            away = [0] * len(loads)
+            for item, holder in enumerate(holders):
+                for member in self.claims[item] if self._moves(item, holder) else ():
+                    away[member] += 1
+            far = sum(self._may_gain(item, away) for item in range(len(holders)))
+            steps -= 2 * len(holders)
+            for item in range(len(holders)):
+                if steps <= 0:
+                    break
+                if self._may_gain(item, away):
+                    other, took = self._partner(item, max(64, steps // max(far, 1)))
+                    steps -= took
+                    if other is not None:
+                        improved = True
+                        difference = self.weights[item] - self.weights[other]
+                        loads[holders[item]] -= difference
+                        loads[holders[other]] += difference
+                        holders[item], holders[other] = holders[other], holders[item]
+
+    def _ratio(self, member: int, more: int = 0) -> float:
+        return (self.loads[member] + more) / self.capacities[member]
+
+    def _moves(self, item: int, member: int) -> int:
+        return int(self.claimed[item] and member not in self.claims[item])
+
+    def _may_gain(self, item: int, away: list[int]) -> bool:
+        holder = self.holders[item]
+        if not self.could[item] or holder in self.near[item]:
+            return False
+        return len(self.claims[item]) != 1 or self._moves(item, holder) > 0 or away[holder] > 0
+
+    def _partner(self, item: int, looks: int) -> tuple[int | None, int]:
+        member, loads = self.holders[item], self.loads
+        own = int(self.most * self.capacities[member]) - loads[member]
+        most = max(limit - load for limit, load in zip(self.limits, loads, strict=True))
+        room = int(max(most, self._ratio(member) * max(self.capacities) - min(loads)))
+        apart = [(weight - self.weights[item], other) for other, weight in enumerate(self.weights) if other != item]
+        within = [(gap, other) for gap, other in apart if (gap <= own if other < item else -gap <= room)]
+        took = 0
+        for _, other in sorted(within, key=lambda each: (abs(each[0]), abs(each[1] - item), each[1])):
+            if took >= looks:
+                break
+            took += 1 + (self.widths[item] + self.widths[other]) // 8
+            if self._may_exchange(item, other):
+                return other, took
+        return None, took
+
+    def _may_exchange(self, item: int, other: int) -> bool:
+        member, its = self.holders[item], self.holders[other]
+        if member == its or its not in self.near[item] or not {its} & self.may[item] or member not in self.may[other]:
+            return False
+        if its in self.near[other] and member not in self.near[other]:
+            return False
+        difference = self.weights[item] - self.weights[other]
+        grows, falls = (its, member) if difference > 0 else (member, its)
+        ratio = self._ratio(grows, abs(difference))
+        if ratio > self.most or (self.loads[grows] + abs(difference) > self.limits[grows] and ratio > self._ratio(falls)):
+            return False
+        before = self._moves(item, member) + self._moves(other, its)
+        return self._moves(item, its) + self._moves(other, member) <= before

@@ -168,7 +168,7 @@ def _assignment_requests() -> Iterator[dict[str, Any]]:
                     "topics": some_topics,
                     "members": members,
                 }
-    weighed = [{**topic, "partition_weights": [1, 2, 3, 4, 5]} for topic in topics[:1]]
+    weighed = [{**topic, "partition_weights": [1, 2, 3, 4, 5]} for topic in with_racks[:1]]
     yield {"group_protocol": "classic", "assignor": "balanced", "topics": weighed, "members": owning}
 
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from service.core.kinds import rows_below
 from service.core.measures.certificate import Objective
+from service.core.model import NONE, Ragged
 
 if TYPE_CHECKING:
-    from service.core.model import Group
+    from collections.abc import Callable
+
+    from service.core.model import Bools, Float64s, Group, Int32s
 
 EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, each by itself."
+
+MOST_CELLS: Final = 10_000_000
+"""Racks of partitions × prices up to which the prices of racks are sought: half a second."""
+
+SWEEPS: Final = 3
+"""How often each price is set anew."""
+
+SLACK: Final = 1e-9
+"""What is added to the room of racks, as a share of it, and to the bound: more than rounding takes away."""
 
 
 def nearest(group: Group, near: int, bound: int | None, method: str) -> Objective:
@@ -27,11 +40,86 @@ def nearest(group: Group, near: int, bound: int | None, method: str) -> Objectiv
 
 def could_be_near(group: Group) -> int:
     """How many partitions have a replica on a rack of one of their subscribers."""
+    return int(np.count_nonzero(near_racks(group, np.arange(group.topics.partitions_count, dtype=np.int32)).lengths()))
+
+
+def near_racks(group: Group, partitions: Int32s) -> Ragged:
+    """Ragged partition of these → racks of its replicas on which a member subscribes to its topic, ascending."""
     racks, width = group.topics.racks, len(group.rack_ids) + 1
     if racks is None:
-        return 0
+        return Ragged(np.zeros(len(partitions) + 1, np.int32), np.empty(0, np.int32))
     subscribed = rows_below(group.subscriptions, len(group.topics))
     there = np.unique(subscribed.values.astype(np.int64) * width + group.racks[subscribed.row_of_each_value()])
-    partitions = racks.row_of_each_value()
-    could = np.isin(group.topics.topic_of[partitions].astype(np.int64) * width + racks.values, there)
-    return len(np.unique(partitions[could]))
+    of_each = racks.row_of_each_value()
+    could = np.isin(group.topics.topic_of[of_each].astype(np.int64) * width + racks.values, there)
+    places = np.full(group.topics.partitions_count, NONE, np.int64)
+    places[partitions] = np.arange(len(partitions))
+    could &= places[of_each] != NONE
+    pairs = np.unique(places[of_each[could]] * width + racks.values[could])
+    offsets = np.zeros(len(partitions) + 1, np.int32)
+    np.cumsum(np.bincount(pairs // width, minlength=len(partitions)), out=offsets[1:])
+    return Ragged(offsets, (pairs % width).astype(np.int32))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be read nearby: each option is an item on a rack.
+
+    items, racks : int32[options], by item; weights : float64[options], of the item
+    moves : bool[options], is it a move that need not be? room : float64[racks], what the members there may read together
+    spare : how many such moves there may be
+    """
+
+    items: Int32s
+    racks: Int32s
+    weights: Float64s
+    moves: Bools
+    room: Float64s
+    spare: int
+
+
+def most_near(options: Options, check_time: Callable[[], None]) -> int:
+    """What no assignment has more items near than, whose members keep the room of their rack, and that moves no more.
+
+    The bound is the dual of the linear programme of that: at any prices of room and of moves no more can be near than what room
+    and moves are worth, and the items gain beyond what they pay. The prices are set one after the other, each to its best.
+    """
+    if not len(options.items):
+        return 0
+    starts = np.flatnonzero(np.diff(options.items, prepend=-1))
+    sizes = np.diff(np.append(starts, len(options.items)))
+    prices, price = np.zeros(len(options.room)), 0.0
+    kinds = [NONE, *np.unique(options.racks).tolist()]
+    if len(kinds) * SWEEPS * len(options.items) > MOST_CELLS:
+        kinds = [NONE]
+    for kind in kinds * SWEEPS:
+        check_time()
+        gains = 1 - options.weights * prices[options.racks] - options.moves * price
+        if kind == NONE:
+            pays, amounts, room = options.moves, np.ones(len(starts)), float(options.spare)
+            free = gains + options.moves * price
+        else:
+            pays, amounts, room = options.racks == kind, options.weights[starts], float(options.room[kind])
+            free = gains + np.where(pays, options.weights * prices[kind], 0)
+        others = np.maximum(np.maximum.reduceat(np.where(pays, -np.inf, gains), starts), 0)
+        worth = np.maximum.reduceat(np.where(pays, free, -np.inf), starts) - others
+        best = _best_price(worth, amounts, room)
+        if kind == NONE:
+            price = best
+        else:
+            prices[kind] = best
+    gains = 1 - options.weights * prices[options.racks] - options.moves * price
+    most = np.maximum(np.maximum.reduceat(gains, starts), 0).sum() + options.room @ prices + options.spare * price
+    return min(len(sizes), int(most * (1 + SLACK) + SLACK))
+
+
+def _best_price(worth: Float64s, amounts: Float64s, room: float) -> float:
+    """The price at which no more is bought than there is room for: the least of a dual that is convex in it.
+
+    worth : what each item gains if it is free; amounts : what it needs of the room
+    """
+    buys = (worth > 0) & (amounts > 0)
+    limits = worth[buys] / amounts[buys]
+    order = np.argsort(-limits, kind="stable")
+    over = np.flatnonzero(np.cumsum(amounts[buys][order]) > room)
+    return float(limits[order[over[0]]]) if len(over) else 0.0

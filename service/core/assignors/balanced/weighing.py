@@ -12,13 +12,14 @@ from service.core.assignors.balanced.bounds import fewest_given
 from service.core.assignors.balanced.exhaustive import MOST_ITEMS, Choices
 from service.core.assignors.balanced.items import Items, units_of
 from service.core.assignors.balanced.kinds import Kinds
-from service.core.assignors.balanced.nearby import nearest
+from service.core.assignors.balanced.nearby import SLACK, Options, most_near, near_racks, nearest
+from service.core.assignors.balanced.nearer import Places
 from service.core.assignors.balanced.weighted import share_out
 from service.core.kernels import kernel
 from service.core.kinds import claims_of
 from service.core.measures.certificate import Certificate, Objective
 from service.core.model import NONE, Ragged
-from service.core.ragged import taken
+from service.core.ragged import taken, transposed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,10 @@ BY_TRIAL: Final = "Every assignment that could be better was looked through."
 BY_SEARCH: Final = (
     "A search, within a number of steps. The bound follows from the heaviest partitions, from topics that only some read, "
     "and from what members own."
+)
+BY_EXCHANGES: Final = (
+    "A search exchanged partitions of about one weight, within a number of steps. The bound is the dual of a linear programme: "
+    "what the members of each rack may read, and how many partitions may move."
 )
 BY_EXCESS: Final = "The bound is what members own beyond the largest load."
 
@@ -75,7 +80,9 @@ def weigh(
     may_leave = len(partitions) if max_moves is None else min(max_moves - forced, len(partitions))
     few = len(partitions) <= MOST_ITEMS
     choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
-    shared = share_out(items, choices, may_leave, check_time, glance)
+    racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
+    places = _places(group, order, partitions, claims, claimed) if racks_matter and glance is None else None
+    shared = share_out(items, choices, places, may_leave, check_time, glance)
     holders = np.full(len(topic_of), NONE, np.int32)
     holders[partitions] = shared.holders
 
@@ -93,9 +100,12 @@ def weigh(
     value = largest / scale if math.isclose(actual, largest / scale, rel_tol=ROUNDING) else actual
     load = Objective(value, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
     rack_local = None
-    if group.topics.racks is not None and (group.racks != NONE).any():
+    if group.topics.racks is not None and racks_matter:
         near = _near(taken(group.topics.racks, partitions), group.racks[order][shared.holders])
-        rack_local = nearest(group, near, near if shared.exact else None, BY_TRIAL)
+        could = near if shared.exact else None
+        if places is not None and not shared.exact:
+            could = most_near(_options(group, items, places, largest, moved), check_time)
+        rack_local = nearest(group, near, could, BY_TRIAL if shared.exact else BY_EXCHANGES)
     coverage = Objective(len(partitions), len(partitions), EVERY_ONE, most=True)
     moves = Objective(moved, moved if shared.exact else min(forced, moved), BY_TRIAL if shared.exact else BY_EXCESS)
     return Weighed(holders, Certificate(coverage, load, None, moves, rack_local))
@@ -139,6 +149,35 @@ def _choices(
         for item, partition in enumerate(partitions):
             near[item] = np.isin(group.racks[order], group.topics.racks.row(partition))
     return Choices(may, moves, near)
+
+
+def _places(group: Group, order: Int32s, partitions: Int32s, claims: Ragged, claimed: Bools) -> Places:
+    """Where items and members are. partitions : int32[items]; the others as of ``_claims``"""
+    racks = near_racks(group, partitions)
+    claimants = taken(transposed(claims, len(claimed)), partitions)
+    member_racks = group.racks[order].astype(np.int32)
+    return Places(racks.offsets, racks.values, member_racks, claimants.offsets, claimants.values, claimed[partitions])
+
+
+def _options(group: Group, items: Items, places: Places, largest: float, moved: int) -> Options:
+    """What could be read nearby with no load ÷ capacity above ``largest``, and so many moves."""
+    racks, claimants = (Ragged(*each) for each in (places[:2], places[3:5]))
+    of_each = racks.row_of_each_value()
+    width = len(group.rack_ids)
+    on_racks = places.member_racks[claimants.values]
+    stays = claimants.row_of_each_value().astype(np.int64)[on_racks != NONE] * width + on_racks[on_racks != NONE]
+    may_stay = np.isin(of_each.astype(np.int64) * width + racks.values, stays)
+    is_kept = claimants.lengths() > 0
+    there = places.member_racks != NONE
+    room = np.bincount(places.member_racks[there], items.capacities[there], width) * largest
+    return Options(
+        of_each,
+        racks.values,
+        items.weights[of_each].astype(np.float64),
+        is_kept[of_each] & ~may_stay,
+        np.asarray(room * (1 + SLACK), np.float64),
+        moved - int(np.count_nonzero(places.claimed & ~is_kept)),
+    )
 
 
 def _near(racks: Ragged, readers: Int32s) -> int:

@@ -7,8 +7,8 @@ assignments.
 *Search*: a member keeps what it owns, as far as its share by the bound goes, and gives up few heavy partitions rather than
 many light ones. The others go, heaviest first, to the member that is then least loaded (``spread``).
 Then the most loaded member gives a partition to another, or exchanges one, as long as the worse of the two becomes better by
-a ten-thousandth. Last, partitions of one weight and with the same subscribers return to their owners where members exchange them
-for one another.
+a ten-thousandth. Then partitions of one weight and with the same subscribers return to their owners where members exchange them
+for one another, and partitions of about one weight go where they are read nearby (``nearer``).
 
 Limits are numbers of steps, never a time, so that the same group always has the same answer.
 """
@@ -23,6 +23,7 @@ import numpy as np
 from service.core.assignors.balanced.bounds import keep, least_maximum, least_within
 from service.core.assignors.balanced.exchanges import exchange
 from service.core.assignors.balanced.exhaustive import exhaust
+from service.core.assignors.balanced.nearer import MOST_STEPS, draw_near
 from service.core.assignors.balanced.spread import spread
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from service.core.assignors.balanced.exhaustive import Choices
     from service.core.assignors.balanced.items import Items
+    from service.core.assignors.balanced.nearer import Places
     from service.core.model import Int32s
 
 PIECE_STEPS: Final = 20_000_000
@@ -68,11 +70,16 @@ class Glance:
 
 
 def share_out(
-    items: Items, choices: Choices | None, max_moves: int, check_time: Callable[[], None], glance: Glance | None = None
+    items: Items,
+    choices: Choices | None,
+    places: Places | None,
+    max_moves: int,
+    check_time: Callable[[], None],
+    glance: Glance | None = None,
 ) -> Shared:
     """The assignment.
 
-    choices : only of few items, which are then looked through
+    choices : only of few items, which are then looked through; places : None if nobody looks at racks
     max_moves : how many items may leave their owners
     glance : None: as thorough as can be
     """
@@ -92,6 +99,9 @@ def share_out(
             if done:
                 break
     restore(items, holders)
+    if places is not None and len(holders):
+        draw_near(items, places, holders, loads, MOST_STEPS)
+        check_time()
     if choices is None or is_best:
         return Shared(holders, least, bound, exact=False)
     forced = int(np.count_nonzero((choices.moves | ~choices.may).all(axis=1)))
