@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import jwt
 import pytest
-import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from werkzeug.wrappers import Request, Response
@@ -27,7 +26,7 @@ from service.auth.tokens import new_token
 from service.config import Settings
 from service.decisions.families import FAMILIES
 from service.web.middleware import scope_of
-from tests.support.serving import DRIPS, answering, dripping, serving
+from tests.support.serving import DRIPS, answering, dripping
 
 ASK = "/v1/partitions?key=a&partitions_count=3"
 EXAMPLES = {
@@ -459,37 +458,26 @@ def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, capl
     assert [record.fault for record in caplog.records] == ["timed out"]
 
 
-@pytest.mark.slow
-def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens):
-    """A real server with the default deadline, and 64 callers whose tokens name keys that nobody knows."""
-    with dripping(DRIPS["in the body"]) as (url, connections):
-        settings = {"ALLOCATOR_JWKS": url, "ALLOCATOR_JWT_AUDIENCE": AUDIENCE, "ALLOCATOR_JWT_ISSUER": ISSUER}
-        with serving(**settings, ALLOCATOR_TOKENS_FILE=str(tokens[0]), ALLOCATOR_WORKERS="1") as server:
-            before, unknown = len(connections), bearer(signed())
-            stop = time.monotonic() + jwks.RETRY_SECONDS + jwks.FETCH_SECONDS + 2
-            waits = []
-
-            def show_jwts() -> None:
-                while time.monotonic() < stop:
-                    start = time.monotonic()
-                    answer = requests.get(server.url + ASK, headers=unknown, timeout=30)
-                    assert answer.status_code == 503
-                    waits.append(time.monotonic() - start)
-                    time.sleep(1)
-
-            with ThreadPoolExecutor(64) as callers:
-                showing = [callers.submit(show_jwts) for _ in range(64)]
-                while time.monotonic() < stop:
-                    for path, headers in (("/readyz", {}), (ASK, bearer(tokens[1]["partitions"]))):
-                        start = time.monotonic()
-                        assert requests.get(server.url + path, headers=headers, timeout=30).status_code == 200
-                        assert time.monotonic() - start < jwks.FETCH_SECONDS - 0.5
-                    time.sleep(0.1)
-                for future in showing:
-                    future.result()
-            fetches = len(connections) - before
-            assert fetches in (1, 2), "the retries"
-            assert sum(wait > jwks.FETCH_SECONDS - 0.5 for wait in waits) <= fetches, "one request waits for each"
+def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens, monkeypatch):
+    """One request waits for it, for as long as it drips; all others are answered meanwhile."""
+    monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.5)
+    monkeypatch.setattr(jwks, "RETRY_SECONDS", 0)
+    unknown = bearer(signed())
+    with ThreadPoolExecutor() as callers, dripping(DRIPS["in the body"]) as (url, connections):
+        app = create_app(replace(jwt_settings(url), tokens_file=str(tokens[0])))
+        before = len(connections)
+        monkeypatch.setattr(jwks, "FETCH_SECONDS", 60)
+        waiting = callers.submit(lambda: app.test_client().get(ASK, headers=unknown).status_code)
+        while len(connections) == before and not waiting.done():
+            time.sleep(0.01)
+        client = app.test_client()
+        for _ in range(3):
+            assert client.get(ASK, headers=unknown).status_code == 503
+            assert client.get("/healthz").status_code == 200
+            assert client.get(ASK, headers=bearer(tokens[1]["partitions"])).status_code == 200
+        assert len(connections) == before + 1
+        assert not waiting.done()
+    assert waiting.result() == 503
 
 
 def test_a_file_without_keys_is_refused_at_the_start(keys):
