@@ -28,7 +28,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import BALANCED, GROUP_PROTOCOLS, REMOTE
 
 if TYPE_CHECKING:
     from service.descriptions.model import Json
@@ -130,12 +130,12 @@ class Leader:
 
 
 def leader_of(group: Json) -> Leader | None:
-    """Who leads a described group; None if its members do not assign it, or if its assignor says whose it is.
+    """Who leads a described group; None if its members do not assign it, or if its assignor says whose it is, or is no client's.
 
     group : may have ``client``, that someone has said
     """
     assignor = group.get("assignor") or "range"
-    if group.get("group_protocol", "classic") != "classic" or ":" in assignor:
+    if group.get("group_protocol", "classic") != "classic" or ":" in assignor or assignor in (BALANCED.name, *REMOTE):
         return None
     if group.get("client") or group.get("client_version"):
         return Leader((group.get("client") or "java",), group.get("client_version"), ())

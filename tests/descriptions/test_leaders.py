@@ -90,3 +90,9 @@ def test_groups_that_no_member_assigns() -> None:
     """The broker does, or the assignor's name says whose it is."""
     assert leader_of({"group_protocol": "consumer", "assignor": "range"}) is None
     assert leader_of({"assignor": "librdkafka:range"}) is None
+
+
+@pytest.mark.parametrize("assignor", ["balanced", "partition-allocator", "partitionallocator.clients.RemoteAssignor"])
+def test_balanced_is_no_clients_whatever_the_leader_wrote(assignor: str) -> None:
+    """It does not depend on a release either, which the version of the assignment might tell."""
+    assert leader_of({"assignor": assignor, "assignment_version": 0, "assignment_user_data": "bytes"}) is None
