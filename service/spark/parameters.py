@@ -25,9 +25,8 @@ class SourceType(click.ParamType[Any]):
         """Parse the source."""
         if isinstance(value, Source):
             return value
-        options = ctx.params.get("read_options") if ctx is not None else None
         try:
-            return Source.parse(value, dict(options or ()))
+            return Source.parse(value, {} if ctx is None else ctx.meta.get(_OF_READERS, {}))
         except WrongSource as error:
             self.fail(str(error), param, ctx)
 
@@ -62,6 +61,9 @@ class NamedValue(click.ParamType[Any]):
         return name, text
 
 
+_OF_READERS = "service.spark.read_options"
+"""Where a command's context has them."""
+
 SOURCE = SourceType()
 ASSIGNOR = ChoiceType()
 KEY_FORMAT = click.Option(
@@ -77,17 +79,19 @@ READ_OPTIONS = click.Option(
     type=NamedValue(),
     multiple=True,
     is_eager=True,
+    expose_value=False,  # the sources have them, and may keep a secret
+    callback=lambda ctx, _, pairs: ctx.meta.update({_OF_READERS: dict(pairs)}),
     help="Option of Spark's reader, such as sep=; or kafka.security.protocol=SSL. Repeatable.",
 )
 
 
 def shown(parameters: Iterable[click.Parameter], values: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a command that differ from the default, for a report; not those of readers, which may be secrets."""
+    """The options of a command that differ from the default, for a report."""
     texts = {}
     for parameter in parameters:
         value = values.get(parameter.name or "")
         text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        hidden = not isinstance(parameter, click.Option) or parameter.name in ("read_options", "into")
+        hidden = not isinstance(parameter, click.Option) or parameter.name == "into"
         if not hidden and value not in (None, (), False, ""):
             default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)
             if text != ",".join(map(str, default)):

@@ -6,6 +6,7 @@ import re
 import warnings
 from importlib.resources import files
 
+import click
 import pytest
 
 from service.analyses.mismatch import report as mismatch_report
@@ -51,11 +52,17 @@ def test_a_report_begins_with_its_verdict_its_date_and_its_parameters():
     assert places == sorted(places)
 
 
-def test_options_that_were_left_alone_or_may_be_secret_are_not_shown(monkeypatch):
+def test_options_of_readers_reach_the_sources_and_nothing_else():
+    """They may be secrets, and no job has a parameter for them."""
+    given = click.Command("skew", params=[*JOB.parameters]).make_context("skew", ["a.csv", "--read-option", "password=x"]).params
+    assert given["source"].options == {"password": "x"}
+    assert "password" not in str({name: value for name, value in given.items() if name != "source"})
+
+
+def test_options_that_were_left_alone_are_not_shown(monkeypatch):
     values = {
         "partitions_counts": (6, 12, 24, 48),
         "partitioners": ("sarama",),
-        "read_options": (("password", "x"),),
         "current": 12,
     }
     assert shown(JOB.parameters, values) == {"--partitioner": "sarama", "--current": "12"}

@@ -237,9 +237,7 @@ def _summary(planned: ReassignmentAnswer, balance: str, price_per_gb: float | No
         "goals": result.goals,
         "effects": planned.effects,
         "warnings": planned.warnings,
-        "inferred_replaces": None
-        if planned.replacements is None
-        else [{"broker_id": new, "replaces": gone} for new, gone in planned.replacements.pairs(brokers)],
+        "inferred_replaces": None if planned.replacements is None else planned.replacements.rows(brokers),
         "batches": len(batches),
         "duration_seconds": timing.total,
         "throttle_bytes_per_second": timing.throttle,

@@ -334,9 +334,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
             "gap": plan.gap,
         },
         "goals": plan.goals,
-        "inferred_replaces": None
-        if inferred is None
-        else [{"broker_id": new, "replaces": gone} for new, gone in inferred.pairs(answer.brokers)],
+        "inferred_replaces": None if inferred is None else inferred.rows(answer.brokers),
         "outside_tolerance": None if question.goal.tolerance is None else answer.brokers.cluster.broker_ids[plan.outside],
         **({} if answer.frontier is None else {"frontier": answer.frontier.table().to_pylist()}),
         "reassignment": onward,

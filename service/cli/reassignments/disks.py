@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from service.cli import options
-from service.cli.asking import ask
 from service.cli.descriptions import descriptions
-from service.cli.errors import note
-from service.cli.reassignments import pace_options
+from service.cli.reassignments import plans
 from service.cli.reassignments.disk_files import dir_rows, summary, write_disk_files
 from service.cli.reassignments.files import batch_rows
 from service.cli.terminal import fill, table
-from service.core.printable import printable
-from service.core.reassignments import BATCH_ORDERS, OBJECTIVES
-from service.web.json.codec import dumps, loads
-from service.web.media_types import CSV, JSON
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from pathlib import Path
 
     from rich.table import Table
 
 PATH: Final = "/v1/log-dir-plans"
 
-LIMITS: Final = (
-    "moves_per_broker", "moves_per_log_dir", "bytes_in_flight", "order", "throttle_bytes_per_second", "duration_seconds",
-    "throttle_utilization", "batch_seconds",
-)  # fmt: skip
-"""Options that are members of ``limits``."""
-
 
 @click.command()
 @click.argument("file", type=click.File("rb"), required=False)
 @options.SNAPSHOT
-@click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder.")
+@plans.OUT
 @click.option(
     "--drain", "drained", multiple=True, metavar="[ID:]PATH", help="Directory to empty, of one broker or of all. Repeatable."
 )
@@ -48,7 +34,7 @@ LIMITS: Final = (
     "--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory that gets no replicas, likewise. Repeatable."
 )
 @click.option("--broker", "broker_ids", type=int, multiple=True, metavar="ID", help="Broker to plan. Repeatable. Default: all.")
-@click.option("--objective", type=click.Choice(OBJECTIVES), help="First goal. Default: fewest-moves.")
+@plans.OBJECTIVE
 @click.option(
     "--tolerance", type=float, help="Few bytes that bring every disk within this share of its broker's mean, such as 0.1."
 )
@@ -70,11 +56,11 @@ LIMITS: Final = (
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker moves in one batch.")
 @click.option("--moves-per-log-dir", type=int, help="Replicas that a directory gets, or gives away, in one batch.")
 @click.option("--bytes-in-flight", type=int, help="Bytes that a broker copies in one batch.")
-@click.option("--order", type=click.Choice(BATCH_ORDERS), help=f"Replicas of the first batches. Default: {BATCH_ORDERS[0]}.")
+@plans.ORDER
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker.")
-@pace_options.DURATION
-@pace_options.UTILIZATION
-@pace_options.SECONDS
+@plans.DURATION
+@plans.UTILIZATION
+@plans.SECONDS
 @options.OUTPUT
 @options.JSON
 def disks(
@@ -87,30 +73,13 @@ def disks(
     that of kafka-topics --describe (--snapshot). Default: standard input. The options override FILE.
     """
     body = loads(descriptions.body(file, descriptions.log_dir_body, snapshots, broker_ids=broker_ids))
-    given = {name: value for name, value in question.items() if value not in (None, ())}
-    limits = {name: given.pop(name) for name in LIMITS if name in given}
-    body |= given
-    body["limits"] = (body.get("limits") or {}) | limits
+    plans.override(body, question)
     for option, field, texts in (("--drain", "draining", drained), ("--cordon", "cordoned", cordoned)):
         for text in texts:
             _mark(body["brokers"], text, field, option)
-    form = options.form(output, as_json=as_json)
-    if form == "csv" and folder:
-        raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
-    progress = Console(stderr=True)
-    with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = ask(PATH, dumps(body), CSV if form == "csv" else JSON)
-    if form == "csv":
-        click.echo(answer, nl=False)
-        return
-    document = loads(answer)
-    if folder:
-        for path in write_disk_files(folder, document):
-            note(f"wrote {path}")
-    if form == "json":
-        click.echo(answer)
-        return
-    _show(document)
+    answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_disk_files)
+    if answer is not None:
+        plans.show(answer, summary(answer), _moves(answer), _dirs(answer), _batches(answer))
 
 
 def _mark(brokers: list[dict[str, Any]], text: str, field: str, option: str) -> None:
@@ -130,19 +99,6 @@ def _mark(brokers: list[dict[str, Any]], text: str, field: str, option: str) -> 
         raise click.BadParameter(f"{where} {'no' if broker_id else 'a'} log directory {path!r}.", param_hint=option)
     for log_dir in found:
         log_dir[field] = True
-
-
-def _show(answer: dict[str, Any]) -> None:
-    """Tables of the moves, the directories and the batches, and what the plan does."""
-    console = Console()
-    for shown in (_moves(answer), _dirs(answer), _batches(answer)):
-        console.print(shown)
-        console.print()
-    for sentence in answer["effects"]:
-        console.print(Text(printable(sentence)))
-    for sentence in answer["warnings"]:
-        console.print(Text(f"Warning: {printable(sentence)}", style="yellow"))
-    console.print(summary(answer), highlight=False)
 
 
 def _moves(answer: dict[str, Any]) -> Table:

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from service.cli import options
-from service.cli.asking import ask
 from service.cli.descriptions import descriptions
 from service.cli.errors import note
-from service.cli.reassignments import pace_options
+from service.cli.reassignments import plans
 from service.cli.reassignments.files import batch_rows, number, write_files
 from service.cli.terminal import ROWS, fill, table
 from service.core.errors import InvalidQuestion
-from service.core.printable import printable
-from service.core.reassignments import (
-    BATCH_ORDERS,
-    LEADER_RULES,
-    OBJECTIVES,
-    RACK_RULES,
-    RESOURCES,
-)
+from service.core.reassignments import LEADER_RULES, RACK_RULES, RESOURCES
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.descriptions import bodies
 from service.report.numbers import counted
-from service.web.json.codec import dumps, loads
-from service.web.media_types import CSV, JSON
+from service.spark.reassign.selectors import BrokerSet, TopicLeaders
+from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from pathlib import Path
 
     from rich.table import Table
 
@@ -41,17 +30,11 @@ PATH = "/v1/reassignments"
 SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "--duration": "duration_seconds"}
 """Options that need sizes → the limits that they set."""
 
-LIMITS = (
-    "moves_per_broker", "moves_per_batch", "bytes_in_flight", "order", "throttle_bytes_per_second", "duration_seconds",
-    "throttle_utilization", "batch_seconds",
-)  # fmt: skip
-"""Options that are members of ``limits``."""
-
 
 @click.command()
 @click.argument("file", type=click.File("rb"), required=False)
 @options.SNAPSHOT
-@click.option("--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder.")
+@plans.OUT
 @click.option("--drain", "drained", type=int, multiple=True, metavar="ID", help="Broker to empty. Repeatable.")
 @click.option("--cordon", "cordoned", type=int, multiple=True, metavar="ID", help="Broker that gets no replicas. Repeatable.")
 @click.option(
@@ -60,15 +43,15 @@ LIMITS = (
 @click.option(
     "--broker-set",
     "broker_sets",
+    type=BrokerSet(),
     multiple=True,
-    metavar="PATTERN=ID,…",
     help="Topics that may be on these brokers only. The first that fits a topic holds. Repeatable.",
 )
 @click.option(
     "--min-topic-leaders",
     "topic_leaders",
+    type=TopicLeaders(),
     multiple=True,
-    metavar="PATTERN[=COUNT[:ID,…]]",
     help="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they have to. "
     "Repeatable.",
 )
@@ -102,7 +85,7 @@ LIMITS = (
     metavar="PATTERN",
     help="Topics to leave as they are. Repeatable.",
 )
-@click.option("--objective", type=click.Choice(OBJECTIVES), help="First goal. Default: fewest-moves.")
+@plans.OBJECTIVE
 @click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
 @click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
 @click.option(
@@ -124,19 +107,19 @@ LIMITS = (
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
 @click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
 @click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
-@click.option("--order", type=click.Choice(BATCH_ORDERS), help=f"Partitions of the first batches. Default: {BATCH_ORDERS[0]}.")
+@plans.ORDER
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
-@pace_options.DURATION
-@pace_options.UTILIZATION
-@pace_options.SECONDS
+@plans.DURATION
+@plans.UTILIZATION
+@plans.SECONDS
 @options.PRICE
 @options.OUTPUT
 @options.JSON
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
-    cordoned: tuple[int, ...], broker_sets: tuple[str, ...], topic_leaders: tuple[str, ...], added: tuple[str, ...],
-    replaced: tuple[str, ...], demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None,
-    as_json: bool, **question: Any,
+    cordoned: tuple[int, ...], broker_sets: tuple[tuple[str, tuple[int, ...]], ...],
+    topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...], added: tuple[str, ...], replaced: tuple[str, ...],
+    demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None, as_json: bool, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
@@ -144,43 +127,25 @@ def reassign(
     Cruise Control's kafka_cluster_state. Default: standard input. The options override FILE.
     """
     body = loads(descriptions.body(file, bodies.reassignment, snapshots))
-    given = {name: value for name, value in question.items() if value not in (None, (), False)}
-    given |= {"balance": _balance(given["balance"])} if "balance" in given else {}
-    limits = {name: given.pop(name) for name in LIMITS if name in given}
-    body |= given | ({"broker_sets": [_broker_set(text) for text in broker_sets]} if broker_sets else {})
-    body |= {"min_topic_leaders": [_topic_leaders(text) for text in topic_leaders]} if topic_leaders else {}
-    body["limits"] = (body.get("limits") or {}) | limits
+    question |= {
+        "balance": question["balance"] and _balance(question["balance"]),
+        "broker_sets": [{"topics": topics, "broker_ids": ids} for topics, ids in broker_sets] or None,
+        "min_topic_leaders": [
+            {"topics": topics, "leaders": leaders} | ({} if ids is None else {"broker_ids": ids})
+            for topics, leaders, ids in topic_leaders
+        ]
+        or None,
+    }
+    plans.override(body, question)
     _check_sizes(body)
     flags = {"draining": drained, "cordoned": cordoned, "demoted": demoted}
     _change_brokers(body.setdefault("brokers", []), flags, added, replaced, racks_of)
     if demoted and not (drained or added or replaced):
         body.setdefault("leaders", "demote")
-    form = options.form(output, as_json=as_json)
-    if form == "csv" and folder:
-        raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
-    progress = Console(stderr=True)
-    with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = ask(PATH, dumps(body), CSV if form == "csv" else JSON, frontier=frontier)
-    if form == "csv":
-        click.echo(answer, nl=False)
-        return
-    document = loads(answer)
-    if folder:
-        for path in write_files(folder, document):
-            note(f"wrote {path}")
-    if form == "json":
-        click.echo(answer)
-        return
-    console = Console()
-    plan = _moves(document), _brokers(document), _batches(document)
-    for shown in (_frontier(document),) if frontier else plan:
-        console.print(shown)
-        console.print()
-    for sentence in document["effects"]:
-        console.print(Text(printable(sentence)))
-    for sentence in document["warnings"]:
-        console.print(Text(f"Warning: {printable(sentence)}", style="yellow"))
-    console.print(summary(document), highlight=False)
+    answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_files, frontier=frontier)
+    if answer is not None:
+        plan = _moves(answer), _brokers(answer), _batches(answer)
+        plans.show(answer, summary(answer), *((_frontier(answer),) if frontier else plan))
 
 
 def _check_sizes(body: dict[str, Any]) -> None:
@@ -248,26 +213,6 @@ def _balance(text: str) -> str | list[str] | dict[str, float]:
     except InvalidQuestion as error:
         raise click.BadParameter(error.detail, param_hint="--balance") from None
     return balance
-
-
-def _broker_set(text: str) -> dict[str, Any]:
-    """A member of ``broker_sets``."""
-    pattern, equals, ids = text.partition("=")
-    if not equals:
-        raise click.BadParameter(f"{text!r} is not PATTERN=ID,….", param_hint="--broker-set")
-    return {"topics": pattern, "broker_ids": [_number(each, "--broker-set") for each in ids.split(",")]}
-
-
-def _topic_leaders(text: str) -> dict[str, Any]:
-    """A member of ``min_topic_leaders``."""
-    pattern, equals, rest = text.partition("=")
-    count, colon, ids = rest.partition(":")
-    rule: dict[str, Any] = {"topics": pattern}
-    try:
-        rule |= {"leaders": int(count)} if equals else {}
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not PATTERN=COUNT.", param_hint="--min-topic-leaders") from None
-    return rule | ({"broker_ids": [_number(each, "--min-topic-leaders") for each in ids.split(",")]} if colon else {})
 
 
 def _number(text: str, option: str) -> int:

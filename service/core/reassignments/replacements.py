@@ -61,10 +61,11 @@ class Replacements:
         replaced_by[self.gone[rows]] = self.new[columns]
         return replaced_by
 
-    def pairs(self, brokers: Brokers) -> list[tuple[int, int]]:
-        """The ids of the pairs that are certain: first the new broker."""
+    def rows(self, brokers: Brokers) -> list[dict[str, int]]:
+        """The pairs that are certain, the new broker's ``broker_id`` and the one that it ``replaces``."""
         ids = brokers.cluster.broker_ids
-        return [(int(ids[self.new[column]]), int(ids[self.gone[row]])) for row, column in np.argwhere(self.certain).tolist()]
+        pairs = np.argwhere(self.certain).tolist()
+        return [{"broker_id": int(ids[self.new[column]]), "replaces": int(ids[self.gone[row]])} for row, column in pairs]
 
     def doubts(self, brokers: Brokers) -> Iterator[str]:
         """Sentences about the brokers that are gone and have no certain replacement."""

@@ -13,9 +13,8 @@ from service.spark.io.tables import read_table
 from service.spark.job import Pipeline
 
 
-def run(pipeline: Pipeline, *, placements: Source, brokers: Source, read_options: object = (), **options: Any) -> Outcome:
-    """Read both tables, plan. ``read_options`` are in the sources already."""
-    del read_options
+def run(pipeline: Pipeline, *, placements: Source, brokers: Source, **options: Any) -> Outcome:
+    """Read both tables, plan."""
     with pipeline.progress("reading placements"):
         placed = read_table(pipeline.spark, placements, PLACED, OPTIONAL)
     cluster = read_table(pipeline.spark, brokers, *BROKERS)

@@ -105,7 +105,13 @@ def test_leaders_of_topics_are_asked_for_by_pattern(client, file):
     assert json.loads(answered)["plan_id"]
     assert run(file, *options).stdout.encode() == answered + b"\n"
     wrong = run(file, "--min-topic-leaders", "o*=many")
-    assert (wrong.exit_code, "'o*=many' is not PATTERN=COUNT." in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "'o*=many' is not PATTERN[=COUNT[:ID,…]]." in wrong.stderr) == (2, True)
+
+
+def test_zero_is_a_limit(client, file):
+    answered = client.post("/v1/reassignments", json=QUESTION | {"max_moves": 0, "objective": "even", "limits": {}}).data
+    assert json.loads(answered)["moves"]["replicas"] == 0
+    assert run(file, "--objective", "even", "--max-moves", "0").stdout.encode() == answered + b"\n"
 
 
 def test_the_output_of_kafka_topics_is_a_placement():

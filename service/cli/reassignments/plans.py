@@ -1,0 +1,95 @@
+"""What the commands that plan moves have in common: options, and how a plan is computed and shown."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from service.cli.asking import ask
+from service.cli.errors import note
+from service.core.printable import printable
+from service.core.reassignments import BATCH_ORDERS, BATCH_SECONDS, OBJECTIVES, THROTTLE_UTILIZATION
+from service.web.json.codec import dumps, loads
+from service.web.media_types import CSV, JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rich.table import Table
+
+OUT: Final = click.option(
+    "--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder."
+)
+OBJECTIVE: Final = click.option("--objective", type=click.Choice(OBJECTIVES), help="First goal. Default: fewest-moves.")
+ORDER: Final = click.option(
+    "--order", type=click.Choice(BATCH_ORDERS), help=f"What is in the first batches. Default: {BATCH_ORDERS[0]}."
+)
+DURATION: Final = click.option(
+    "--duration", "duration_seconds", type=int, help="Seconds for all batches; raises the throttle as far as needed."
+)
+UTILIZATION: Final = click.option(
+    "--throttle-utilization",
+    type=float,
+    help=f"Share of the throttle that the copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
+)
+SECONDS: Final = click.option(
+    "--batch-seconds", type=float, help=f"Seconds of a batch beside the copying. Default: {BATCH_SECONDS:g}."
+)
+LIMITS: Final = (
+    "moves_per_broker", "moves_per_batch", "moves_per_log_dir", "bytes_in_flight", "order", "throttle_bytes_per_second",
+    "duration_seconds", "throttle_utilization", "batch_seconds",
+)  # fmt: skip
+"""Options that are members of ``limits``."""
+
+
+def override(body: dict[str, Any], question: dict[str, Any]) -> None:
+    """Put the options that are given into the body. Zero is a value, though it equals False."""
+    given = {name: value for name, value in question.items() if not (value is None or value is False or value == ())}
+    limits = {name: given.pop(name) for name in LIMITS if name in given}
+    body |= given
+    body["limits"] = (body.get("limits") or {}) | limits
+
+
+def plan(
+    path: str,
+    body: dict[str, Any],
+    form: str,
+    folder: Path | None,
+    write: Callable[[Path, dict[str, Any]], Iterable[Path]],
+    **query: bool,
+) -> dict[str, Any] | None:
+    """The answer, for a table; None once it has been printed in another form. write : writes it to files in the folder"""
+    if form == "csv" and folder:
+        raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
+    progress = Console(stderr=True)
+    with progress.status("Planning …") if progress.is_terminal else nullcontext():
+        answer = ask(path, dumps(body), CSV if form == "csv" else JSON, **query)
+    if form == "csv":
+        click.echo(answer, nl=False)
+        return None
+    document: dict[str, Any] = loads(answer)
+    if folder:
+        for written in write(folder, document):
+            note(f"wrote {written}")
+    if form == "json":
+        click.echo(answer)
+        return None
+    return document
+
+
+def show(answer: dict[str, Any], summary: str, *tables: Table) -> None:
+    """Print the tables, and what the plan does."""
+    console = Console()
+    for each in tables:
+        console.print(each)
+        console.print()
+    for sentence in answer["effects"]:
+        console.print(Text(printable(sentence)))
+    for sentence in answer["warnings"]:
+        console.print(Text(f"Warning: {printable(sentence)}", style="yellow"))
+    console.print(summary, highlight=False)
