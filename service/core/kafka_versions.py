@@ -76,7 +76,10 @@ FORMATTERS_3_9: Final = "3.9.1"
 FORMATTERS_3_4: Final = "3.4.1"
 """The release that stands for the formatters of 3.4, those that 3.9 deprecates (``wire/printed_by_scala_3_9.py``)."""
 
-WITHOUT_SHARE_GROUPS: Final = (FORMATTERS_3_9, FORMATTERS_3_4, "0.10.2.1")
+FORMATTERS_2_8: Final = "2.8.2"
+"""The release that stands for the formatters of 2.8 (``wire/printed_by_scala_3_9.py``)."""
+
+WITHOUT_SHARE_GROUPS: Final = (FORMATTERS_3_9, FORMATTERS_3_4, FORMATTERS_2_8, "0.10.2.1")
 
 FORMATTERS: Final = (*reversed(since("4.3.1")), *WITHOUT_SHARE_GROUPS)
 """The releases whose formatters' lines are printed, newest first."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from service.core.kafka_versions import FORMATTERS_3_4, FORMATTERS_3_9
+from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9
 from service.core.wire import printed
 from service.core.wire.connect_protocol import read_worker_assignment, read_worker_metadata
 from service.core.wire.consumer_protocol import (
@@ -20,7 +20,7 @@ from service.core.wire.coordinator_records import read_group_record, read_share_
 from service.core.wire.errors import Unreadable
 from service.core.wire.offsets_topic import read_offsets_topic, record_bytes
 from service.core.wire.printed_by_3_9 import lines_of_group_record
-from service.core.wire.printed_by_scala_3_9 import scala_lines_of_group_record
+from service.core.wire.printed_by_scala_3_9 import OF_2_8, SINCE_3_4, scala_lines_of_group_record
 from service.core.wire.record_texts import UNREAD, read_group_records, read_share_group_state_records
 from service.decisions.figures import Figures
 
@@ -105,10 +105,10 @@ class DecodingQuestion:
 
     def _lines_of_bytes(self) -> Mapping[str, Printed] | None:
         """What the formatters of releases print that read the bytes in their own way; None for other releases."""
-        if self.kafka_version not in (FORMATTERS_3_4, FORMATTERS_3_9):
+        if self.kafka_version not in (FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9):
             return None
-        lines = scala_lines_of_group_record(self.key, self.value)
-        return lines if self.kafka_version == FORMATTERS_3_4 else lines_of_group_record(self.key, self.value) | lines
+        lines = scala_lines_of_group_record(self.key, self.value, OF_2_8 if self.kafka_version == FORMATTERS_2_8 else SINCE_3_4)
+        return lines_of_group_record(self.key, self.value) | lines if self.kafka_version == FORMATTERS_3_9 else lines
 
 
 @dataclass(frozen=True)

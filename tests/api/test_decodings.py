@@ -61,6 +61,16 @@ def test_formatters_of_3_4_are_those_that_3_9_deprecates(client):
     assert "group_metadata_formatter" not in old
 
 
+def test_formatters_of_2_8_fail_on_what_they_do_not_know(client):
+    record = {"kind": "group_record", "kafka_version": "2.8.2", "key_base64": "AGM=", "value_base64": None}
+    problem = client.post(PATH, json=record)
+    assert problem.status_code == 422
+    for name in ("scala_offsets_formatter", "scala_group_metadata_formatter"):
+        assert problem.json[name]["message"] == "Unknown group metadata message version: 99"
+    commit = record | {"key_base64": "AAEAAWcAAXQAAAAA", "value_base64": "AAQ="}
+    assert client.post(PATH, json=commit).json["scala_offsets_formatter"]["message"] == "Unknown offset message version: 4"
+
+
 def test_formatters_of_3_9_name_the_version_that_they_do_not_know(client):
     record = {"kind": "group_record", "kafka_version": "3.9.1", "key_base64": "AAEAAWcAAXQAAAAA", "value_base64": "AAU="}
     problem = client.post(PATH, json=record)

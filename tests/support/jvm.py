@@ -49,7 +49,7 @@ def scala_admin_utils_jars(release: str) -> tuple[str, ...]:
 
 OF_CONSOLE_CONSUMER = "commons-validator:commons-validator:1.7"
 SCALA_FORMATTERS_JARS = {
-    "3.4.1": (*scala_admin_utils_jars("3.4.1"), OF_CONSOLE_CONSUMER),
+    **{release: (*scala_admin_utils_jars(release), OF_CONSOLE_CONSUMER) for release in ("2.8.2", "3.4.1")},
     "3.9.1": (
         *(
             f"org.apache.kafka:{part}:3.9.1"
@@ -60,7 +60,7 @@ SCALA_FORMATTERS_JARS = {
         OF_CONSOLE_CONSUMER,
     ),
 }
-"""By release, what the formatters need that 3.9 deprecates."""
+"""By release, what the formatters need that are written in Scala."""
 
 SHORT_LIVED = (
     "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",

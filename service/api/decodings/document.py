@@ -88,8 +88,8 @@ class DecodingSchema(Schema):
     group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
     scala_offsets_formatter = fields.Raw(
         metadata=about(
-            "for 3.9.1 and 3.4.1, likewise: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` prints, "
-            "which 3.9 deprecates, and beside which 3.4 has no other"
+            "for 3.9.1, 3.4.1 and 2.8.2, likewise: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` "
+            "prints, which 3.9 deprecates, and beside which 3.4 and 2.8 have no other"
         )
     )
     scala_group_metadata_formatter = fields.Raw(metadata=about("likewise, of its `GroupMetadataMessageFormatter`"))

@@ -6,7 +6,7 @@
                 GroupMetadataMessageFormatter, ShareGroupMessageFormatter;
                 of __share_group_state: ShareGroupStateMessageFormatter
     3.9.1       see printed_by_3_9.py, and printed_by_scala_3_9.py for those that 3.9 deprecates
-    3.4.1       see printed_by_scala_3_9.py
+    3.4.1, 2.8.2    see printed_by_scala_3_9.py
     0.10.2.1    of __consumer_offsets:                                     text, and a line break
                 GroupMetadataManager.OffsetsMessageFormatter and
                 GroupMetadataManager.GroupMetadataMessageFormatter
@@ -40,7 +40,7 @@ OF_SHARE_GROUP_STATE: Final[Formatters] = {"share_group_state_formatter": tuple(
 
 
 def lines(record: CoordinatorRecord, formatters: Formatters, kafka_version: str = LATEST) -> Mapping[str, Printed]:
-    """What each formatter of a release prints. kafka_version : but 3.9.1, 3.4.1; 0.10.2.1 has those of ``__consumer_offsets``."""
+    """What each formatter of a release prints. kafka_version : but 3.9.1, 3.4.1, 2.8.2; 0.10.2.1 has few."""
     if kafka_version == "0.10.2.1":
         return _old_lines(record)
     line = _json_line(record)

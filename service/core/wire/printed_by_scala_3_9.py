@@ -2,8 +2,8 @@
 
 kafka-console-consumer 3.9 still runs them if they are named, with a warning on standard error; Kafka 4.0 removed them. They know
 what those of ``printed_by_3_9.py`` know, print nothing for a later type of record, and make a group of each GROUP_METADATA as a
-broker that loads it: a group that no broker would load makes them fail. They print the same in 3.4, which has no others; those of
-2.8 fail on later types and versions.
+broker that loads it: a group that no broker would load makes them fail. They print the same in 3.4, which has no others. Those of
+2.8 fail on later types and versions, write a comma too many, and load two static members of one ``group.instance.id``.
 
 Source: kafka.coordinator.group.GroupMetadataManager.OffsetsMessageFormatter, .GroupMetadataMessageFormatter, .readMessageKey,
 .readOffsetMessageValue, .readGroupMessageValue; GroupMetadata.loadGroup, .add, .computeSubscribedTopics.
@@ -12,6 +12,7 @@ Source: kafka.coordinator.group.GroupMetadataManager.OffsetsMessageFormatter, .G
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from service.core.jvm.hashing import string_hash_code
@@ -26,6 +27,27 @@ if TYPE_CHECKING:
     from service.core.wire.messages import Message
     from service.core.wire.reader import Document
 
+
+@dataclass(frozen=True)
+class Release:
+    """What differs between releases.
+
+    newest_offset, newest_group : the newest version of each value that they read
+    skips : do they print nothing for a later type of record?
+    comma : what follows a member's protocols
+    checks_instances : do they refuse a second member of one ``group.instance.id``?
+    """
+
+    newest_offset: int
+    newest_group: int
+    skips: bool
+    comma: str
+    checks_instances: bool
+
+
+SINCE_3_4: Final = Release(OFFSET_COMMIT_3_9.newest, GROUP_RECORDS[2].value.newest, skips=True, comma="", checks_instances=True)
+OF_2_8: Final = Release(3, 3, skips=False, comma=", ", checks_instances=False)
+
 ILLEGAL_STATE: Final = "java.lang.IllegalStateException"
 
 
@@ -37,19 +59,20 @@ class _Fails(Exception):
         self.printed = failure(exception, message)
 
 
-def scala_lines_of_group_record(key: bytes, value: bytes | None) -> dict[str, Printed]:
+def scala_lines_of_group_record(key: bytes, value: bytes | None, release: Release = SINCE_3_4) -> dict[str, Printed]:
     """What each formatter prints for a record of ``__consumer_offsets``."""
     return {
-        "scala_offsets_formatter": _line(key, value, OFFSET_COMMITS),
-        "scala_group_metadata_formatter": _line(key, value, GROUP_METADATA),
+        "scala_offsets_formatter": _line(key, value, OFFSET_COMMITS, release),
+        "scala_group_metadata_formatter": _line(key, value, GROUP_METADATA, release),
     }
 
 
-def _line(key: bytes, value: bytes | None, types: tuple[int, ...]) -> Printed:
+def _line(key: bytes, value: bytes | None, types: tuple[int, ...], release: Release) -> Printed:
     try:
         number = read_version(key, "the record's type")
         if number not in (*OFFSET_COMMITS, *GROUP_METADATA):
-            return ""
+            fault = f"Unknown group metadata message version: {number}"
+            return "" if release.skips else failure(ILLEGAL_STATE, fault)
         read_key, _ = read_message(key, GROUP_RECORDS[number].key, 0, 2)
         if number not in types:
             return ""
@@ -57,11 +80,13 @@ def _line(key: bytes, value: bytes | None, types: tuple[int, ...]) -> Printed:
         if number in OFFSET_COMMITS:
             where = f"[{read_key['group']},{read_key['topic']},{read_key['partition']}]"
             if value is not None:
-                told = _offset(_value(value, OFFSET_COMMIT_3_9, "offset message")[1])
+                told = _offset(_value(value, OFFSET_COMMIT_3_9, release.newest_offset, "offset message")[1])
         else:
             where = read_key["group"]
             if value is not None:
-                told = _group(where, *_value(value, GROUP_RECORDS[2].value, "group metadata message"))
+                told = _group(
+                    where, *_value(value, GROUP_RECORDS[2].value, release.newest_group, "group metadata message"), release
+                )
     except Unreadable as error:
         return failure(error.exception, error.message)
     except _Fails as failed:
@@ -69,10 +94,10 @@ def _line(key: bytes, value: bytes | None, types: tuple[int, ...]) -> Printed:
     return f"{where}::{told}\n"
 
 
-def _value(value: bytes, message: Message, what: str) -> tuple[int, Document]:
+def _value(value: bytes, message: Message, newest: int, what: str) -> tuple[int, Document]:
     """Its version and fields."""
     version = read_version(value, "the value's version")
-    if not 0 <= version <= message.newest:
+    if not 0 <= version <= newest:
         raise _Fails(ILLEGAL_STATE, f"Unknown {what} version: {version}")
     return version, read_message(value, message, version, 2)[0]
 
@@ -86,12 +111,12 @@ def _offset(value: Document) -> str:
     )
 
 
-def _group(group: str, version: int, value: Document) -> str:
+def _group(group: str, version: int, value: Document, release: Release) -> str:
     """GroupMetadata.toString of the group that a broker would load. Raises Unreadable and _Fails where it would fail."""
-    members = _loaded(group, value["members"])
+    members = _loaded(group, value["members"], release)
     order = scala_order(list(members), len(value["members"]))
     _check_subscriptions(value, [members[name] for name in order])
-    shown = ", ".join(f"{name} -> {_member(members[name], version, value['protocol'])}" for name in order)
+    shown = ", ".join(f"{name} -> {_member(members[name], version, value['protocol'])}{release.comma})" for name in order)
     protocol_type = value["protocolType"] if members or value["protocolType"] else None
     return (
         f"GroupMetadata(groupId={group}, generation={value['generation']}, protocolType={_option(protocol_type)}, "
@@ -99,13 +124,13 @@ def _group(group: str, version: int, value: Document) -> str:
     )
 
 
-def _loaded(group: str, members: list[Document]) -> dict[str, Document]:
+def _loaded(group: str, members: list[Document], release: Release) -> dict[str, Document]:
     """The members by id, the last of each id. Raises _Fails for what GroupMetadata.add refuses."""
     loaded: dict[str, Document] = {}
     instances = set[str]()
     for count, member in enumerate(members):
         instance = member.get("groupInstanceId")
-        if instance is not None:
+        if instance is not None and release.checks_instances:
             if instance in instances:
                 already = f"cannot be added to group {group} since it is already a member"
                 raise _Fails(ILLEGAL_STATE, f"Static member with groupInstanceId={instance} {already}")
@@ -132,7 +157,7 @@ def _member(member: Document, version: int, protocol: str | None) -> str:
     return (
         f"MemberMetadata(memberId={member['memberId']}, groupInstanceId={_option(member.get('groupInstanceId'))}, "
         f"clientId={member['clientId']}, clientHost={member['clientHost']}, sessionTimeoutMs={member['sessionTimeout']}, "
-        f"rebalanceTimeoutMs={rebalance_timeout}, supportedProtocols=List({'null' if protocol is None else protocol}))"
+        f"rebalanceTimeoutMs={rebalance_timeout}, supportedProtocols=List({'null' if protocol is None else protocol})"
     )
 
 

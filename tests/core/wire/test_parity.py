@@ -16,7 +16,7 @@ from service.api.decodings.document import document
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
-from service.core.wire.printed_by_scala_3_9 import scala_lines_of_group_record
+from service.core.wire.printed_by_scala_3_9 import OF_2_8, SINCE_3_4, scala_lines_of_group_record
 from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
@@ -124,6 +124,7 @@ def test_deprecated_formatters_print_thousands_of_altered_records_alike(release)
         "ScalaFormatters.java", SCALA_FORMATTERS_JARS[release], (line(capture).partition(",")[2] for capture in captures)
     )
     for capture, text in zip(captures, answers, strict=True):
-        shown = {name: without_name(printed) for name, printed in scala_lines_of_group_record(capture.key, capture.value).items()}
+        ours = scala_lines_of_group_record(capture.key, capture.value, OF_2_8 if release == "2.8.2" else SINCE_3_4)
+        shown = {name: without_name(printed) for name, printed in ours.items()}
         assert shown == json.loads(text), line(capture)
-    assert sum("::" in text for text in answers) > 500
+    assert sum("::" in text for text in answers) > 400

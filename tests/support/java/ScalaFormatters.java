@@ -7,9 +7,9 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import java.util.function.BiConsumer;
 import kafka.coordinator.group.GroupMetadataManager;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.MessageFormatter;
 
 /**
  * The formatters of kafka-console-consumer that are written in Scala. In, one a line: "KEY,VALUE" in base64 (VALUE "null" for a
@@ -26,17 +26,17 @@ public final class ScalaFormatters {
             byte[] key = Base64.getDecoder().decode(words[0]);
             byte[] value = words[1].equals("null") ? null : Base64.getDecoder().decode(words[1]);
             ObjectNode answer = JSON.objectNode();
-            answer.set("scala_offsets_formatter", printed(new GroupMetadataManager.OffsetsMessageFormatter(), key, value));
-            answer.set("scala_group_metadata_formatter", printed(new GroupMetadataManager.GroupMetadataMessageFormatter(), key, value));
+            answer.set("scala_offsets_formatter", printed(new GroupMetadataManager.OffsetsMessageFormatter()::writeTo, key, value));
+            answer.set("scala_group_metadata_formatter", printed(new GroupMetadataManager.GroupMetadataMessageFormatter()::writeTo, key, value));
             out.println(answer);
         }
         out.flush();
     }
 
-    private static JsonNode printed(MessageFormatter formatter, byte[] key, byte[] value) {
+    private static JsonNode printed(BiConsumer<ConsumerRecord<byte[], byte[]>, PrintStream> formatter, byte[] key, byte[] value) {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
         try {
-            formatter.writeTo(new ConsumerRecord<>("topic", 0, 0, key, value), new PrintStream(line));
+            formatter.accept(new ConsumerRecord<>("topic", 0, 0, key, value), new PrintStream(line));
             return JSON.textNode(line.toString(StandardCharsets.UTF_8));
         } catch (RuntimeException | Error thrown) {
             return JSON.objectNode().put("exception", thrown.getClass().getName()).put("message", thrown.getMessage());
