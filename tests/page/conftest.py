@@ -83,19 +83,23 @@ def context_of(browser: Browser, server: Server) -> Iterator[Contexts]:
 
 @pytest.fixture(scope="package")
 def shared(browser: Browser, server: Server) -> Iterator[Contexts]:
-    """The context of all other tests, which has the page's files after its first."""
+    """The context of all other tests, with one tab: a new one would start a process and compile the page's files again."""
     contexts = Contexts(browser, server)
-    contexts(permissions=["clipboard-read", "clipboard-write"])
+    contexts(permissions=["clipboard-read", "clipboard-write"]).new_page()
     yield contexts
     contexts.made[0].close()
 
 
 @pytest.fixture
 def page(shared: Contexts) -> Iterator[Page]:
-    """A tab in it."""
-    tab = shared.made[0].new_page()
+    """The tab, on which no test before has left anything."""
+    [tab, *_] = shared.made[0].pages
     yield tab
-    tab.close()
+    for other in shared.made[0].pages[1:]:
+        other.close()
+    tab.unroute_all(behavior="ignoreErrors")
+    tab.emulate_media(reduced_motion="null")
+    tab.goto("/livez")  # what the page had in its memory is gone
     assert shared.faults() == []
 
 

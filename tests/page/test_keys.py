@@ -41,6 +41,9 @@ def test_keys_of_a_file_are_counted_in_the_browser(page, tmp_path, service):
         assert asked.value.post_data_json["histogram"] == histogram, name
         page.get_by_text(f"{path.name}, column order_key: 5 keys, 6 records").wait_for()
     body = {"partitions_counts": [24], "current_partitions_count": 12, "max_skew": 1.5, "histogram": histogram}
+    choices = page.get_by_label("Partitioner", exact=True).locator("option")
+    partitioners = {"java", "sarama", "sarama:round-robin", "cassandra:murmur3"} & {*choices.all_text_contents()}
+    assert partitioners == {"java", "sarama"}  # the others do not place keys on partitions
     answer = service.post("/v1/partition-count-plans", json=body).json
     page.locator(".verdict", has_text=answer["limits"][0]["conclusion"]).wait_for()
     assert page.locator(".answer i").count() == 0
@@ -111,6 +114,8 @@ def test_keys_of_the_wrong_format_are_named_beside_its_field(page):
     page.get_by_text("pasted keys: 3 keys, 5,000,000,002 records").wait_for()
     page.get_by_label("Format of the keys").select_option("long")
     page.locator(".fault", has_text='"three" is not a valid long').wait_for()
+    page.get_by_label("Format of the keys").select_option("uuid")
+    page.locator("#f-key_format-fault", has_text="Not a valid UUID").wait_for()
     with page.expect_request(PLANS) as asked:
         page.get_by_label("Format of the keys").select_option("string")
     assert asked.value.post_data_json["histogram"][0] == {"key": "1", "records": 5_000_000_000}

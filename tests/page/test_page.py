@@ -157,7 +157,6 @@ def test_nothing_moves_for_a_reader_who_wants_less_motion(page):
     page.emulate_media(reduced_motion="reduce")
     assert not page.locator("progress").is_visible()
     assert page.evaluate("document.getAnimations().length") == 0
-    page.unroute_all()
 
 
 @pytest.mark.slow
@@ -240,17 +239,16 @@ def test_back_and_forward_step_through_the_states(page):
     page.locator(".verdict", has_text=texts[0]).wait_for()
 
 
-def test_a_state_too_large_for_a_link_stays_in_the_browser(context_of):
-    context = context_of()
+def test_a_state_too_large_for_a_link_stays_in_the_browser(page):
     names = [f"{i * 2654435761 % 2**32:x}-{i * 40503 % 65536:x}" for i in range(2500)]
     state = {
         "group_protocol": "classic", "assignor": "range", "assignor_then": "", "members": [{"member_id": name} for name in names],
         "topics": [{"topic_name": "orders", "partitions_count": 5000}],
     }  # fmt: skip
-    page = opened(context.new_page(), link("groups", state))
+    opened(page, link("groups", state))
     page.get_by_label("Change of", exact=False).first.select_option("leaves")
     page.wait_for_url("**/#/groups/input:*")
-    again = opened(context.new_page(), page.url)
+    again = opened(page.context.new_page(), page.url)
     again.get_by_text(f"When {names[0]} leaves").wait_for()
 
 

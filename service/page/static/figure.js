@@ -59,9 +59,11 @@ export function Figure({ title, summary, table, picture, legend }) {
   </figure>`;
 }
 
-/** A number, or one with its unit. @param {Cell} cell */
+/** A number, or one with its decimals or its unit. @param {Cell} cell */
 function isFigure(cell) {
-  return cell === null || typeof cell === "number" || /^(–|[\d.,]+ (→|%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell);
+  return (
+    cell === null || typeof cell === "number" || /^(–|[\d,]+\.\d+$|[\d.,]+ (→|%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell)
+  );
 }
 
 /** @param {Table & {caption: string}} props */

@@ -74,9 +74,8 @@ function Body({ request, state, set, rejected }) {
   const wrong = refused !== null || faults.length > 0;
   const show = (/** @type {string} */ pointer) => () => selectLine(area.current, lineOf(pointer));
   return html`<p class="hint">
-      ${request.hint?.(state) ?? html`What is sent to <code>${request.path}</code>.`} Any field of the
-      <a href="docs/">API</a>
-      can be set here; it is asked when you leave the text.
+      ${request.hint?.(state) ?? html`What is sent to <code>${request.path}</code>.`} Any field of the${" "}
+      <a href="docs/">API</a>${" "} can be set here; it is sent when you leave the text.
     </p>
     ${
       text.length <= LONGEST

@@ -67,7 +67,7 @@ export function frontier({ points, chosen, here, price, goal }, width) {
         <text
           class="label"
           x=${x(here.price) + (here.price > most / 2 ? -10 : 10)}
-          y=${y(here.goal) - 9}
+          y=${y(here.goal) + (here.goal === highest ? 20 : -9)}
           text-anchor=${here.price > most / 2 ? "end" : "start"}
           >${here.label}</text
         >

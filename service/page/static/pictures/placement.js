@@ -33,7 +33,8 @@ export function placement({ brokers, rows: compared, single, side = "both" }, wi
   >
     ${racks.map((rack) => {
       const first = brokers.findIndex((broker) => broker.rack === rack);
-      return html`<text class="tick" x=${x(first)} y="12">${clipped(rack, 17)}</text>`;
+      const room = brokers.filter((broker) => broker.rack === rack).length * cell + RACK_GAP;
+      return html`<text class="tick" x=${x(first)} y="12">${clipped(rack, Math.floor(room / 7))}</text>`;
     })}
     ${brokers.map(
       ({ id, change }, i) =>

@@ -158,7 +158,7 @@ function Rivals({ rivals }) {
     chosen ? `${assignor} (chosen)` : assignor,
     moved,
     largest,
-    skew,
+    ratio(skew),
     ...(local === undefined ? [] : [percent(local)]),
   ]);
   return html`<section>

@@ -106,11 +106,14 @@ function countedIn(body) {
   return { keys: histogram.map(({ key }) => text(key)), records: histogram.map(({ records = 1 }) => records) };
 }
 
+/** The field of what is wrong: a key that is not of its format is shown beside that. @param {string} pointer */
+const at = (pointer) => pointer.replace(/^\/(histogram|keys)\/\d+(\/key)?$/, "/key_format");
+
 /** @param {any[] | Blob} keys @param {Record<string, any>} given @param {import("../workbench.js").Post} post @param {string} label */
 function plans(keys, given, post, label) {
-  if (!(keys instanceof Blob)) return post(PLANS, { ...given, histogram: keys }, { label });
+  if (!(keys instanceof Blob)) return post(PLANS, { ...given, histogram: keys }, { label, at });
   const query = new URLSearchParams(Object.entries(given).map(([name, value]) => [name, String(value)]));
-  return post(`${PLANS}?${query}`, keys, { label });
+  return post(`${PLANS}?${query}`, keys, { label, at });
 }
 
 /** @param {KeysState} state @param {import("../workbench.js").Post} post @returns {Promise<KeysAnswerData>} */

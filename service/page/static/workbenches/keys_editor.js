@@ -17,11 +17,9 @@ const LONG = 50_000;
 
 /** @param {{state: KeysState, set: (change: Partial<KeysState>) => void}} props */
 export function KeysEditor({ state, set }) {
-  const choices = useCatalogue("partitioners").map(({ partitioner, client }) => ({
-    value: partitioner,
-    label: partitioner,
-    group: client,
-  }));
+  const choices = useCatalogue("partitioners")
+    .filter(({ sign_rule }) => sign_rule !== null) // others ignore keys, or give tokens
+    .map(({ partitioner, client }) => ({ value: partitioner, label: partitioner, group: client }));
   return html`<${Partitions} state=${state} set=${set} />
     <${Select}
       place="/partitioners/0"

@@ -77,7 +77,7 @@ function take({ reassignment, ...body }, state) {
 /** @param {PlacementState} state @param {import("../workbench.js").Post} post @returns {Promise<PlacementAnswerData>} */
 async function ask(state, post) {
   const body = request(state);
-  const plan = await post(PATH, body, { label: state.objective ?? "", at });
+  const plan = await post(PATH, body, { label: state.objective ?? "fewest-moves", at });
   const partitions = state.topics.reduce((sum, { placements }) => sum + placements.length, 0);
   const { frontier = [] } =
     partitions > SMALL
