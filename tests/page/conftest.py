@@ -156,6 +156,23 @@ def settled(page: Page) -> Page:
     return page
 
 
+class MainThread:
+    """What the thread that draws the page has used of a processor since this was made: a busy machine does not change it much."""
+
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
+        self._session.send("Performance.enable")
+        self._started = self._now()
+
+    def _now(self) -> float:
+        metrics = self._session.send("Performance.getMetrics")["metrics"]
+        return next(float(metric["value"]) for metric in metrics if metric["name"] == "ThreadTime")
+
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return self._now() - self._started
+
+
 def dropped(page: Page, label: str, files: dict[str, bytes]) -> None:
     """Drag files onto the place with this label and over the text in it, as a browser does it, and drop them there."""
     page.evaluate(

@@ -140,7 +140,7 @@ def test_a_reassignment_is_checked(page):
     page.get_by_text("Broker 1 is listed twice.").wait_for()
     field.fill(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": "1,2"}]}))
     field.press("Tab")
-    row = page.locator("section", has_text="What is wrong with the reassignment").locator("tbody tr")
+    row = page.locator("section", has_text="The reassignment JSON that is checked").locator("tbody tr")
     row.filter(has_text="/reassignment/partitions/0/replicas").filter(has_text="Not a valid list.").wait_for()
     assert page.get_by_role("alert").count() == 0  # the plan stands
     field.fill("{")

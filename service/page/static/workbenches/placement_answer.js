@@ -14,12 +14,12 @@ import { Review } from "./placement_review.js";
 
 /** @param {{state: PlacementState, answer: PlacementAnswerData, set: Set}} props */
 export function PlacementAnswer({ state, answer: { plan, frontier, findings }, set }) {
-  return html`<p class="verdict" role="status">${plain(plan.effects[0])}</p>
+  return html`${findings && html`<${Findings} findings=${findings} />`}
+    <p class="verdict" role="status">${plain(plan.effects[0])}</p>
     <${Figures} figures=${figures(plan, state)} />
     <${Matrix} state=${state} plan=${plan} set=${set} />
     ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} plan=${plan} balance=${state.balance ?? "replicas"} set=${set} />`}
-    <${Review} state=${state} plan=${plan} />
-    ${findings && html`<${Findings} findings=${findings} />`}`;
+    <${Review} state=${state} plan=${plan} />`;
 }
 
 /** @param {any} plan @param {PlacementState} state */

@@ -5,10 +5,10 @@ import { html } from "../lib.js";
 /** @param {{findings: any[]}} props */
 export function Findings({ findings }) {
   return html`<section>
-    <h3>What is wrong with the reassignment</h3>
+    <h3>The reassignment JSON that is checked</h3>
     ${
       findings.length === 0
-        ? html`<p>Nothing was found.</p>`
+        ? html`<p>Nothing is wrong with it.</p>`
         : html`<${DataTable}
             caption="Findings"
             columns=${["severity", "rule", "where", "what"]}
