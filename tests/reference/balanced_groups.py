@@ -166,6 +166,8 @@ class Nearer:
         improved = True
         while improved and steps > 0:
             improved = False
+            self.growth = max(limit - load for limit, load in zip(self.limits, loads, strict=True))
+            self.least = min(loads)
             away = [0] * len(loads)
             for item, holder in enumerate(holders):
                 for member in self.claims[item] if self._moves(item, holder) else ():
@@ -184,6 +186,9 @@ class Nearer:
                         loads[holders[item]] -= difference
                         loads[holders[other]] += difference
                         holders[item], holders[other] = holders[other], holders[item]
+                        for member in (holders[item], holders[other]):
+                            self.growth = max(self.growth, self.limits[member] - loads[member])
+                            self.least = min(self.least, loads[member])
 
     def _ratio(self, member: int, more: int = 0) -> float:
         return (self.loads[member] + more) / self.capacities[member]
@@ -200,8 +205,7 @@ class Nearer:
     def _partner(self, item: int, looks: int) -> tuple[int | None, int]:
         member, loads = self.holders[item], self.loads
         own = int(self.most * self.capacities[member]) - loads[member]
-        most = max(limit - load for limit, load in zip(self.limits, loads, strict=True))
-        room = int(max(most, self._ratio(member) * max(self.capacities) - min(loads)))
+        room = int(max(self.growth, self._ratio(member) * max(self.capacities) - self.least))
         apart = [(weight - self.weights[item], other) for other, weight in enumerate(self.weights) if other != item]
         within = [(gap, other) for gap, other in apart if (gap <= own if other < item else -gap <= room)]
         took = 0

@@ -57,11 +57,12 @@ def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, step
     Plain-Python twin: tests/reference/balanced_groups.py.
     """
     most = (loads / items.capacities).max()
+    strongest = items.capacities.max()
     limits = loads + loads // GROWTH
     improved = True
     while improved and steps > 0:
         improved = False
-        widest = items.capacities.max()
+        growth, least = (limits - loads).max(), loads.min()  # of any member
         far, away = _away(places, holders)
         steps -= 2 * len(holders)
         for item in range(len(holders)):
@@ -71,7 +72,7 @@ def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, step
                 continue
             looks = max(FEWEST_LOOKS, steps // max(far, 1))
             ratio = loads[holders[item]] / items.capacities[holders[item]]
-            room = int(max((limits - loads).max(), ratio * widest - loads.min()))
+            room = int(max(growth, ratio * strongest - least))
             other, took = _partner(items, places, holders, loads, limits, most, room, item, looks)
             steps -= took
             if other != NONE:
@@ -80,6 +81,8 @@ def draw_near(items: Items, places: Places, holders: Int32s, loads: Int64s, step
                 loads[holders[item]] -= difference
                 loads[holders[other]] += difference
                 holders[item], holders[other] = holders[other], holders[item]
+                for member in (holders[item], holders[other]):
+                    growth, least = max(growth, limits[member] - loads[member]), min(least, loads[member])
 
 
 @inner_kernel
