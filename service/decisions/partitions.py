@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from service.core.kafka_versions import LATEST
 from service.core.measures.skew import occurrences, spread
 from service.core.partitioners import PARTITIONERS, Question, allocate, check_options
 from service.core.partitioners.explanation import explain
+from service.core.partitioners.model import Options
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 
@@ -31,13 +32,13 @@ MAX_COUNTS: Final = 100_000
 
 
 @dataclass(frozen=True)
-class PartitionsQuestion:
+class PartitionsQuestion(Options):
     """Records of one topic. What a partitioner has no use for must be None.
 
     keys : a list as JSON has it, or a column of Arrow's (see ``key_values.read``); or records : a dict of columns key, partition,
         bytes and enable_switch
     explicit_partition : that the caller names, of all records
-    available_partitions and below : the options of ``core.partitioners.Question``; window : ``{start, size}``
+    window : ``{start, size}``
     explain : whether to tell how each key came to its partition
     """
 
@@ -49,27 +50,8 @@ class PartitionsQuestion:
     keys: Any = None
     records: dict[str, Any] | None = None
     explicit_partition: int | None = None
-    available_partitions: Int32s | None = None
-    counter: int | None = None
-    random_seed: int | None = None
-    random_values: Int32s | None = None
-    chunk_size: int | None = None
-    value_sizes: Int64s | None = None
-    clock_ms: Int64s | None = None
-    partition_switch_ms: int | None = None
-    queue_sizes: Int32s | None = None
-    partition_ids: Int32s | None = None
-    length: int | None = None
-    sticky_batch_size: int | None = None
     window: dict[str, int] | None = None
     explain: bool = False
-
-
-OPTIONS: Final = (
-    "available_partitions", "counter", "random_seed", "random_values", "chunk_size", "value_sizes", "clock_ms",
-    "partition_switch_ms", "queue_sizes", "partition_ids", "length", "sticky_batch_size",
-)  # fmt: skip
-"""The fields that are options of some partitioners."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +120,7 @@ def _partitioner(question: PartitionsQuestion) -> Partitioner:
 
 def _options(question: PartitionsQuestion, partitioner: Partitioner) -> dict[str, Any]:
     """The options that are given. Raises InvalidQuestion for those that the partitioner does not use."""
-    options = {name: value for name in OPTIONS if (value := getattr(question, name)) is not None}
+    options = {each.name: value for each in fields(Options) if (value := getattr(question, each.name)) is not None}
     if question.window is not None:
         options["window"] = (question.window["start"], question.window["size"])
     if question.records is not None:

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import hash_by
 from service.core.words import word
 
 
@@ -24,12 +24,6 @@ def _tables() -> npt.NDArray[np.uint32]:
 
 
 _TABLES = _tables()
-
-
-def crc32(keys: Keys) -> Int32s:
-    """CRC-32 of each key, its 32 bits as a signed number. Returns int32[len(keys)]."""
-    hashes: Int32s = _crc32(keys.offsets, keys.data)
-    return hashes
 
 
 @kernel
@@ -60,4 +54,4 @@ def _crc32(offsets: Int32s, data: Bytes) -> Int32s:
     return hashes
 
 
-CRC32 = Hash("CRC-32 (IEEE)", lambda keys, _: crc32(keys))
+CRC32 = hash_by("CRC-32 (IEEE)", _crc32)

@@ -3,14 +3,8 @@
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash
-
-
-def fnv1a(keys: Keys) -> Int32s:
-    """FNV-1a of each key, its 32 bits as a signed number. Returns int32[len(keys)]."""
-    hashes: Int32s = _fnv1a(keys.offsets, keys.data)
-    return hashes
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import hash_by
 
 
 @kernel
@@ -25,4 +19,4 @@ def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
     return hashes
 
 
-FNV1A = Hash("FNV-1a 32", lambda keys, _: fnv1a(keys))
+FNV1A = hash_by("FNV-1a 32", _fnv1a)

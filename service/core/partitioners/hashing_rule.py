@@ -30,6 +30,11 @@ class Hash:
     bits: int = 32
 
 
+def hash_by(name: str, loop: Callable[..., Any], *arguments: Any, bits: int = 32) -> Hash:
+    """The hash of a kernel: ``loop(offsets, data, *arguments)`` of the keys' bytes."""
+    return Hash(name, lambda keys, _: loop(keys.offsets, keys.data, *arguments), bits)
+
+
 @dataclass(frozen=True)
 class Sign:
     """How a hash becomes a partition: ``run(hashes, partitions_count)`` → int32[n].

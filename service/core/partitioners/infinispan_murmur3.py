@@ -7,20 +7,13 @@ Reproduces io.debezium.util.MurmurHash3 and Pinot's Murmur3PartitionFunction wit
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.murmur3 import fmix64
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import hash_by
+from service.core.partitioners.murmur3 import fmix64, signed_tail
 from service.core.words import long_word, rotl64
 
-DEBEZIUM_SEED = 9001
 _H1, _H2 = np.uint64(0x9368E53C2F6AF274), np.uint64(0x586DCD208F7CD3FD)
 _C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
-
-
-def infinispan_murmur3(keys: Keys, seed: int) -> Int32s:
-    """MurmurHash3_x64_32 of each key. Returns int32[len(keys)]."""
-    hashes: Int32s = _infinispan_murmur3(keys.offsets, keys.data, np.uint64(seed))
-    return hashes
 
 
 @kernel
@@ -36,16 +29,8 @@ def _infinispan_murmur3(offsets: Int32s, data: Bytes, seed: np.uint64) -> Int32s
                 k1, k2 = long_word(data, at), long_word(data, at + np.uint64(8))
                 at += np.uint64(16)
             else:
-                k1, k2, shift = np.uint64(0), np.uint64(0), np.uint64(0)
-                while at < end:
-                    # The bytes are Java's: the sign of each is carried into all higher bits.
-                    signed = np.uint64(np.int64(np.int8(data[at])))
-                    if shift < np.uint64(64):
-                        k1 ^= signed << shift
-                    else:
-                        k2 ^= signed << (shift - np.uint64(64))
-                    shift += np.uint64(8)
-                    at += np.uint64(1)
+                k1, k2 = signed_tail(data, at, end)
+                at = end
             h1 = (h1 ^ (rotl64(k1 * c1, 23) * c2)) + h2
             h2 = (rotl64(h2, 41) ^ (rotl64(k2 * c2, 23) * c1)) + h1
             h1 = h1 * np.uint64(3) + np.uint64(0x52DCE729)
@@ -59,4 +44,5 @@ def _infinispan_murmur3(offsets: Int32s, data: Bytes, seed: np.uint64) -> Int32s
     return hashes
 
 
-INFINISPAN = Hash("Infinispan's murmur3 x64 32, seed 0", lambda keys, _: infinispan_murmur3(keys, 0))
+INFINISPAN = hash_by("Infinispan's murmur3 x64 32, seed 0", _infinispan_murmur3, np.uint64(0))
+DEBEZIUM = hash_by("Infinispan's murmur3 x64 32, seed 9001", _infinispan_murmur3, np.uint64(9001))

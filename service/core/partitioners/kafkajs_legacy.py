@@ -8,17 +8,11 @@ processes the same bytes again.
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import hash_by
 
 _M = float(0x5BD1E995)
 _SEED = 0x9747B28C
-
-
-def kafkajs_legacy_murmur2(keys: Keys) -> Int32s:
-    """KafkaJS 2.2.4's legacy murmur2 of each key. Returns int32[len(keys)]."""
-    hashes: Int32s = _legacy_murmur2(keys.offsets, keys.data)
-    return hashes
 
 
 @inner_kernel
@@ -64,4 +58,4 @@ def _legacy_murmur2(offsets: Int32s, data: Bytes) -> Int32s:
     return hashes
 
 
-LEGACY = Hash("murmur2 in IEEE doubles", lambda keys, _: kafkajs_legacy_murmur2(keys))
+LEGACY = hash_by("murmur2 in IEEE doubles", _legacy_murmur2)

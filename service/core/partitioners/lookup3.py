@@ -14,20 +14,8 @@ from numba import njit
 
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash
+from service.core.partitioners.hashing_rule import Hash, hash_by
 from service.core.words import rotl32
-
-
-def lookup3(keys: Keys) -> Int32s:
-    """The hash of each key's bytes, -32768 … 32767. Returns int32[len(keys)]."""
-    hashes: Int32s = _lookup3(keys.offsets, keys.data, False)
-    return hashes
-
-
-def lookup3_signed(keys: Keys) -> Int32s:
-    """As the Java library: those of the last one to eleven bytes that fill no word are added with their signs."""
-    hashes: Int32s = _lookup3(keys.offsets, keys.data, True)
-    return hashes
 
 
 def lookup3_code_points(keys: Keys) -> Int32s:
@@ -53,9 +41,10 @@ def _sum(data: npt.NDArray[Any], at: np.uint64, count: np.uint64, signed: bool) 
 
 @kernel
 def _lookup3(offsets: Int32s, data: Bytes | npt.NDArray[np.uint32], signed: bool) -> Int32s:  # noqa: FBT001
-    """The loop. offsets : int32[n + 1]; data : uint8[...] bytes or uint32[...] code points. Returns int32[n].
+    """The loop. offsets : int32[n + 1]; data : uint8[...] bytes or uint32[...] code points. Returns int32[n], -32768 … 32767.
 
-    signed : as the Java library. Plain-Python twin: tests/reference/hashes.py.
+    signed : as the Java library, the last bytes, which fill no word, with their signs.
+    Plain-Python twin: tests/reference/hashes.py.
     """
     hashes = np.empty(len(offsets) - 1, np.int32)
     word, twelve = np.uint64(4), np.uint64(12)
@@ -94,6 +83,6 @@ def _lookup3(offsets: Int32s, data: Bytes | npt.NDArray[np.uint32], signed: bool
     return hashes
 
 
-LOOKUP3 = Hash("lookup3, 16 bits", lambda keys, _: lookup3(keys))
-LOOKUP3_SIGNED = Hash("lookup3 with signed last bytes, 16 bits", lambda keys, _: lookup3_signed(keys))
+LOOKUP3 = hash_by("lookup3, 16 bits", _lookup3, False)
+LOOKUP3_SIGNED = hash_by("lookup3 with signed last bytes, 16 bits", _lookup3, True)
 LOOKUP3_CODE_POINTS = Hash("lookup3 of code points, 16 bits", lambda keys, _: lookup3_code_points(keys))

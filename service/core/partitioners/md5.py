@@ -12,20 +12,14 @@ import numpy.typing as npt
 from numba import njit
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash, Sign
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import Sign, hash_by
 
 UInt64s = npt.NDArray[np.uint64]
 
 _SINES = np.floor(np.abs(np.sin(np.arange(1, 65, dtype=np.float64))) * 2.0**32).astype(np.uint32)
 _ROTATIONS = np.array([7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21], np.uint32)
 _BLOCK = 64
-
-
-def md5(keys: Keys) -> UInt64s:
-    """The MD5 of each key as a big-endian number. Returns uint64[len(keys), 2], the higher half first."""
-    digests: UInt64s = _md5(keys.offsets, keys.data)
-    return digests
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -42,7 +36,10 @@ def _byte(data: Bytes, start: int, length: int, at: int, padded: int) -> np.uint
 
 @kernel
 def _md5(offsets: Int32s, data: Bytes) -> UInt64s:
-    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns uint64[n, 2]."""
+    """The MD5 of each key as a big-endian number, the higher half first. offsets : int32[n + 1]; data : uint8[...].
+
+    Returns uint64[n, 2].
+    """
     digests = np.empty((len(offsets) - 1, 2), np.uint64)
     words = np.empty(16, np.uint32)
     state = np.empty(4, np.uint32)
@@ -120,5 +117,5 @@ def _halves(shard: npt.NDArray[np.int64], width: int) -> tuple[UInt64s, UInt64s]
     return (words[3] << np.uint64(32)) | words[2], (words[1] << np.uint64(32)) | words[0]
 
 
-MD5 = Hash("MD5", lambda keys, _: md5(keys), bits=128)  # type: ignore[arg-type,return-value]
+MD5 = hash_by("MD5", _md5, bits=128)
 RANGES = Sign("range", "h / floor(2^128 / n) rounded down, at most n - 1", shards, lambda h: h)

@@ -1,7 +1,7 @@
 """The question, the answer, and the description of a partitioner: its rules for null keys and explicit partitions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -12,16 +12,9 @@ from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.registry import Strategy
 
 
-@dataclass(frozen=True)
-class Question:
-    """Records of one topic that a partitioner is to place.
-
-    partitions_count : 1 … 2147483647
-    keys : each record's key in the bytes that the partitioner hashes (``Partitioner.encoding``)
-    key_format : the format of the keys before (``service.core.keys.formats.FORMATS``)
-    explicit, explicit_given : int32[n] and bool[n], the partition that the caller names, and whether it names one
-
-    The rest are options; a partitioner rejects those that it does not use (``Partitioner.options``). None: absent.
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What only some partitioners use; one rejects what it does not use (``Partitioner.options``). None: absent.
 
     available_partitions : int32[...], ids that have a leader, in the metadata's order
     counter : the client's counter before the first record
@@ -31,15 +24,9 @@ class Question:
     value_sizes : int64[n], bytes of each record's value
     clock_ms, partition_switch_ms : int64[n] and an int, the time of each record and Pulsar's batching boundary
     queue_sizes, partition_ids, length : KIP-794's load statistics, int32[...] twice and how many of them count
-    sticky_batch_size, record_bytes, enable_switch : KIP-794's stickiness: int; int64[n]; bool[n]
-    window : start and size of a Kafka Streams window, which does not change the partition
+    sticky_batch_size : KIP-794's stickiness
     """
 
-    partitions_count: int
-    keys: Keys
-    key_format: str = "base64"
-    explicit: Int32s | None = None
-    explicit_given: Bools | None = None
     available_partitions: Int32s | None = None
     counter: int | None = None
     random_seed: int | None = None
@@ -52,6 +39,28 @@ class Question:
     partition_ids: Int32s | None = None
     length: int | None = None
     sticky_batch_size: int | None = None
+
+
+@dataclass(frozen=True)
+class Question(Options):
+    """Records of one topic that a partitioner is to place.
+
+    partitions_count : 1 … 2147483647
+    keys : each record's key in the bytes that the partitioner hashes (``Partitioner.encoding``)
+    key_format : the format of the keys before (``service.core.keys.formats.FORMATS``)
+    explicit, explicit_given : int32[n] and bool[n], the partition that the caller names, and whether it names one
+
+    The rest are options, too.
+
+    record_bytes, enable_switch : int64[n] and bool[n], for KIP-794's stickiness
+    window : start and size of a Kafka Streams window, which does not change the partition
+    """
+
+    partitions_count: int
+    keys: Keys
+    key_format: str = "base64"
+    explicit: Int32s | None = None
+    explicit_given: Bools | None = None
     record_bytes: Int64s | None = None
     enable_switch: Bools | None = None
     window: tuple[int, int] | None = None
@@ -63,9 +72,6 @@ AS_NULL: Final = "as null"
 
 HASH_BITS: Final = 32
 """Bits of the hashes that comparisons, fingerprints and plans work with."""
-
-OPTIONS = tuple(f.name for f in fields(Question))[5:]
-"""The fields of a Question that only some partitioners use."""
 
 
 @dataclass(frozen=True)

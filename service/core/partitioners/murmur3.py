@@ -14,10 +14,10 @@ from numba import njit
 
 from service.core.kernels import kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
-from service.core.partitioners.hashing_rule import Hash
+from service.core.partitioners.hashing_rule import Hash, hash_by
 from service.core.words import long_word, rotl32, rotl64, word
 
-SPARK_SEED, MAXWELL_SEED = 42, 25342
+SPARK_SEED = 42
 
 FEW: Final = 2
 """Up to this many keys mmh3 is used: as fast as a kernel's call, and without loading the kernel. See docs/adr/0007."""
@@ -31,22 +31,7 @@ def murmur3(keys: Keys) -> Int32s:
     """The standard murmur3 x86 32, seed 0, of each key (Pulsar's Murmur3_32Hash). Returns int32[len(keys)]."""
     if len(keys) <= FEW:
         return np.array([mmh3.hash(keys.data[start:end].tobytes()) for start, end in pairwise(keys.offsets.tolist())], np.int32)
-    hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(0))
-    return hashes
-
-
-def maxwell_murmur3(keys: Keys) -> Int32s:
-    """The standard murmur3 x86 32 with the seed of Maxwell's MaxwellKafkaPartitioner. Returns int32[len(keys)]."""
-    hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(MAXWELL_SEED))
-    return hashes
-
-
-def spark_murmur3(keys: Keys) -> Int32s:
-    """Spark's Murmur3_x86_32.hashUnsafeBytes, seed 42, of each key; hashInt and hashLong are that of 4 or 8 bytes.
-
-    Returns int32[len(keys)].
-    """
-    hashes: Int32s = _spark_murmur3(keys.offsets, keys.data, np.uint32(SPARK_SEED))
+    hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(0), False)
     return hashes
 
 
@@ -79,8 +64,11 @@ def _finish(h: np.uint32, length: np.uint64) -> np.int32:
 
 
 @kernel
-def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
-    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n]."""
+def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool) -> Int32s:  # noqa: FBT001 (a kernel)
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n].
+
+    by_byte : as Spark, for which each byte of the tail is a block of its own, sign-extended
+    """
     hashes = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
@@ -90,29 +78,14 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
             h = _mix(h, word(data, at))
             at += np.uint64(4)
         k, shift = np.uint32(0), np.uint32(0)
+        while by_byte and at < end:
+            h = _mix(h, np.uint32(np.int8(data[at])))
+            at += np.uint64(1)
         while at < end:
             k = np.uint32(k | (np.uint32(data[at]) << shift))
             shift = np.uint32(shift + np.uint32(8))
             at += np.uint64(1)
         hashes[i] = _finish(h ^ _scramble(k), length)
-    return hashes
-
-
-@kernel
-def _spark_murmur3(offsets: Int32s, data: Bytes, seed: np.uint32) -> Int32s:
-    """As the standard one, but each byte of the tail is a block of its own, sign-extended."""
-    hashes = np.empty(len(offsets) - 1, np.int32)
-    for i in range(len(hashes)):
-        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
-        length = end - at
-        h = seed
-        while end - at >= np.uint64(4):
-            h = _mix(h, word(data, at))
-            at += np.uint64(4)
-        while at < end:
-            h = _mix(h, np.uint32(np.int8(data[at])))
-            at += np.uint64(1)
-        hashes[i] = _finish(h, length)
     return hashes
 
 
@@ -122,6 +95,20 @@ def fmix64(k: np.uint64) -> np.uint64:
     k = (k ^ (k >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     k = (k ^ (k >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return k ^ (k >> np.uint64(33))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def signed_tail(data: Bytes, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The last bytes, 15 at most, as two words. They are Java's: the sign of each is carried into all higher bits."""
+    k1, k2, shift = np.uint64(0), np.uint64(0), np.uint64(0)
+    for i in range(at, end):
+        signed = np.uint64(np.int64(np.int8(data[i])))
+        if shift < np.uint64(64):
+            k1 ^= signed << shift
+        else:
+            k2 ^= signed << (shift - np.uint64(64))
+        shift += np.uint64(8)
+    return k1, k2
 
 
 @kernel
@@ -142,16 +129,7 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
             h2 = rotl64(h2 ^ (rotl64(k2 * _D2, 33) * _D1), 31) + h1
             h2 = h2 * np.uint64(5) + np.uint64(0x38495AB5)
             at += np.uint64(16)
-        k1, k2, shift = np.uint64(0), np.uint64(0), np.uint64(0)
-        while at < end:
-            # Cassandra adds up Java bytes: the sign of each is carried into all higher bits.
-            signed = np.uint64(np.int64(np.int8(data[at])))
-            if shift < np.uint64(64):
-                k1 ^= signed << shift
-            else:
-                k2 ^= signed << (shift - np.uint64(64))
-            shift += np.uint64(8)
-            at += np.uint64(1)
+        k1, k2 = signed_tail(data, at, end)
         h2 ^= rotl64(k2 * _D2, 33) * _D1
         h1 ^= rotl64(k1 * _D1, 31) * _D2
         h1 ^= length
@@ -164,6 +142,7 @@ def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
 
 
 MURMUR3 = Hash("murmur3 x86 32, seed 0", lambda keys, _: murmur3(keys))
-MAXWELL = Hash("murmur3 x86 32, seed 25342", lambda keys, _: maxwell_murmur3(keys))
-SPARK = Hash("murmur3 x86 32 with Spark's tail, seed 42", lambda keys, _: spark_murmur3(keys))
-CASSANDRA = Hash("murmur3 x64 128 with signed tail bytes, first half", lambda keys, _: cassandra_tokens(keys))  # type: ignore[arg-type,return-value]
+MAXWELL = hash_by("murmur3 x86 32, seed 25342", _murmur3_x86_32, np.uint32(25342), False)
+SPARK = hash_by("murmur3 x86 32 with Spark's tail, seed 42", _murmur3_x86_32, np.uint32(SPARK_SEED), True)
+CASSANDRA = hash_by("murmur3 x64 128 with signed tail bytes, first half", _cassandra_tokens)
+"""Spark's is hashUnsafeBytes; its hashInt and hashLong are that of 4 or 8 bytes."""

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from service.core.model import Int32s, Keys
-from service.core.partitioners.crc32 import crc32
+from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.hash_codes import OBJECT
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.infinispan_murmur3 import DEBEZIUM_SEED, infinispan_murmur3
+from service.core.partitioners.infinispan_murmur3 import DEBEZIUM
 
 SEPARATOR: Final = 0x1F
 
@@ -51,14 +51,14 @@ def _murmur3(encoded: Keys, key_format: str) -> Int32s:
     """MurmurHash3.hash(Object): of a string its UTF-8, of other objects the four bytes of their hash code."""
     if key_format == "string":
         parts, starts = parts_of(encoded)
-        return combined(encoded, infinispan_murmur3(parts, DEBEZIUM_SEED), starts, np.add)
+        return combined(encoded, DEBEZIUM.run(parts, key_format), starts, np.add)
     codes = OBJECT.run(encoded, key_format).astype("<i4")
-    return infinispan_murmur3(Keys(np.arange(len(codes) + 1, dtype=np.int32) * np.int32(4), codes.view(np.uint8)), DEBEZIUM_SEED)
+    return DEBEZIUM.run(Keys(np.arange(len(codes) + 1, dtype=np.int32) * np.int32(4), codes.view(np.uint8)), key_format)
 
 
-def _crc32(encoded: Keys, _: str) -> Int32s:
+def _crc32(encoded: Keys, key_format: str) -> Int32s:
     parts, starts = parts_of(encoded)
-    return combined(encoded, crc32(parts), starts, np.bitwise_xor)
+    return combined(encoded, CRC32.run(parts, key_format), starts, np.bitwise_xor)
 
 
 SUM_OF_HASH_CODES = Hash("sum of the parts' Object.hashCode", _object_hash_codes)

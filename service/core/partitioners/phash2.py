@@ -8,19 +8,13 @@ import numpy as np
 from numba import njit
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import hash_by
 from service.core.words import word
 
 _GOLDEN = np.uint32(0x9E3779B9)
 _OF_BINARIES = np.uint32(13 * 0x9E3779B9 % 2**32)
 _27_BITS = np.uint32(2**27 - 1)
-
-
-def phash2(keys: Keys) -> Int32s:
-    """``erlang:phash2(Key)`` of each key as a binary, 0 … 2²⁷ - 1. Returns int32[len(keys)]."""
-    hashes: Int32s = _phash2(keys.offsets, keys.data)
-    return hashes
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -73,4 +67,4 @@ def _phash2(offsets: Int32s, data: Bytes) -> Int32s:
     return hashes
 
 
-PHASH2 = Hash("Erlang's phash2", lambda keys, _: phash2(keys))
+PHASH2 = hash_by("Erlang's phash2", _phash2)

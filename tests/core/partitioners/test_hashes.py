@@ -20,27 +20,33 @@ from hypothesis import strategies as st
 from service.core.jvm import hashing
 from service.core.partitioners import lookup3, md5, murmur3
 from service.core.partitioners import murmur2 as murmur2_module
-from service.core.partitioners.crc32 import crc32
-from service.core.partitioners.fnv1a import fnv1a
-from service.core.partitioners.infinispan_murmur3 import infinispan_murmur3
-from service.core.partitioners.kafkajs_legacy import kafkajs_legacy_murmur2
+from service.core.partitioners.crc32 import CRC32
+from service.core.partitioners.fnv1a import FNV1A
+from service.core.partitioners.infinispan_murmur3 import DEBEZIUM
+from service.core.partitioners.kafkajs_legacy import LEGACY
 from service.core.partitioners.murmur2 import murmur2
-from service.core.partitioners.phash2 import phash2
+from service.core.partitioners.phash2 import PHASH2
 from tests.reference import hashes as twins
 from tests.support import golden
 from tests.support.questions import keys_of
 
+
+def run(hash_):
+    """The hashes of keys' bytes."""
+    return lambda keys: hash_.run(keys, "base64")
+
+
 KERNELS = {
     "murmur2": murmur2,
-    "crc32": crc32,
-    "fnv1a_32": fnv1a,
-    "kafkajs_legacy_murmur2": kafkajs_legacy_murmur2,
+    "crc32": run(CRC32),
+    "fnv1a_32": run(FNV1A),
+    "kafkajs_legacy_murmur2": run(LEGACY),
     "java_string_hashcode": hashing.string_hash_codes,
     "java_arrays_hashcode": hashing.byte_array_hash_codes,
     "pulsar_murmur3_32": lambda keys: murmur3.murmur3(keys) & 0x7FFFFFFF,
     "pulsar_java_string_hash": lambda keys: hashing.string_hash_codes(keys) & 0x7FFFFFFF,
 }
-SEEDED = {"murmur3_x86_32": murmur3._murmur3_x86_32, "spark_murmur3_x86_32": murmur3._spark_murmur3}
+SEEDED = {"murmur3_x86_32": False, "spark_murmur3_x86_32": True}
 UNUSED = {"crc32c", "fnv1_32", "spark_xxhash64"}
 BYTES = st.lists(st.binary(max_size=40) | st.binary(min_size=50, max_size=70), max_size=8)
 
@@ -59,7 +65,7 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
         of_seed = list(same)
         keys = keys_of([base64.b64decode(case["key_base64"]) for case in of_seed])
         if name in SEEDED:
-            hashes = SEEDED[name](keys.offsets, keys.data, np.uint32(seed % 2**32))
+            hashes = murmur3._murmur3_x86_32(keys.offsets, keys.data, np.uint32(seed % 2**32), SEEDED[name])
         elif name == "cassandra_murmur3_x64_128":
             # A token is the first half; that of an empty key is the smallest long instead of 0.
             hashes = np.where(np.diff(keys.offsets) == 0, 0, murmur3.cassandra_tokens(keys))
@@ -70,7 +76,7 @@ def test_a_kernel_gives_the_hashes_of_the_real_one(name, cases):
 
 def md5_digests(keys):
     """The digests as bytes, in an array."""
-    halves = md5.md5(keys).astype(">u8").view(np.uint8).reshape(-1, 16)
+    halves = run(md5.MD5)(keys).astype(">u8").view(np.uint8).reshape(-1, 16)
     return np.array([half.tobytes() for half in halves], object)
 
 
@@ -79,19 +85,19 @@ def md5_digests(keys):
     [
         (murmur2, twins.murmur2),
         (lambda keys: murmur2(keys, 0), lambda key: twins.murmur2(key, 0)),
-        (crc32, lambda key: twins.signed(zlib.crc32(key))),
-        (fnv1a, twins.fnv1a),
+        (run(CRC32), lambda key: twins.signed(zlib.crc32(key))),
+        (run(FNV1A), twins.fnv1a),
         (murmur3.murmur3, mmh3.hash),
-        (lambda keys: murmur3._murmur3_x86_32(keys.offsets, keys.data, np.uint32(0)), mmh3.hash),  # also for few keys
-        (murmur3.spark_murmur3, twins.spark_murmur3),
+        (lambda keys: murmur3._murmur3_x86_32(keys.offsets, keys.data, np.uint32(0), False), mmh3.hash),  # also for few keys
+        (run(murmur3.SPARK), twins.spark_murmur3),
         (murmur3.cassandra_tokens, twins.cassandra_token),
-        (kafkajs_legacy_murmur2, twins.kafkajs_legacy_murmur2),
+        (run(LEGACY), twins.kafkajs_legacy_murmur2),
         (hashing.byte_array_hash_codes, twins.array_hash_code),
-        (phash2, twins.phash2),
-        (lookup3.lookup3, twins.lookup3),
-        (lookup3.lookup3_signed, lambda key: twins.lookup3(key, signed_end=True)),
-        (lambda keys: infinispan_murmur3(keys, 9001), lambda key: twins.infinispan_murmur3(key, 9001)),
-        (murmur3.maxwell_murmur3, lambda key: mmh3.hash(key, 25342)),
+        (run(PHASH2), twins.phash2),
+        (run(lookup3.LOOKUP3), twins.lookup3),
+        (run(lookup3.LOOKUP3_SIGNED), lambda key: twins.lookup3(key, signed_end=True)),
+        (run(DEBEZIUM), lambda key: twins.infinispan_murmur3(key, 9001)),
+        (run(murmur3.MAXWELL), lambda key: mmh3.hash(key, 25342)),
         (md5_digests, lambda key: hashlib.md5(key, usedforsecurity=False).digest()),
     ],
     ids=lambda value: getattr(value, "__name__", None),
