@@ -26,7 +26,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s
 
 Floats = npt.NDArray[np.float64]
 
-ROUND_ROBIN, STICKY, UNIFORM_STICKY, ADAPTIVE = RULES = ("round-robin", "sticky", "uniform-sticky", "adaptive")
+_, STICKY, UNIFORM_STICKY, ADAPTIVE = RULES = ("round-robin", "sticky", "uniform-sticky", "adaptive")
 RACK_AWARE: Final = (UNIFORM_STICKY, ADAPTIVE)
 """The rules of the built-in partitioner, the only ones with partitioner.rack.aware."""
 

@@ -3,15 +3,7 @@
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Int32s, Ragged
-
-
-def rows_below(rows: Ragged, limit: int) -> Ragged:
-    """The rows, without values of ``limit`` and above."""
-    below = rows.values < limit
-    if below.all():
-        return rows
-    return Ragged(np.append(0, np.cumsum(below))[rows.offsets].astype(np.int32), rows.values[below])
+from service.core.model import NONE, Bools, Int32s
 
 
 def one_of_each(kinds: Int32s) -> Int32s:

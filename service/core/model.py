@@ -6,9 +6,10 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,30 @@ NONE: Final = -1
 """The index that means "none": a member without a rack, a partition without an owner."""
 
 
+def offsets_of(lengths: npt.ArrayLike) -> Int32s:
+    """int32[n + 1], the offsets of rows of these lengths, from 0."""
+    lengths = np.asarray(lengths)
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def ranks_of(order: npt.NDArray[np.integer[Any]]) -> Int32s:
+    """int32[n], the place of each index in an order of all of them."""
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return ranks
+
+
+def indices_in(known: npt.NDArray[np.integer[Any]], values: npt.NDArray[np.integer[Any]]) -> Int32s:
+    """int32[values], the index of each value in ``known``, which has none twice, or NONE."""
+    if not len(known):
+        return np.full(len(values), NONE, np.int32)
+    order = np.argsort(known, kind="stable").astype(np.int32)
+    at = order[np.minimum(np.searchsorted(known, values, sorter=order), len(known) - 1)]
+    return np.where(known[at] == values, at, np.int32(NONE))
+
+
 @dataclass(frozen=True)
 class Ragged:
     """Rows of integers, end to end; also Arrow's list layout.
@@ -37,6 +62,22 @@ class Ragged:
 
     offsets: Int32s
     values: Int32s
+
+    @classmethod
+    def of_lengths(cls, lengths: npt.ArrayLike, values: Int32s) -> Ragged:
+        """Rows of these lengths."""
+        return cls(offsets_of(lengths), values)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Int32s]) -> Ragged:
+        """A list of rows."""
+        return cls.of_lengths([len(row) for row in rows], np.concatenate([np.empty(0, np.int32), *rows]))
+
+    @classmethod
+    def of_pairs(cls, rows: Int32s, values: npt.NDArray[np.integer[Any]], count: int) -> Ragged:
+        """``count`` rows, of pairs of a row and a value in any order; values of one row keep theirs."""
+        ordered = values[np.argsort(rows, kind="stable")].astype(np.int32)
+        return cls.of_lengths(np.bincount(rows, minlength=count), ordered)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -56,6 +97,14 @@ class Ragged:
     def row_of_each_value(self) -> Int32s:
         """int32[values], for each value the row in which it stands."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths())
+
+    def where(self, kept: Bools) -> Ragged:
+        """The rows with some of their values only. kept : bool[values]"""
+        return self if kept.all() else Ragged(offsets_of(kept)[self.offsets], self.values[kept])
+
+    def below(self, limit: int) -> Ragged:
+        """The rows without values of ``limit`` and above."""
+        return self.where(self.values < limit)
 
     def arrays(self) -> RaggedArrays:
         """For a kernel."""

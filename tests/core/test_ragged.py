@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Ragged, indices_in
 from service.core.ragged import ascending, first_repeat, grouped, indices_of, rows_and_places, taken, transposed
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6)
@@ -41,6 +41,27 @@ def test_finds_the_first_value_that_a_row_repeats(lists):
 def test_tells_rows_that_ascend(lists):
     rows = ragged(lists)
     assert ascending(rows.offsets, rows.values) == all(values == sorted(values) for values in lists)
+
+
+@given(LISTS, st.data())
+def test_keeps_some_values_of_each_row(lists, data):
+    kept = [data.draw(st.lists(st.booleans(), min_size=len(row), max_size=len(row))) for row in lists]
+    rows = ragged(lists).where(np.array([flag for row in kept for flag in row], np.bool_))
+    expected = [[value for value, flag in zip(*each, strict=True) if flag] for each in zip(lists, kept, strict=True)]
+    assert [rows.row(i).tolist() for i in range(len(rows))] == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=20))
+def test_gathers_the_values_of_each_row(pairs):
+    rows, values = np.array(pairs, np.int32).reshape(-1, 2).T
+    result = Ragged.of_pairs(rows, values, 5)
+    assert [result.row(i).tolist() for i in range(5)] == [[value for row, value in pairs if row == i] for i in range(5)]
+
+
+@given(st.lists(st.integers(-5, 20), unique=True), st.lists(st.integers(-5, 20)))
+def test_finds_values_among_those_known(known, values):
+    indices = indices_in(np.array(known, np.int32), np.array(values, np.int32))
+    assert indices.tolist() == [known.index(value) if value in known else NONE for value in values]
 
 
 @given(st.lists(st.booleans(), max_size=30))

@@ -17,7 +17,7 @@ from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
 from service.core.measures.broker_load import Load, load_of, rows_of_topics
 from service.core.measures.zone_traffic import NOT_KNOWN, placed_traffic
-from service.core.model import NONE, Cluster, Int32s, PlacementRequest, Ragged
+from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indices_in
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
 from service.decisions.names import NAME
@@ -184,10 +184,7 @@ def _current(column: pa.Array, cluster: Cluster) -> tuple[Int32s, Ragged]:
         raise InvalidQuestion("Must not be empty, and each partition needs partition_id and replicas.", "placements")
     if len(ids.unique()) < len(ids):
         raise InvalidQuestion("Duplicate partition_id.", "placements")
-    known = np.argsort(cluster.broker_ids)
-    broker_ids = np.array(replicas.values, np.int32)
-    at = np.minimum(np.searchsorted(cluster.broker_ids, broker_ids, sorter=known), len(known) - 1)
-    brokers = np.where(cluster.broker_ids[known[at]] == broker_ids, known[at], NONE).astype(np.int32)
+    brokers = indices_in(cluster.broker_ids, np.array(replicas.values, np.int32))
     return np.array(ids, np.int32), Ragged(np.array(replicas.offsets, np.int32), brokers)
 
 

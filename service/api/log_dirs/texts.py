@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from service.api.placements.document import reassignment
-from service.core.reassignments.sets import rows_of
+from service.core.ragged import taken
 from service.decisions.log_dirs.tables import reasons_of
 from service.web.json.codec import dumps
 from service.web.json.rows import Part, json_list
@@ -52,7 +52,7 @@ class Positions(NamedTuple):
     @classmethod
     def _of(cls, cluster: DirCluster, replicas: Int32s, sources: Int32s, targets: Int32s) -> Positions:
         partitions, rows = np.unique(cluster.partitions[replicas], return_inverse=True)
-        lists = rows_of(cluster.placements.replicas, cluster.partitions[replicas])
+        lists = taken(cluster.placements.replicas, cluster.partitions[replicas])
         log_dirs = cluster.log_dirs
         holders = np.searchsorted(cluster.broker_ids, log_dirs.broker_ids[log_dirs.broker_of()[sources]])
         places = np.flatnonzero(lists.values == holders[lists.row_of_each_value()])  # one for each replica
@@ -74,7 +74,7 @@ class DirTexts:
     def reassignment(self, positions: Positions, dirs: Int32s) -> LongText:
         """The file that takes these replicas to the directories, and leaves all others. dirs : int32[moves]"""
         placements, count = self._cluster.placements, len(positions.partitions)
-        lists = rows_of(placements.replicas, positions.partitions)
+        lists = taken(placements.replicas, positions.partitions)
         lengths = lists.lengths()
         columns = int(lengths.max(initial=0))
         stays, absent = len(self._paths), len(self._paths) + 1

@@ -12,7 +12,7 @@ from marshmallow import Schema, fields
 from service.api.placements.document import ReassignmentSchema, load_documents, reassignment
 from service.core.measures.zone_traffic import GB
 from service.core.model import NONE, Int32s, Ragged
-from service.core.reassignments.sets import rows_of
+from service.core.ragged import taken
 from service.decisions.reassignments.tables import moves_table, reason_texts
 from service.web.fields import about
 from service.web.json.codec import LongText, dumps
@@ -318,7 +318,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
     texts = Texts(answer)
-    onward, rollback = texts.reassignments(changed, rows_of(plan.replicas, changed), rows_of(now, changed))
+    onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
     seconds, pace = timing.seconds, question.pace
     elected = np.flatnonzero(leads).astype(np.int32)
     return {

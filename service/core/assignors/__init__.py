@@ -105,8 +105,8 @@ CONSUMER: Final[tuple[Assignor, ...]] = (
         forms={
             "4.0.1": {},
             "4.0.0": {  # the first members in order get the extra partitions, whoever had them (KAFKA-18688)
-                "run": uniform.assign_until_4_0_0,
-                "explain": uniform.explain_until_4_0_0,
+                "run": partial(uniform.assign, extra_stays=False),
+                "explain": partial(uniform.explain, extra_stays=False),
             },
         },
         aliases=("org.apache.kafka.coordinator.group.assignor.UniformAssignor",),

@@ -9,7 +9,7 @@ import binascii
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_code
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Group, Int32s, Topics
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, ranks_of
 from service.core.ragged import grouped_arrays, put
 
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
@@ -83,9 +83,7 @@ def topic_ids(topics: Topics) -> TopicIds:
         if len(same):
             one, other = topics.names[order[same[0]]], topics.names[order[same[0] + 1]]
             raise InvalidQuestion(f"Duplicate topic_id: the topics {one!r} and {other!r} have the same one.", "topics")
-    ranks = np.empty(len(topics), np.int32)
-    ranks[order] = np.arange(len(topics), dtype=np.int32)
-    return TopicIds(uuid_hash_codes(most, least), ranks)
+    return TopicIds(uuid_hash_codes(most, least), ranks_of(order))
 
 
 def _name_uuid(name: str) -> bytes:
@@ -149,9 +147,21 @@ def _ranks(hashes: Int32s, names: Sequence[str], chosen: Int32s) -> Int32s | Non
     ascending = np.sort(hashes)
     if (ascending[1:] != ascending[:-1]).all():
         return None
-    ranks = np.empty(len(chosen), np.int32)
-    ranks[java_order([names[i] for i in chosen])] = np.arange(len(chosen), dtype=np.int32)
-    return ranks
+    return ranks_of(java_order([names[i] for i in chosen]))
+
+
+def changes(group: Group, assignment: Assignment, limit: int) -> tuple[list[dict[str, Any]], int, int]:
+    """What each of the first members in order kept, gave up and got; how many partitions all members kept, and gave up."""
+    entries, kept_in_all, revoked_in_all, count = [], 0, 0, group.topics.partitions_count
+    for at, member in enumerate(member_order(group).tolist()):
+        assigned, owned = assignment.rows.row(member), np.unique(group.owned.row(member))
+        kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
+        revoked = int((owned < count).sum()) - kept
+        kept_in_all, revoked_in_all = kept_in_all + kept, revoked_in_all + revoked
+        if at < limit:
+            parts = {"kept": kept, "revoked": revoked, "assigned": len(assigned) - kept, "partitions": len(assigned)}
+            entries.append({"member_id": group.member_ids[member], **parts})
+    return entries, kept_in_all, revoked_in_all
 
 
 def is_homogeneous(group: Group) -> bool:

@@ -14,7 +14,7 @@ from service.core.attribution.equivalents import PartitionerClass
 from service.core.attribution.probe_keys import PROBES
 from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
-from service.core.model import Keys
+from service.core.model import Keys, offsets_of
 from service.core.partitioners import hashing_rule
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
@@ -110,9 +110,7 @@ def _encoded(kind: str, column: Column, key_format: str) -> Keys:
     if kind != "string":
         return columns.SERIALIZED.run(columns.Numbers(numbers.astype(columns.INTEGERS[kind]), valid), key_format)
     texts = numbers.astype(f"S{DIGITS}").view(np.uint8).reshape(len(numbers), DIGITS)
-    offsets = np.zeros(len(numbers) + 1, np.int32)
-    np.cumsum(np.count_nonzero(texts, axis=1), out=offsets[1:])
-    return Keys(offsets, texts[texts != 0], valid)
+    return Keys(offsets_of(np.count_nonzero(texts, axis=1)), texts[texts != 0], valid)
 
 
 def probe_numbers(key_format: str) -> Column:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Int64s, Keys
+from service.core.model import Bytes, Int32s, Int64s, Keys, offsets_of
 
 _ONE = np.uint64(1)
 _31 = np.uint32(31)
@@ -33,9 +33,7 @@ def java_hash_codes(names: Sequence[str]) -> Int32s:
     if len(data) > len(text):  # not only ASCII: encode each name alone, so that halves of a pair in two names do not join
         texts = [text_bytes(name) for name in names]
         data, lengths = bytearray(b"".join(texts)), np.fromiter(map(len, texts), np.int32, len(texts))
-    offsets = np.zeros(len(names) + 1, np.int32)
-    lengths.cumsum(out=offsets[1:])
-    codes: Int32s = _string_hash_codes(offsets, np.frombuffer(data, np.uint8))
+    codes: Int32s = _string_hash_codes(offsets_of(lengths), np.frombuffer(data, np.uint8))
     return codes
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.jvm.sorting import java_order
+from service.core.model import ranks_of
 
 
 def in_hash_order(names: Sequence[str], *, capacity: int = DEFAULT_CAPACITY, compute: bool = False) -> list[str]:
@@ -17,8 +18,7 @@ def in_hash_order(names: Sequence[str], *, capacity: int = DEFAULT_CAPACITY, com
     calls, names = names, list(dict.fromkeys(names))
     if len(names) < 2:
         return names
-    ranks = np.empty(len(names), np.int32)
-    ranks[java_order(names)] = np.arange(len(names), dtype=np.int32)
+    ranks = ranks_of(java_order(names))
     indices = {name: i for i, name in enumerate(names)}
     again = np.array([indices[name] for name in calls], np.int32) if compute and len(calls) > len(names) else None
     order = iteration_order(java_hash_codes(names), capacity=capacity, compute=compute, calls=again, ranks=ranks)

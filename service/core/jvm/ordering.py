@@ -317,31 +317,29 @@ def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FB
 def _link(key: int, before: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Put a key into a bucket's list behind ``before``, or first if that is NONE."""
     after = table[bucket, HEAD] if before == NONE else keys[before, _FOLLOWING]
-    keys[key, _PREVIOUS], keys[key, _FOLLOWING] = before, after
-    if before == NONE:
-        table[bucket, HEAD] = key
-    else:
-        keys[before, _FOLLOWING] = key
-    if after == NONE:
-        table[bucket, _TAIL] = key
-    else:
-        keys[after, _PREVIOUS] = key
+    _join(before, key, bucket, keys, table)
+    _join(key, after, bucket, keys, table)
     table[bucket, _SIZE] += 1
 
 
 @inner_kernel
 def _unlink(key: int, bucket: int, keys: Rows, table: Rows) -> None:
     """Take a key out of its bucket's list."""
-    before, after = keys[key, _PREVIOUS], keys[key, _FOLLOWING]
-    if before == NONE:
-        table[bucket, HEAD] = after
-    else:
-        keys[before, _FOLLOWING] = after
-    if after == NONE:
-        table[bucket, _TAIL] = before
-    else:
-        keys[after, _PREVIOUS] = before
+    _join(keys[key, _PREVIOUS], keys[key, _FOLLOWING], bucket, keys, table)
     table[bucket, _SIZE] -= 1
+
+
+@inner_kernel
+def _join(one: int, other: int, bucket: int, keys: Rows, table: Rows) -> None:
+    """Let one key of a list come before another; NONE: the list's start or end."""
+    if one == NONE:
+        table[bucket, HEAD] = other
+    else:
+        keys[one, _FOLLOWING] = other
+    if other == NONE:
+        table[bucket, _TAIL] = one
+    else:
+        keys[other, _PREVIOUS] = one
 
 
 @inner_kernel

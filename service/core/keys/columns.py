@@ -28,7 +28,7 @@ from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import text_bytes
 from service.core.keys import codecs
 from service.core.keys.formats import FORMATS
-from service.core.model import Bools, Int64s, Keys
+from service.core.model import Bools, Int64s, Keys, offsets_of
 
 INTEGERS: Final[dict[str, np.dtype[Any]]] = {"short": np.dtype(np.int16), "int": np.dtype(np.int32), "long": np.dtype(np.int64)}
 FLOATS: Final[dict[str, np.dtype[Any]]] = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
@@ -183,8 +183,7 @@ def rows_of_keys(keys: Keys, rows: slice | Int64s) -> Keys:
     valid = None if keys.valid is None else keys.valid[rows]
     if isinstance(rows, slice):
         return Keys(keys.offsets[rows.start : rows.stop + 1], keys.data, valid)
-    offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(keys.offsets[rows + 1] - keys.offsets[rows], out=offsets[1:])
+    offsets = offsets_of(keys.offsets[rows + 1] - keys.offsets[rows])
     return Keys(offsets, codecs.copy_rows(keys.offsets, keys.data, rows, offsets), valid)
 
 

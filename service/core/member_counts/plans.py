@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.kinds import rows_below
 from service.core.measures.zone_traffic import zone_traffic
 from service.core.model import Ragged
 from service.core.ragged import transposed
@@ -119,9 +118,7 @@ def settled(group: Group, assignment: Assignment) -> Ragged:
     takers = _takers(topic_of, subscribers.offsets, subscribers.values, rows.lengths().astype(np.int64))
     members = np.concatenate([rows.row_of_each_value(), takers])
     values = np.concatenate([rows.values, assignment.left_open.partitions])
-    offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(np.bincount(members, minlength=len(rows)), out=offsets[1:])
-    return Ragged(offsets, values[np.argsort(members, kind="stable")].astype(np.int32))
+    return Ragged.of_pairs(members, values, len(rows))
 
 
 @kernel
@@ -168,7 +165,7 @@ def plans(
 
 def _read_by_first(group: Group) -> Int64s:
     """int64[members + 1], the partitions of the topics that the first members, so many, subscribe to."""
-    subscribed, topics = rows_below(group.subscriptions, len(group.topics)), group.topics
+    subscribed, topics = group.subscriptions.below(len(group.topics)), group.topics
     known, first = np.unique(subscribed.values, return_index=True)
     new = np.bincount(subscribed.row_of_each_value()[first], topics.partitions_counts()[known], len(group))
     return np.append(0, np.cumsum(new)).astype(np.int64)

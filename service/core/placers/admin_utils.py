@@ -15,7 +15,7 @@ from service.core.jvm.ordering import table_length
 from service.core.jvm.random import JavaRandom
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Cluster, Int32s, PlacementRequest
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, ranks_of
 
 SCALA: Final = "0.10.2.1"
 """The release whose AdminUtils words its refusals differently."""
@@ -105,8 +105,7 @@ def rack_alternated(cluster: Cluster) -> Int32s:
     """
     ids, last = np.unique(cluster.broker_ids[::-1], return_index=True)
     brokers = len(cluster) - 1 - last
-    rank = np.empty(len(cluster.rack_ids), np.int32)
-    rank[java_order(cluster.rack_ids)] = np.arange(len(rank), dtype=np.int32)
+    rank = ranks_of(java_order(cluster.rack_ids))
     racks = rank[cluster.racks[brokers]]
     by_rack = np.lexsort((ids, racks))
     sizes = np.bincount(racks, minlength=len(rank))

@@ -29,7 +29,7 @@ import numpy as np
 from service.core.errors import IllegalArgument, InvalidReplicationFactor
 from service.core.jvm.random import JavaRandom
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
-from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged
+from service.core.model import NONE, Cluster, Int32s, Int64s, PlacementRequest, Ragged, ranks_of
 from service.core.placers.admin_utils import check_counts
 from service.core.reassignments.evenness import band
 from service.core.reassignments.leaders import to_front
@@ -59,17 +59,10 @@ def place(cluster: Cluster, request: PlacementRequest, _: JavaRandom) -> Int32s:
     order = np.lexsort((cluster.broker_ids[usable], racks))
     brokers, racks = usable[order], racks[order]
     weights = integer_weights(cluster.load.weights[brokers])
-    now, ranks = cluster.load.replicas[brokers], _ranks(cluster.broker_ids[brokers])
+    now, ranks = cluster.load.replicas[brokers], ranks_of(np.argsort(cluster.broker_ids[brokers], kind="stable"))
     numbers = _numbers(now, _band(now, weights, partitions * factor), weights, racks, ranks, partitions, factor)
     dealt = _dealt(numbers, racks, interleaved=factor <= racks[-1] + 1)
     return _led(cluster, np.ascontiguousarray(brokers[dealt].reshape(factor, partitions).T))
-
-
-def _ranks(ids: Int32s) -> Int32s:
-    """int32[...], the place of each id in ascending order."""
-    ranks = np.empty(len(ids), np.int32)
-    ranks[np.argsort(ids, kind="stable")] = np.arange(len(ids), dtype=np.int32)
-    return ranks
 
 
 def _dealt(numbers: Int64s, racks: Int32s, *, interleaved: bool) -> Int32s:

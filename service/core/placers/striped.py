@@ -20,7 +20,7 @@ from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom, RandomState, next_int_below, shuffle
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Cluster, Int32s, PlacementRequest
+from service.core.model import NONE, Cluster, Int32s, PlacementRequest, offsets_of
 
 Lists = npt.NDArray[np.int32]
 
@@ -134,8 +134,7 @@ def _model(rack_ids: tuple[str, ...], ids: bytes, rack_numbers: bytes, is_fenced
     number = np.empty(len(rack_ids) + 1, np.int32)
     number[[codes_in_order[i] for i in in_map]] = np.arange(len(codes_in_order), dtype=np.int32)
     lists = 2 * number[all_racks] + ~fenced
-    starts = np.zeros(2 * len(racks) + 1, np.int32)
-    starts[1:] = np.cumsum(np.bincount(lists, minlength=2 * len(racks)))
+    starts = offsets_of(np.bincount(lists, minlength=2 * len(racks)))
     brokers = np.lexsort((broker_ids, lists)).astype(np.int32)
     named = java_order([name for name in racks if name is not None])
     places = np.array([i for i, name in enumerate(racks) if name is not None], np.int32)

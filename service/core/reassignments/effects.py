@@ -8,9 +8,9 @@ import numpy as np
 
 from service.core.measures.broker_load import distinct_in_rows
 from service.core.model import NONE
+from service.core.ragged import taken
 from service.core.reassignments.model import broker_names
 from service.core.reassignments.resources.loads import names_of
-from service.core.reassignments.sets import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +142,7 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         subject = f"{len(leads):,} partitions stay" if len(leads) > 1 else "1 partition stays"
         yield f"{subject} with a demoted leader, such as {first}: excluded, or without another replica that may lead."
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
-    now, then = rows_of(placements.replicas, changed), rows_of(plan.replicas, changed)
+    now, then = taken(placements.replicas, changed), taken(plan.replicas, changed)
     racks_now, racks_then = (
         distinct_in_rows(rows, brokers.racks()[rows.values], brokers.listed[rows.values]) for rows in (now, then)
     )

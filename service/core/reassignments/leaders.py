@@ -12,11 +12,12 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.ragged import taken
 from service.core.reassignments.model import Brokers, Placements
 from service.core.reassignments.search.exchanges import ReplicaSets, link, list_exchanges
 from service.core.reassignments.search.improvement import improve
 from service.core.reassignments.search.topic_balance import even_out_topics
-from service.core.reassignments.sets import leader_state, rows_of
+from service.core.reassignments.sets import leader_state
 from service.core.reassignments.topic_leaders import enough, held
 
 
@@ -46,16 +47,16 @@ def elect(
     loads = np.bincount(fixed[~free], minlength=len(brokers))
     if rule == "demote" and placements.in_sync is not None:  # only what is in sync can be elected
         can_lead = _where_any(replicas, can_lead, can_lead & placements.in_sync)
-    leaders, open_to = fixed.astype(np.int32), _only(replicas, can_lead)
+    leaders, open_to = fixed.astype(np.int32), replicas.where(can_lead)
     topics = placements.topics[chosen] if per_topic else None
     same = np.where(stays[chosen], now[chosen], NONE).astype(np.int32)
-    leaders[chosen] = _evened(brokers, rows_of(open_to, chosen), same, loads, topics, check)
+    leaders[chosen] = _evened(brokers, taken(open_to, chosen), same, loads, topics, check)
     holds = _holds(placements, replicas, can_lead, leaders, check)
     if holds is not None:
         leaders = np.where(holds != NONE, holds, leaders).astype(np.int32)
         if rule not in ("keep", "demote"):  # as even as the others allow
             same = np.where((holds[chosen] == NONE) | (holds[chosen] == same), same, NONE).astype(np.int32)
-            choices = rows_of(_where_led(replicas, can_lead, holds), chosen)
+            choices = taken(_where_led(replicas, can_lead, holds), chosen)
             leaders[chosen] = _evened(brokers, choices, same, loads, topics, check)
     return _demoted_last(brokers, placements, to_front(replicas, leaders))
 
@@ -144,16 +145,10 @@ def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
     return chosen
 
 
-def _only(replicas: Ragged, kept: Bools) -> Ragged:
-    """The rows without the other replicas. kept : bool[replicas]"""
-    lengths = np.bincount(replicas.row_of_each_value()[kept], minlength=len(replicas))
-    return Ragged(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), replicas.values[kept])
-
-
 def _where_led(replicas: Ragged, may_lead: Bools, leaders: Int32s) -> Ragged:
     """Those of the replicas that may lead, of a partition that has a leader only this. leaders : int32[partitions], or NONE"""
     of_each = leaders[replicas.row_of_each_value()]
-    return _only(replicas, may_lead & ((of_each == NONE) | (replicas.values == of_each)))
+    return replicas.where(may_lead & ((of_each == NONE) | (replicas.values == of_each)))
 
 
 def _demoted_last(brokers: Brokers, placements: Placements, replicas: Ragged) -> Ragged:

@@ -30,11 +30,11 @@ import numpy as np
 from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.ragged import taken
 from service.core.reassignments.model import Brokers, Goal, Placements, broker_names
 from service.core.reassignments.permits import Permits, reach
 from service.core.reassignments.plan import plan
 from service.core.reassignments.resources.loads import placed_loads
-from service.core.reassignments.sets import rows_of
 
 SEVERITIES: Final = ("error", "warning", "note")
 RULES: Final = {
@@ -154,7 +154,7 @@ def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned,
     exists[exists] = brokers.listed[replicas.values[exists]]
     findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "The cluster has no broker {}.")
     partitions = np.where(known, reassigned.partitions, 0).astype(np.int32)
-    now = rows_of(placements.replicas, partitions) if len(placements) else replicas
+    now = taken(placements.replicas, partitions) if len(placements) else replicas
     was_there = (
         np.isin(_pairs(row_of, replicas.values, brokers), _pairs(now.row_of_each_value(), now.values, brokers)) & known[row_of]
     )
@@ -281,14 +281,10 @@ def _after(placements: Placements, reassigned: Reassigned) -> Ragged:
     """Ragged partition → brokers when the reassignment is complete."""
     row_of = np.full(len(placements), NONE, np.int32)
     row_of[reassigned.partitions] = np.arange(len(reassigned.partitions), dtype=np.int32)
-    both = Ragged(
-        np.concatenate([placements.replicas.offsets[:-1], len(placements.replicas.values) + reassigned.replicas.offsets]).astype(
-            np.int32
-        ),
-        np.concatenate([placements.replicas.values, reassigned.replicas.values]),
-    )
+    parts = (placements.replicas, reassigned.replicas)
+    both = Ragged.of_lengths(np.concatenate([rows.lengths() for rows in parts]), np.concatenate([rows.values for rows in parts]))
     here = np.arange(len(placements), dtype=np.int32)
-    return rows_of(both, np.where(row_of == NONE, here, len(placements) + row_of).astype(np.int32))
+    return taken(both, np.where(row_of == NONE, here, len(placements) + row_of).astype(np.int32))
 
 
 def _repeats(names: list[str], ids: Int32s) -> Any:

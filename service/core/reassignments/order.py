@@ -3,7 +3,7 @@
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, offsets_of
 from service.core.reassignments.model import Brokers, Placements
 from service.core.reassignments.search.exchanges import ReplicaSets
 
@@ -16,7 +16,7 @@ def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: Re
     now = placements.replicas
     lengths = now.lengths()
     lengths[chosen] = np.diff(state.offsets)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int32)
     index = np.full(len(placements), NONE, np.int32)
     index[chosen] = np.arange(len(chosen), dtype=np.int32)

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged, indices_in, offsets_of
+from service.core.ragged import taken
 from service.core.reassignments.model import NO_LIMIT, Brokers, Pins, Placements
 from service.core.reassignments.permits import Permits, Reach, reach
 from service.core.reassignments.search.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
@@ -28,14 +29,6 @@ def integer_weights(weights: Float64s) -> Int64s:
     return np.array([int(weight * denominator) for weight in exact], np.int64)
 
 
-def rows_of(rows: Ragged, chosen: Int32s) -> Ragged:
-    """The rows at these indices."""
-    lengths = rows.lengths()[chosen]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    places = np.repeat(rows.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1], dtype=np.int32)
-    return Ragged(offsets, rows.values[places])
-
-
 def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: bool) -> tuple[Ragged, Bools, Int64s]:
     """The homes of these partitions; which of them are pinned, bool[homes]; how many pins are copies, int64[partitions].
 
@@ -44,7 +37,7 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
 
     hold : pin what is on a broker that replaces another too: so a second plan, or one made halfway, leaves it there
     """
-    rows = rows_of(placements.replicas, chosen)
+    rows = taken(placements.replicas, chosen)
     row = rows.row_of_each_value()
     keeps = (placements.replication_factors[chosen] >= rows.lengths())[row]
     target = brokers.replaced_by[rows.values]
@@ -67,10 +60,9 @@ def with_pins(
 
     of_homes : bool[homes] twice, which are pinned, and which may stay
     """
-    order = np.argsort(chosen, kind="stable")
-    at = np.minimum(np.searchsorted(chosen[order], pins.partitions), len(chosen) - 1)
-    known = chosen[order][at] == pins.partitions
-    rows, targets = order[at][known].astype(np.int32), pins.brokers[known]
+    rows = indices_in(chosen, pins.partitions)
+    known = rows != NONE
+    rows, targets = rows[known], pins.brokers[known]
     loads = np.bincount(homes.values, minlength=len(brokers))
     places = _displaced(homes.offsets, homes.values, *of_homes, brokers.racks(), rows, targets, pins.instead[known], loads)
     values, pinned, there = homes.values.copy(), of_homes[0].copy(), places != NONE
@@ -79,7 +71,7 @@ def with_pins(
     np.add.at(copies, rows[comes], 1)
     values[places[there]], pinned[places[there]] = targets[there], True
     ends, extra = homes.offsets[1:][rows[~there]], np.bincount(rows[~there], minlength=len(chosen))
-    offsets = homes.offsets + np.concatenate([[0], np.cumsum(extra)]).astype(np.int32)
+    offsets = homes.offsets + offsets_of(extra)
     return Ragged(offsets, np.insert(values, ends, targets[~there])), np.insert(pinned, ends, True)
 
 
@@ -132,11 +124,11 @@ def replica_state(
     rules = np.full(len(chosen), {"none": ANY_RACK, "spread": LIMITED, "strict": ONE_PER_RACK}[racks_rule], np.int8)
     if racks_rule == "strict":
         rules[factors > within.racks] = EVERY_RACK
-    excluded = rows_of(placements.replicas, np.flatnonzero(placements.excluded).astype(np.int32))
+    excluded = taken(placements.replicas, np.flatnonzero(placements.excluded).astype(np.int32))
     loads = np.bincount(excluded.values, minlength=len(brokers))
     state = _state(
         brokers,
-        np.concatenate([[0], np.cumsum(factors)]),
+        offsets_of(factors),
         homes,
         pinned,
         rules,
@@ -154,12 +146,12 @@ def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int6
     partitions
     """
     homes = leaders[leaders != NONE]
-    offsets = np.concatenate([[0], np.cumsum(leaders != NONE)]).astype(np.int32)
+    offsets = offsets_of(leaders != NONE)
     count = len(leaders)
     nothing, usable = np.zeros(count, np.int32), brokers.usable[None, :]
     return _state(
         brokers,
-        np.arange(count + 1),
+        np.arange(count + 1, dtype=np.int32),
         Ragged(offsets, homes),
         np.zeros(len(homes), np.bool_),
         np.full(count, CHOICES, np.int8),
@@ -173,7 +165,7 @@ def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int6
 
 def _state(
     brokers: Brokers,
-    offsets: Int64s,
+    offsets: Int32s,
     homes: Ragged,
     pinned: Bools,
     rules: np.ndarray,  # type: ignore[type-arg]
@@ -185,7 +177,7 @@ def _state(
 ) -> ReplicaSets:
     count, places = len(brokers), int(offsets[-1])
     return ReplicaSets(
-        offsets.astype(np.int32),
+        offsets,
         np.full(places, NONE, np.int32),
         homes.offsets,
         homes.values,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.model import NONE, Int32s, Int64s, Ragged
+from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in
 from service.core.optimize.flows import fill, network
 from service.core.reassignments.model import Placements, TopicLeaders
 
@@ -66,9 +66,7 @@ def pairs_of(least: TopicLeaders, topics: Int32s, brokers: Int32s) -> Int64s:
     width = 1 + int(max(least.brokers.max(initial=0), brokers.max(initial=0)))
     known = least.topics.astype(np.int64) * width + least.brokers  # ascending
     wanted = topics.astype(np.int64) * width + brokers
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    places: Int64s = np.where(known[at] == wanted, at, NONE).astype(np.int64)
-    return places
+    return indices_in(known, wanted).astype(np.int64)
 
 
 def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, check: Callable[[], None]) -> Int64s | None:

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.core.kinds import claimed_once, claims_of, one_of_each, rows_below, split_kinds
+from service.core.kinds import claimed_once, claims_of, one_of_each, split_kinds
 from service.core.measures.skew import occurrences
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.min_cost_flow import least_cost
@@ -47,7 +47,7 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
     members to a partition), and if the network is larger than LARGEST_NETWORK.
     """
     topics = len(group.topics)
-    subscribed = rows_below(group.subscriptions, topics)
+    subscribed = group.subscriptions.below(topics)
     subscriber_counts = occurrences(subscribed.values, topics)
     counts = group.topics.partitions_counts()
     offered = subscriber_counts > 0
@@ -115,11 +115,11 @@ class _Kinds:
         rows = [claimants.row(partition) for partition in sample_partition]
         return cls(
             member_kinds,
-            _ragged(subscribed_kinds),
+            Ragged.of_rows(subscribed_kinds),
             sizes[sizes > 0],
             of_topic[sample_partition],
             claimed[sample_partition],
-            _ragged(rows),
+            Ragged.of_rows(rows),
         )
 
 
@@ -162,9 +162,3 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
         sink + 1, tails.astype(np.int32), heads.astype(np.int32), capacities.astype(np.int64), costs.astype(np.int32)
     )
     return int(cost) if flow == total else None
-
-
-def _ragged(rows: list[Int32s]) -> Ragged:
-    """A list of rows as Ragged."""
-    offsets = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int32)
-    return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))

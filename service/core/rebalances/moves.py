@@ -49,10 +49,7 @@ def final_rows(assignment: Assignment) -> Ragged:
         return assignment.rows
     parts = (assignment.rows, assignment.withheld)
     members = np.concatenate([part.row_of_each_value() for part in parts])
-    offsets = np.zeros(len(assignment.rows) + 1, np.int32)
-    np.cumsum(assignment.final_loads(), out=offsets[1:])
-    values = np.concatenate([part.values for part in parts])[np.argsort(members, kind="stable")]
-    return Ragged(offsets, values.astype(np.int32))
+    return Ragged.of_pairs(members, np.concatenate([part.values for part in parts]), len(assignment.rows))
 
 
 def _pairs(rows: Ragged, members: int) -> Int64s:
@@ -116,13 +113,3 @@ def differences(expected: Ragged, rows: Ragged, partitions_count: int) -> Differ
     differ[np.repeat(same, sizes)[unequal]] = True
     partitions = np.flatnonzero(differ).astype(np.int32)
     return Differences(partitions, *(taken(each, partitions) for each in by_partition))
-
-
-def within(rows: Ragged, partitions_count: int) -> Ragged:
-    """The rows without partitions that do not exist."""
-    exists = rows.values < partitions_count
-    if exists.all():
-        return rows
-    offsets = np.zeros(len(rows) + 1, np.int32)
-    np.cumsum(np.bincount(rows.row_of_each_value()[exists], minlength=len(rows)), out=offsets[1:])
-    return Ragged(offsets, rows.values[exists])

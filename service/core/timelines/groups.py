@@ -68,10 +68,7 @@ class Groups:
         """Ragged member → topics of a ``Group``. codes : int64[...], the subscription of each"""
         rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in distinct(codes)}
         if len(rows) != 1:
-            values = [rows[code] for code in codes.tolist()]
-            offsets = np.zeros(len(codes) + 1, np.int32)
-            np.cumsum([len(row) for row in values], out=offsets[1:])
-            return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *values]))
+            return Ragged.of_rows([rows[code] for code in codes.tolist()])
         ((code, row),) = rows.items()
         if self._same[0] is not view or self._same[1] != code or len(self._same[2]) < len(codes):
             offsets = np.arange(len(codes) + 1, dtype=np.int32) * np.int32(len(row))

@@ -115,16 +115,13 @@ class ShareCoordinator(ConsumerCoordinator):
     def _owned(self, numbers: Int32s) -> Ragged:
         """Ragged member → partitions of the view: what each of these members is assigned of it."""
         rows = [self.view.from_world[self.assigned.get(number, np.empty(0, np.int32))] for number in numbers.tolist()]
-        rows = [np.sort(row[row != NONE]) for row in rows]
-        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
-        return Ragged(offsets, np.concatenate([np.empty(0, np.int32), *rows]))
+        return Ragged.of_rows([np.sort(row[row != NONE]) for row in rows])
 
     def _hand_out(self, current: Rebalance, numbers: Int32s, beats: Int64s, rows: Ragged) -> None:
         """Members that run read what they are assigned from their next heartbeat on. beats : int64[...]; NEVER: has ended"""
         view, ledger, alive = self.view, self.course.ledger, beats < NEVER
-        lengths = np.where(alive, rows.lengths(), 0)
-        offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
-        kept = Ragged(offsets, view.to_world[rows.values[alive[rows.row_of_each_value()]]])
+        kept = rows.where(alive[rows.row_of_each_value()])
+        kept = Ragged(kept.offsets, view.to_world[kept.values])
         self.assigned = {number: kept.row(slot) for slot, number in enumerate(numbers.tolist()) if alive[slot]}
         readers = transposed(kept, len(ledger.reader))
         self._readers = Ragged(readers.offsets, numbers[readers.values])

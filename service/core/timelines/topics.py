@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import NONE, Bools, Int32s, Int64s, Topics
+from service.core.model import NONE, Bools, Int32s, Int64s, Topics, offsets_of
 from service.core.ragged import taken
 from service.core.timelines.model import World
 
@@ -56,8 +56,7 @@ def view_of(world: World, counts: Int32s) -> View:
     index = np.empty(len(counts), np.int32)
     index[exists] = np.arange(len(places))
     index[~exists] = np.arange(len(places), len(counts))
-    first = np.zeros(len(places) + 1, np.int32)
-    np.cumsum(counts[places], out=first[1:])
+    first = offsets_of(counts[places])
     topic_of = np.repeat(places, counts[places])
     to_world = (world.first[topic_of] + np.arange(first[-1]) - np.repeat(first[:-1], counts[places])).astype(np.int32)
     from_world = np.full(int(world.first[-1]), NONE, np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 from service.core.measures.skew import weighted_load
 from service.core.measures.zone_traffic import zone_traffic
 from service.core.model import NONE
-from service.core.rebalances.moves import differences, final_rows, follow_up, moves, within
+from service.core.rebalances.moves import differences, final_rows, follow_up, moves
 from service.core.rebalances.rebalance import rebalance
 from service.decisions.figures import Figures
 from service.decisions.groups.alternatives import Settled, alternatives
@@ -199,7 +199,7 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
 
 def _differences(expected: Group, outcome: Rebalance) -> Differences:
     known = expected.topics.partitions_count
-    rows = within(outcome.assignment.rows, known)
+    rows = outcome.assignment.rows.below(known)
     found = differences(expected.owned, rows, known + len(expected.unknown_partitions))
     chance = outcome.assignment.left_open
     return found if chance is None else found.without(chance.partitions)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Ragged, offsets_of
 from service.core.ragged import ascending, transposed
-from service.decisions.groups.rows import offsets_of
 from service.decisions.names import NAME
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Float64s, Group, Int32s, Ragged
+from service.core.model import NONE, Float64s, Group, Int32s, Ragged, offsets_of
 from service.core.timelines.model import Event, NewMember, Timeline, World
 from service.decisions.groups.rows import read_group
 from service.decisions.rebalances.question import assignor_changes, strategy, timing
@@ -143,8 +143,7 @@ def _world(group: Group, names: Names, rows: Sequence[Row], events: tuple[Event,
         if event.topic != NONE:
             most[event.topic] = max(most[event.topic], event.partitions_count)
             ids[event.topic] = row.get("topic", {}).get("topic_id") or ids[event.topic]
-    first = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(most, out=first[1:])
+    first = offsets_of(most)
     own = topics.partitions_counts()
     starts = np.repeat(first[places] - topics.first[:-1], own)
     to_world = (starts + np.arange(topics.partitions_count)).astype(np.int32)
@@ -152,7 +151,7 @@ def _world(group: Group, names: Names, rows: Sequence[Row], events: tuple[Event,
     if topics.racks is not None:
         lengths = np.zeros(int(first[-1]), np.int32)
         lengths[to_world] = topics.racks.lengths()
-        racks = Ragged(np.append(0, np.cumsum(lengths)).astype(np.int32), topics.racks.values)
+        racks = Ragged.of_lengths(lengths, topics.racks.values)
     weights = None if topics.weights is None else _weights(topics.weights, to_world, first, rows, names)
     return World(names.names, tuple(ids), first, counts, racks, weights), to_world
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE, Assignment, Group, Ragged, Topics
-from service.core.rebalances.moves import differences, final_rows, moves, within
+from service.core.rebalances.moves import differences, final_rows, moves
 
 MEMBERS, PARTITIONS = 4, 6
 ROWS = st.lists(st.lists(st.integers(0, PARTITIONS - 1), max_size=6), min_size=MEMBERS, max_size=MEMBERS)
@@ -57,5 +57,5 @@ def test_differences_are_what_plain_sets_say(expected, rows):
 def test_final_rows_add_what_is_withheld(rows, withheld):
     result = final_rows(Assignment(ragged(rows), ragged(withheld)))
     assert [result.row(i).tolist() for i in range(MEMBERS)] == [a + b for a, b in zip(rows, withheld, strict=True)]
-    kept = within(ragged(rows), 3)
+    kept = ragged(rows).below(3)
     assert [kept.row(i).tolist() for i in range(MEMBERS)] == [[value for value in row if value < 3] for row in rows]

@@ -35,7 +35,7 @@ from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
 from service.core.clock import UNLIMITED
-from service.core.kinds import claimed_once, rows_below
+from service.core.kinds import claimed_once
 from service.core.measures.certificate import Certificate, Objective
 from service.core.measures.skew import occurrences
 from service.core.model import NONE, Assignment
@@ -191,7 +191,7 @@ def _is_weighed(group: Group) -> bool:
 def _subscribed_by_all(group: Group) -> Bools | None:
     """bool[partitions], those of topics with subscribers, if all members subscribe to these; else None."""
     topics = len(group.topics)
-    subscribers = occurrences(rows_below(group.subscriptions, topics).values, topics)
+    subscribers = occurrences(group.subscriptions.below(topics).values, topics)
     if ((subscribers != 0) & (subscribers != len(group))).any():
         return None
     return np.repeat(subscribers > 0, group.topics.partitions_counts())

@@ -13,7 +13,7 @@ import numpy as np
 from service.core.assignors.balanced import balanced
 from service.core.assignors.coordinator import topic_ids
 from service.core.clock import UNLIMITED
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Ragged, ranks_of
 from service.core.ragged import grouped, taken
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def assign(
     count = group.topics.partitions_count
     order = np.argsort(ranks).astype(np.int32)
     moved = taken(Ragged(group.topics.first, np.arange(count, dtype=np.int32)), order)
-    places = np.empty(count, np.int32)
-    places[moved.values] = np.arange(count, dtype=np.int32)
+    places = ranks_of(moved.values)
     by_id = replace(
         group,
         topics=_reordered(group.topics, order, moved),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.kinds import claims_of, one_of_each, rows_below, split_kinds
+from service.core.kinds import claims_of, one_of_each, split_kinds
 from service.core.model import NONE, Ragged
 from service.core.ragged import taken, transposed
 
@@ -42,7 +42,7 @@ class Kinds:
     def of(cls, group: Group, order: Int32s, *, racks_matter: bool) -> Kinds:
         """The kinds of a group's topics and members. order : int32[members], the members by member_id"""
         topics = len(group.topics)
-        subscribed = rows_below(taken(group.subscriptions, order), topics)
+        subscribed = taken(group.subscriptions, order).below(topics)
         subscribers = transposed(subscribed, topics)
         offered = np.where(subscribers.lengths() > 0, 0, NONE).astype(np.int32)
         of_topics = in_order(split_kinds(offered, subscribed.offsets, subscribed.values))
@@ -52,8 +52,8 @@ class Kinds:
         stands_for = np.zeros(len(order), np.bool_)
         stands_for[samples] = True
         rows = taken(subscribers, one_of_each(of_topics))
-        kept = stands_for[rows.values]
-        subscribing = Ragged(np.append(0, np.cumsum(kept))[rows.offsets].astype(np.int32), of_members[rows.values[kept]])
+        some = rows.where(stands_for[rows.values])
+        subscribing = Ragged(some.offsets, of_members[some.values])
         known = of_topics != NONE
         sizes = np.bincount(of_topics[known], group.topics.partitions_counts()[known], len(subscribing))
         counts = np.bincount(of_members).astype(np.int64)
@@ -103,7 +103,7 @@ class Claimed:
         pools = kinds.topics[topic_of]
         racks = Ragged(np.zeros(count + 1, np.int32), np.empty(0, np.int32))
         if racks_matter and group.topics.racks is not None:
-            racks = _only(group.topics.racks, np.isin(group.topics.racks.values, kinds.racks))
+            racks = group.topics.racks.where(np.isin(group.topics.racks.values, kinds.racks))
             by_rack = transposed(racks, len(group.rack_ids))
             pools = in_order(split_kinds(pools, by_rack.offsets, by_rack.values))
         owned = taken(group.owned, order)
@@ -113,20 +113,13 @@ class Claimed:
         claims, claimed = Ragged(*rows[:2]), rows[2]
         if bounds is not None:
             of_claim = claims.row_of_each_value()
-            claims = _only(
-                claims, bounds.topics[kinds.topics[topic_of[claims.values]]] == bounds.members[kinds.members[of_claim]]
-            )
+            claims = claims.where(bounds.topics[kinds.topics[topic_of[claims.values]]] == bounds.members[kinds.members[of_claim]])
         at_first = np.where(pools == NONE, NONE, 2 * pools + claimed).astype(np.int32)
         each = in_order(split_kinds(at_first, claims.offsets, claims.values))
         samples = _firsts(each)
         of_pools = _firsts(pools)
         claimants = taken(transposed(claims, count), samples)
         return cls(each, pools[samples], kinds.topics[topic_of[of_pools]], taken(racks, of_pools), claimed[samples], claimants)
-
-
-def _only(rows: Ragged, kept: Bools) -> Ragged:
-    """The rows with some of their values. kept : bool[values]"""
-    return Ragged(np.append(0, np.cumsum(kept))[rows.offsets].astype(np.int32), rows.values[kept])
 
 
 def _firsts(kinds: Int32s) -> Int32s:

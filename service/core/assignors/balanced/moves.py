@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.kinds import claims_of, rows_below
+from service.core.kinds import claims_of
 from service.core.measures.skew import occurrences
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def forced_moves(group: Group) -> int:
     """The claimed partitions that must move: of topics with subscribers, but none of those that claim them is one."""
     topics = len(group.topics)
     counts = group.topics.partitions_counts()
-    subscribed = rows_below(group.subscriptions, topics)
+    subscribed = group.subscriptions.below(topics)
     owned, topic_of = group.owned, group.topics.topic_of
     rows = claims_of(owned.offsets, owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
     must = rows[2] & np.repeat(occurrences(subscribed.values, topics) > 0, counts)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.kinds import rows_below
 from service.core.measures.certificate import Objective
 from service.core.model import NONE, Ragged
 
@@ -48,7 +47,7 @@ def near_racks(group: Group, partitions: Int32s) -> Ragged:
     racks, width = group.topics.racks, len(group.rack_ids) + 1
     if racks is None:
         return Ragged(np.zeros(len(partitions) + 1, np.int32), np.empty(0, np.int32))
-    subscribed = rows_below(group.subscriptions, len(group.topics))
+    subscribed = group.subscriptions.below(len(group.topics))
     there = np.unique(subscribed.values.astype(np.int64) * width + group.racks[subscribed.row_of_each_value()])
     of_each = racks.row_of_each_value()
     could = np.isin(group.topics.topic_of[of_each].astype(np.int64) * width + racks.values, there)

@@ -21,6 +21,11 @@ def static_first(group: Group) -> Int32s:
     return np.concatenate([np.array(static, np.int32)[by_instance], np.array(dynamic, np.int32)[by_id]])
 
 
+def why_there(group: Group, member: int) -> str:
+    """What decides the place of a member in that order."""
+    return "dynamic, by member_id" if group.instance_ids[member] is None else "static, by instance_id"
+
+
 @kernel
 def alike(offsets: Int32s, topics: Int32s) -> bool:
     """Are all rows the same, to the letter? False if there are none. offsets, topics : member → topics"""

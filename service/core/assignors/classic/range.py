@@ -23,12 +23,13 @@ Source: org.apache.kafka.clients.consumer.RangeAssignor. The previous assignment
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from service.core.assignors.classic.members import static_first, topic_subscribers
+from service.core.assignors.classic.members import static_first, topic_subscribers, why_there
 from service.core.assignors.classic.racks import on_rack, racks_matter, without_racks
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
@@ -39,23 +40,26 @@ def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
-    first, racks = group.topics.first, group.topics.racks
+    racks = group.topics.racks
     if racks is None or (matching := _matching(group, racks, order, subscribers)) is None:
-        owners = owners_in_ranges(order, subscribers.offsets, subscribers.values, first)
-    else:
-        sets = matching.sets
-        owners = owners_on_racks(
-            order,
-            group.racks,
-            subscribers.arrays(),
-            first,
-            racks.arrays(),
-            sets.arrays(),
-            matching.together,
-            len(group.rack_ids),
-            True,
-        )
+        return in_ranges(group, order, subscribers)
+    rows = (subscribers.arrays(), group.topics.first, racks.arrays(), matching.sets.arrays())
+    owners = owners_on_racks(order, group.racks, *rows, matching.together, len(group.rack_ids), True)
     return Assignment(grouped(owners, len(group)))
+
+
+def in_ranges(group: Group, order: Int32s, subscribers: Ragged) -> Assignment:
+    """Ragged member → partitions, ascending, where racks do not matter.
+
+    order : int32[members], the member at each position; subscribers : Ragged topic → positions, ascending
+    """
+    return Assignment(grouped(owners_in_ranges(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
+
+
+def ranges_by(order_of: Callable[[Group], Int32s], group: Group) -> Assignment:
+    """Range without racks over members in another order. order_of : gives int32[members], the member at each position"""
+    order = order_of(group)
+    return in_ranges(group, order, topic_subscribers(group, order))
 
 
 def assign_until_3_4(group: Group) -> Assignment:
@@ -104,9 +108,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
                 "subscribers": [
                     {
                         "member_id": group.member_ids[member],
-                        "because": "static, by instance_id"
-                        if group.instance_ids[member] is not None
-                        else "dynamic, by member_id",
+                        "because": why_there(group, member),
                         "partitions_of_each_topic": int(got[member]),
                         "one_more": bool(got[member] > quota),
                     }

@@ -11,11 +11,12 @@ Example: members A, B; topics t (3 partitions), u (2): A gets t-0, t-2, u-1 and 
 Source: org.apache.kafka.clients.consumer.RoundRobinAssignor. The previous assignment and racks play no part.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from service.core.assignors.classic.members import static_first, topic_subscribers
+from service.core.assignors.classic.members import static_first, topic_subscribers, why_there
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s
@@ -31,7 +32,12 @@ def assign(group: Group) -> Assignment:
             cause="the group has no members (/members is empty)",
             remedy="name at least one member",
         )
-    order = static_first(group)
+    return turns_by(static_first, group)
+
+
+def turns_by(order_of: Callable[[Group], Int32s], group: Group) -> Assignment:
+    """Roundrobin over members in another order. order_of : gives int32[members], the member at each position of the circle"""
+    order = order_of(group)
     subscribers = topic_subscribers(group, order)
     return Assignment(grouped(owners_in_turn(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
 
@@ -46,7 +52,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
         "circle": [
             {
                 "member_id": group.member_ids[member],
-                "because": "static, by instance_id" if group.instance_ids[member] is not None else "dynamic, by member_id",
+                "because": why_there(group, member),
                 "partitions": int(counts[member]),
                 "more_than_least": int(counts[member]) - least,
             }

@@ -6,17 +6,14 @@ Source: aiokafka.coordinator.assignors (0.14.0), aiokafka.consumer.group_coordin
 from functools import partial
 from typing import Final
 
-from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.range import owners_in_ranges
-from service.core.assignors.classic.roundrobin import owners_in_turn
-from service.core.assignors.clients.names import by_bytes
 from service.core.assignors.clients.python_sticky.library import Library
 from service.core.assignors.model import Assignor
 from service.core.later import Later
-from service.core.model import Assignment, Group
-from service.core.ragged import grouped
 from service.core.registry import Implementation
 
+classic_range = Later("service.core.assignors.classic.range")
+classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
+names = Later("service.core.assignors.clients.names")
 sticky = Later("service.core.assignors.clients.python_sticky.sticky")
 
 RELEASE: Final = "0.14.0"
@@ -30,31 +27,17 @@ STICKY: Final = Library(
 )
 
 
-def assign_in_ranges(group: Group) -> Assignment:
-    """Ragged member → partitions, ascending: Kafka's range over members in the order of their member_ids."""
-    order = by_bytes(group.member_ids)
-    subscribers = topic_subscribers(group, order)
-    return Assignment(grouped(owners_in_ranges(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
-
-
-def assign_in_turn(group: Group) -> Assignment:
-    """Ragged member → partitions, ascending: Kafka's roundrobin over members in the order of their member_ids."""
-    order = by_bytes(group.member_ids)
-    subscribers = topic_subscribers(group, order)
-    return Assignment(grouped(owners_in_turn(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
-
-
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="aiokafka:range",
-        run=assign_in_ranges,
+        run=partial(classic_range.ranges_by, names.by_member_id),
         implementation=Implementation("aiokafka", RELEASE, "aiokafka.coordinator.assignors.range.RangePartitionAssignor"),
         summary="Kafka's range without racks; static members do not come first.",
         setting="partition_assignment_strategy=[RangePartitionAssignor]",
     ),
     Assignor(
         name="aiokafka:roundrobin",
-        run=assign_in_turn,
+        run=partial(classic_roundrobin.turns_by, names.by_member_id),
         implementation=Implementation(
             "aiokafka", RELEASE, "aiokafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
         ),

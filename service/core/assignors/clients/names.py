@@ -1,10 +1,10 @@
-"""The order of names in languages that compare bytes, or code points: C, Go, Rust, Python."""
+"""The order of names, and of members, in languages that compare bytes, or code points: C, Go, Rust, Python."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from service.core.model import Int32s
+from service.core.model import Group, Int32s, ranks_of
 
 
 def by_bytes(names: Sequence[str]) -> Int32s:
@@ -12,8 +12,21 @@ def by_bytes(names: Sequence[str]) -> Int32s:
     return np.array(sorted(range(len(names)), key=names.__getitem__), np.int32)  # code points sort as their bytes do
 
 
+def by_member_id(group: Group) -> Int32s:
+    """int32[members], the members in the order of their member_ids, static or not."""
+    return by_bytes(group.member_ids)
+
+
+def static_first(group: Group) -> Int32s:
+    """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id."""
+
+    def key(member: int) -> tuple[bool, str, str]:
+        instance_id = group.instance_ids[member]
+        return instance_id is None, instance_id or "", group.member_ids[member]
+
+    return np.array(sorted(range(len(group)), key=key), np.int32)
+
+
 def byte_ranks(names: Sequence[str]) -> Int32s:
     """int32[names], the place of each in that order."""
-    places = np.empty(len(names), np.int32)
-    places[by_bytes(names)] = np.arange(len(names), dtype=np.int32)
-    return places
+    return ranks_of(by_bytes(names))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from service.core.assignors.classic.members import alike, static_first, topic_subscribers
+from service.core.assignors.classic.members import alike, static_first, topic_subscribers, why_there
 from service.core.kernels import kernel
 from service.core.model import Assignment, Group, Int32s, Ragged
 
@@ -56,7 +56,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
         "order": [
             {
                 "member_id": group.member_ids[member],
-                "because": "static, by instance_id" if group.instance_ids[member] is not None else "dynamic, by member_id",
+                "because": why_there(group, member),
                 "partitions": int(counts[member]),
             }
             for member in order[:limit]

@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.coordinator import is_homogeneous, member_order, partition_beyond_the_end, topic_ids
+from service.core.assignors.coordinator import changes, is_homogeneous, member_order, partition_beyond_the_end, topic_ids
 from service.core.assignors.share import heterogeneous, homogeneous
 from service.core.errors import InvalidQuestion
 from service.core.model import Assignment, Bools, Group, Ragged
@@ -88,21 +88,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     order, alike, existing = member_order(group), is_homogeneous(group), group.topics.partitions_counts()
     subscribers = topic_subscribers(group, order)
     lengths = subscribers.lengths()
-    members, kept_in_all = [], 0
-    for at, member in enumerate(order.tolist()):
-        assigned, owned = assignment.rows.row(member), np.unique(group.owned.row(member))
-        kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
-        kept_in_all += kept
-        if at < limit:
-            members.append(
-                {
-                    "member_id": group.member_ids[member],
-                    "kept": kept,
-                    "revoked": int((owned < group.topics.partitions_count).sum()) - kept,
-                    "assigned": len(assigned) - kept,
-                    "partitions": len(assigned),
-                }
-            )
+    members, kept_in_all, _ = changes(group, assignment, limit)
     total = int(existing[lengths > 0].sum())
     explanation: dict[str, Any] = {
         "algorithm": "homogeneous" if alike else "heterogeneous",

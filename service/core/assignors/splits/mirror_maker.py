@@ -14,17 +14,14 @@ import numpy as np
 from service.core.assignors.splits.readers import dealt, partitions_of
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
-from service.core.model import Assignment, Group
+from service.core.model import Assignment, Group, ranks_of
 
 
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     topics, ids, hashes = partitions_of(group)
-    places = np.empty(len(hashes), np.int64)
-    places[iteration_order(hashes, capacity=len(hashes))] = np.arange(len(hashes))
-    numbers = np.empty(len(topics), np.int64)
-    numbers[np.lexsort((ids, places[topics]))] = np.arange(len(topics))
-    return dealt(numbers, group)
+    places = ranks_of(iteration_order(hashes, capacity=len(hashes)))
+    return dealt(ranks_of(np.lexsort((ids, places[topics]))), group)
 
 
 def warnings(group: Group) -> list[str]:

@@ -70,7 +70,7 @@ def partitions_of(group: Group) -> tuple[Int32s, Int32s, Int32s]:
     return topics, ids, java_hash_codes(group.topics.names)
 
 
-def dealt(numbers: Int64s, group: Group) -> Assignment:
+def dealt(numbers: Int32s | Int64s, group: Group) -> Assignment:
     """Each partition to the member that is its number modulo the members; to nobody if there are none."""
     members = len(group)
     owners = np.mod(numbers, members) if members else np.full(len(numbers), -1)

@@ -203,8 +203,7 @@ def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
         lengths[row] = len(others[row])
         pieces += [rows.values[at : rows.offsets[row]], others[row]]
         at = rows.offsets[row + 1]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    return Ragged(offsets, np.concatenate([*pieces, rows.values[at:]]).astype(np.int32))
+    return Ragged.of_lengths(lengths, np.concatenate([*pieces, rows.values[at:]]).astype(np.int32))
 
 
 def _no_order(

@@ -16,12 +16,12 @@ import numpy as np
 from service.core.errors import Clash, Infeasible, InvalidQuestion
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.ragged import taken
 from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
 from service.core.reassignments.batches.schedule import BatchProgress, fill_batches, within
 from service.core.reassignments.model import NO_LIMIT
 from service.core.reassignments.order import added
-from service.core.reassignments.sets import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,10 +78,7 @@ def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour], l
     batches = np.concatenate([[detour.batch for detour in detours], batch_of[changed]]).astype(np.int32)
     between = [detour.replicas for detour in detours]
     lengths = [now.lengths(), then.lengths(), np.array([len(row) for row in between], np.int32)]
-    pool = Ragged(
-        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32),
-        np.concatenate([now.values, then.values, *between]).astype(np.int32),
-    )
+    pool = Ragged.of_lengths(np.concatenate(lengths), np.concatenate([now.values, then.values, *between]).astype(np.int32))
     count, detoured = len(now), np.arange(len(detours))
     before, after = partitions.copy(), partitions + count
     after[: len(detours)] = 2 * count + detoured
@@ -90,9 +87,9 @@ def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour], l
     goes_on = on_the_way[changed] != NONE
     before[len(detours) :][goes_on] = on_the_way[changed][goes_on]
     order = np.lexsort((partitions, batches))
-    source = rows_of(pool, before[order])
+    source = taken(pool, before[order])
     sources = _sources(source.offsets, source.values, live)
-    return Steps(partitions[order], batches[order], source, rows_of(pool, after[order]), sources)
+    return Steps(partitions[order], batches[order], source, taken(pool, after[order]), sources)
 
 
 def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits: BatchLimits) -> None:

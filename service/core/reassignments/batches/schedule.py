@@ -23,10 +23,10 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.ragged import taken
 from service.core.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 from service.core.reassignments.permits import Permits
-from service.core.reassignments.sets import rows_of
 
 
 @dataclass
@@ -141,7 +141,7 @@ def last_moves(progress: BatchProgress) -> tuple[Int32s, Int64s]:
 
 def pairs(progress: BatchProgress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
     """The (row of ``pending``, broker) of each replica that leaves, and of each that comes."""
-    now, then = rows_of(progress.now, progress.pending), rows_of(progress.then, progress.pending)
+    now, then = taken(progress.now, progress.pending), taken(progress.then, progress.pending)
     width = len(progress.brokers)
     keys = [rows.row_of_each_value().astype(np.int64) * width + rows.values for rows in (now, then)]
     leaving, coming = (keys[i][~np.isin(keys[i], keys[1 - i])] for i in range(2))

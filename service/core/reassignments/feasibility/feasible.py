@@ -7,6 +7,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import Int32s, Int64s
+from service.core.ragged import taken
 from service.core.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, UNKNOWN, Effort, Space, pack
 from service.core.reassignments.feasibility.start import keep_and_fill
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
@@ -15,7 +16,7 @@ from service.core.reassignments.search.byte_balance import EXCEEDED, byte_loads,
 from service.core.reassignments.search.exchanges import ONE_PER_RACK, ReplicaSets, link, link_last_first, list_exchanges
 from service.core.reassignments.search.improvement import relieve_all
 from service.core.reassignments.search.turns import DONE, MORE, in_turns
-from service.core.reassignments.sets import replica_state, rows_of
+from service.core.reassignments.sets import replica_state
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
     """int64[brokers], the bytes of the sets and of what is excluded."""
     sizes = placements.bytes_of_each()
     excluded = np.flatnonzero(placements.excluded).astype(np.int32)
-    rows = rows_of(placements.replicas, excluded)
+    rows = taken(placements.replicas, excluded)
     loads = bytes_on(rows, sizes[excluded], len(brokers))
     byte_loads(state, sizes[chosen], loads)
     return loads

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.model import NONE, Bools, Float64s, Ragged
+from service.core.ragged import taken
 from service.core.reassignments.evenness import band
 from service.core.reassignments.feasibility.feasible import bytes_of_brokers
 from service.core.reassignments.leaders import elect, with_leaders
@@ -16,7 +17,7 @@ from service.core.reassignments.resources.balance import ANY_COPIES, even_out_re
 from service.core.reassignments.resources.loads import COUNTS, Loads
 from service.core.reassignments.resources.state import Resources
 from service.core.reassignments.search.exchanges import link
-from service.core.reassignments.sets import replica_state, rows_of
+from service.core.reassignments.sets import replica_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def even_out_leaders(brokers: Brokers, placements: Placements, goal: Goal, check
     """The replicas where they are, with the leaders that even out the resources."""
     chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
     state, _ = replica_state(brokers, placements, chosen, "none", hold=False)
-    state.members[:] = rows_of(placements.replicas, chosen).values
+    state.members[:] = taken(placements.replicas, chosen).values
     state.loads[:] = np.bincount(placements.replicas.values, minlength=len(brokers))
     link(state)
     return even_out_replicas(brokers, placements, goal, chosen, state, check)[0]

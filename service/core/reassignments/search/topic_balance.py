@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
-from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of
 from service.core.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange_cost, replace_broker
 from service.core.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
@@ -59,7 +59,7 @@ def even_out_topics(s: ReplicaSets, topics: Int32s, check: Callable[[], None]) -
     count, brokers, partitions = int(topics.max(initial=-1)) + 1, len(s.loads), len(topics)
     t = _Topics(
         topics,
-        np.concatenate([[0], np.cumsum(np.bincount(topics, minlength=count))]).astype(np.int32),
+        offsets_of(np.bincount(topics, minlength=count)),
         np.argsort(topics, kind="stable").astype(np.int32),
         np.zeros((count, brokers), np.int32),
         np.repeat(np.arange(partitions, dtype=np.int32), np.diff(s.home_offsets)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import Int32s
+from service.core.model import Int32s, ranks_of
 from service.core.timelines.members import Member, Members, Present, distinct
 
 
@@ -25,9 +25,7 @@ def hash_order(members: Members, present: Present, most_members: int) -> Int32s:
     ranks = None
     if len(np.unique(hashes)) < len(hashes):
         ids = [members.ids[number] for number in numbers.tolist()]
-        by_text = sorted(range(len(ids)), key=ids.__getitem__)
-        ranks = np.empty(len(ids), np.int32)
-        ranks[by_text] = np.arange(len(ids), dtype=np.int32)
+        ranks = ranks_of(np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int32))
     order: Int32s = numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]
     return order
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,8 @@ from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
 CASES = golden.params("groups/consumer-uniform", "groups/consumer-uniform-sequences", "groups/consumer-uniform-large")
+
+UNTIL_4_0_0 = partial(uniform.assign, extra_stays=False)
 
 
 def assigned(body, assign=uniform.assign):
@@ -44,7 +48,7 @@ def test_gives_what_kafka_was_recorded_to_give(case):
 
 @pytest.mark.parametrize("case", golden.params("groups/consumer-uniform-4.0.0"))
 def test_gives_what_kafka_4_0_0_was_recorded_to_give(case):
-    assert assigned(case["request"], uniform.assign_until_4_0_0) == in_order(flat(case["expected"]["assignments"]))
+    assert assigned(case["request"], UNTIL_4_0_0) == in_order(flat(case["expected"]["assignments"]))
 
 
 @given(coordinator_bodies())
@@ -58,11 +62,11 @@ def test_agrees_with_its_plain_twin(body):
 @settings(max_examples=200, deadline=None)
 def test_agrees_with_its_plain_twin_of_4_0_0(body):
     expected = twin(body, extra_stays=False)
-    assert assigned(body, uniform.assign_until_4_0_0) == expected
+    assert assigned(body, UNTIL_4_0_0) == expected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("release", "assign"), [(LATEST, uniform.assign), ("4.0.0", uniform.assign_until_4_0_0)])
+@pytest.mark.parametrize(("release", "assign"), [(LATEST, uniform.assign), ("4.0.0", UNTIL_4_0_0)])
 @given(body=coordinator_bodies(ids=True), random=st.randoms(use_true_random=False))
 @settings(max_examples=120, deadline=None)
 def test_agrees_with_the_real_class_on_groups_that_live_on(release, assign, body, random):

@@ -19,7 +19,7 @@ from service.core.assignors.classic.racks import racks_matter
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import iteration_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Ragged, offsets_of, ranks_of
 from service.core.ragged import PIECE, ascending, rows_and_places
 
 
@@ -134,8 +134,7 @@ def read_subscriptions(group: Group) -> Claims:
     subscriptions, topics = group.subscriptions, group.topics
     hashes = java_hash_codes(group.member_ids)
     by_id = group.by_id
-    ranks = np.empty_like(by_id)
-    ranks[by_id] = np.arange(len(by_id), dtype=np.int32)
+    ranks = ranks_of(by_id)
     order = iteration_order(hashes, ranks=ranks)
     second_order = order[iteration_order(hashes[order], ranks=ranks[order])]
 
@@ -177,8 +176,7 @@ def _rack_aware(group: Group, racks: Ragged, counting: Bools) -> bool:
     counts = group.topics.partitions_counts()
     concerned = np.flatnonzero(np.repeat(counting[: len(counts)], counts))
     lengths = racks.lengths()[concerned]
-    offsets = np.zeros(len(concerned) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = offsets_of(lengths)
     places = np.arange(offsets[-1], dtype=np.int32) + np.repeat(racks.offsets[concerned] - offsets[:-1], lengths)
     consumers = np.zeros(len(group.rack_ids), np.bool_)
     consumers[group.racks[group.racks != NONE]] = True

@@ -1,5 +1,6 @@
 """How a sticky assignment came about, as a JSON object: for a person who wants to know why a member has what it has."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,65 +107,56 @@ def _claims(group: Group, claims: Claims, limit: int) -> Json:
 
 def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) -> list[Json]:
     minimum, more = phases.minimum, phases.members_with_more
-    given_up = (claims.owners != NONE) & (phases.kept == NONE)
+    phase, kept = partial(_phase, group, claims, limit), phases.kept != NONE
     steps = [
-        _phase(
+        phase(
             "keep",
             f"members keep what they own: up to {minimum} partitions each"
             + (f", and {more} of them one more, those first who own it, in the order of the leader's map" if more else ""),
-            placed(group, claims, phases.kept != NONE, phases.kept, limit),
-            phases.kept != NONE,
+            kept,
+            phases.kept,
         ),
-        _phase(
+        phase(
             "give_up",
             "owned partitions above that number, the last "
             + ("by (partition id, topic name)" if len(claims.listed) == 0 else "in the order of the member's list")
             + (", or without a replica on the owner's rack" if claims.rack_aware else ""),
-            placed(group, claims, given_up, claims.owners, limit),
-            given_up,
+            (claims.owners != NONE) & ~kept,
+            claims.owners,
         ),
     ]
     if claims.rack_aware:
-        matched = phases.matched != NONE
         does = "partitions that are left, those with the fewest members on their racks first, go to members on one of their racks"
-        steps.append(_phase("match", does, placed(group, claims, matched, phases.matched, limit), matched))
-    dealt = phases.dealt != NONE
+        steps.append(phase("match", does, phases.matched != NONE, phases.matched))
     does = f"what is left goes round the members short of {minimum} by member_id, then one each to those that have {minimum}"
-    steps.append(_phase("deal", does, placed(group, claims, dealt, phases.dealt, limit), dealt))
-    return steps
+    return [*steps, phase("deal", does, phases.dealt != NONE, phases.dealt)]
 
 
 def _general(group: Group, claims: Claims, phases: General, limit: int) -> list[Json]:
-    given_up = (claims.owners != NONE) & (phases.kept == NONE)
+    phase, kept = partial(_phase, group, claims, limit), phases.kept != NONE
     filled = (phases.filled != NONE) & (phases.filled != phases.kept)
-    moved = phases.new_owners != phases.filled
     return [
-        _phase(
-            "keep",
-            "members keep what they own of the topics they subscribe to",
-            placed(group, claims, phases.kept != NONE, phases.kept, limit),
-            phases.kept != NONE,
-        ),
-        _phase(
+        phase("keep", "members keep what they own of the topics they subscribe to", kept, phases.kept),
+        phase(
             "give_up",
             "owned partitions of topics to which the owner does not subscribe any more"
             + (", or without a replica on its rack" if claims.rack_aware else ""),
-            placed(group, claims, given_up, claims.owners, limit),
-            given_up,
+            (claims.owners != NONE) & ~kept,
+            claims.owners,
         ),
-        _phase(
+        phase(
             "fill",
             "topics with the fewest subscribers first, each partition that is left goes to the subscriber that has fewest",
-            placed(group, claims, filled, phases.filled, limit),
             filled,
+            phases.filled,
         ),
         {
-            **_phase(
+            **phase(
                 "reassign",
                 "a partition moves while some subscriber has at least two fewer than its owner"
                 + ("; undone, since members were no less unequal after it" if phases.restored else ""),
-                placed(group, claims, moved, phases.new_owners, limit),
-                moved,
+                phases.new_owners != phases.filled,
+                phases.new_owners,
             ),
             "passes_over_free_partitions": phases.passes[0],
             "moves_of_free_partitions": phases.moves[0],
@@ -174,7 +166,9 @@ def _general(group: Group, claims: Claims, phases: General, limit: int) -> list[
     ]
 
 
-def _phase(phase: str, does: str, first: list[Json], which: Bools) -> Json:
+def _phase(group: Group, claims: Claims, limit: int, phase: str, does: str, which: Bools, members: Int32s) -> Json:
+    """which, members : as of ``placed``"""
+    first = placed(group, claims, which, members, limit)
     return {"phase": phase, "does": does, "partitions": int(which.sum()), "first": first}
 
 

@@ -32,7 +32,7 @@ from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Ragged, ranks_of
 from service.core.ragged import grouped
 
 
@@ -68,10 +68,7 @@ def read_claims_2_8(group: Group, *, cooperative: bool) -> Claims:
     read_twice[claims.order[: np.flatnonzero(claims.order == claims.odd_one)[0]]] = True
     if cooperative:
         return _with_newest_claims(claims, owned, np.where(read_twice, np.int32(NONE), group.generations))
-    lost = read_twice[owned.row_of_each_value()]
-    lengths = np.where(read_twice, 0, owned.lengths())
-    offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
-    return _with_newest_claims(claims, Ragged(offsets, owned.values[~lost]), group.generations)
+    return _with_newest_claims(claims, owned.where(~read_twice[owned.row_of_each_value()]), group.generations)
 
 
 def read_claims_2_4(group: Group, *, cooperative: bool) -> Claims:
@@ -136,10 +133,7 @@ def _by_hashed_topic(claims: Claims) -> Ragged:
 def _topic_hashes(group: Group) -> tuple[Int32s, Int32s]:
     """int32[topics] each, unknown ones included: hash code and rank of each topic's name."""
     names = (*group.topics.names, *group.unknown_topic_names)
-    by_name = java_order(names)
-    ranks = np.empty_like(by_name)
-    ranks[by_name] = np.arange(len(names), dtype=np.int32)
-    return java_hash_codes(names), ranks
+    return java_hash_codes(names), ranks_of(java_order(names))
 
 
 @kernel
@@ -176,8 +170,7 @@ def _kept_lists(owned: Ragged, owners: Int32s, contested: Bools) -> Ragged:
     """``Claims.listed``: of each list what the member owns."""
     rows = owned.row_of_each_value()
     own = (owners[owned.values] == rows) & ~contested[owned.values]
-    offsets = np.append(0, np.cumsum(np.bincount(rows[own], minlength=len(owned)))).astype(np.int32)
-    return Ragged(offsets, owned.values[own])
+    return owned.where(own)
 
 
 # ---- conflicts ---------------------------------------------------------------------------------------------------------
@@ -281,8 +274,7 @@ def _owned_first(claims: Claims, owned: Ragged) -> Int32s:
     candidates = candidates[owners[candidates] != NONE]
     lists = grouped(owners[candidates], len(group))
     turns = np.repeat(lists.offsets[1:], lists.lengths()) - np.arange(len(lists.values), dtype=np.int32)
-    ranks = np.empty(len(group), np.int32)
-    ranks[claims.by_id] = np.arange(len(group), dtype=np.int32)
+    ranks = ranks_of(claims.by_id)
     first = candidates[lists.values[np.lexsort((-ranks[lists.row_of_each_value()], -turns))]]
 
     topics = _first_occurrences(_end_to_end(group.subscriptions, claims.order))
@@ -300,9 +292,7 @@ def _owned_first(claims: Claims, owned: Ragged) -> Int32s:
 
 def _end_to_end(rows: Ragged, order: Int32s) -> Int32s:
     """The values, row by row in this order."""
-    at = np.empty(len(order), np.int32)
-    at[order] = np.arange(len(order), dtype=np.int32)
-    return rows.values[np.argsort(at[rows.row_of_each_value()], kind="stable")]
+    return rows.values[np.argsort(ranks_of(order)[rows.row_of_each_value()], kind="stable")]
 
 
 def _first_occurrences(values: Int32s) -> Int32s:

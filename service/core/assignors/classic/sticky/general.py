@@ -35,7 +35,7 @@ from service.core.clock import TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.kernels import kernel
-from service.core.model import NONE, Group, Int32s
+from service.core.model import NONE, Group, Int32s, offsets_of, ranks_of
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,6 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
     beyond = bool((kept[existing:] != NONE).any())
     both = free & (kept != NONE) if beyond else free[:0]
     fresh = not counts.any()
-    ranks = np.empty(len(group), np.int64)
-    ranks[claims.by_id] = np.arange(len(group))
-    places = np.empty(len(group), np.int32)
-    places[claims.second_order] = np.arange(len(group), dtype=np.int32)
     state = State(
         topics.first,
         ordered,
@@ -104,7 +100,7 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
         claims.racks,
         racks.offsets,
         racks.values,
-        places,
+        ranks_of(claims.second_order),
         possible,
         claims.previous_owners,
         beyond or bool((claims.previous_owners != NONE).any()),
@@ -113,7 +109,7 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
         np.where(free, np.int32(NONE), kept) if beyond else kept.copy(),
         np.where(both, kept, np.int32(NONE)) if beyond else np.full(len(kept), NONE, np.int32),
         counts,
-        counts * np.int64(len(group)) + ranks,
+        counts * np.int64(len(group)) + ranks_of(claims.by_id),
         np.ones(len(group), np.bool_),
     )
     fill(state, claims.rack_aware, len(group.rack_ids))
@@ -143,8 +139,7 @@ def _in_sequence(claims: Claims, ordered: Int32s) -> tuple[Int32s, Int32s]:
 def topic_by_topic(first: Int32s, ordered: Int32s) -> tuple[Int32s, Int32s]:
     """The same where partitions are in the order of their topics. first : int32[topics + 1], the first partition of each topic"""
     counts = np.diff(first)[ordered]
-    runs = np.zeros(len(ordered) + 1, np.int32)
-    np.cumsum(counts, out=runs[1:])
+    runs = offsets_of(counts)
     return np.arange(runs[-1], dtype=np.int32) + np.repeat(first[ordered] - runs[:-1], counts), runs
 
 

@@ -13,20 +13,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of, with_more_room
 from service.core.jvm.ordering import DEFAULT_CAPACITY, HEAD, KEY_COLUMNS, doubled, empty, enter, remove, threshold
 from service.core.jvm.red_black import SPREAD, Rows
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s
 
-TOPIC: Final = 0
-SOURCE: Final = 1
-OWNER: Final = 2
 SIZE: Final = 3
 BUCKETS: Final = 4
 START: Final = 5
 ROOM: Final = 6
 COLUMNS: Final = 7
-"""Columns of ``Movements.pairs``: the pair; how many partitions are in its set; the set's table, a run of the buckets of all."""
+"""Columns of ``Movements.pairs`` behind those of pairs.py: how many partitions are in the pair's set; the set's table, a run of
+the buckets of all."""
 
 
 class Movements(NamedTuple):
@@ -69,7 +68,7 @@ def opposite(movements: Movements, topic: int, partition: int, owner: int, to: i
     """The pair of the opposite way, if ``partition`` is to go from ``owner`` to ``to`` and others have gone that way; or NONE."""
     pair = movements.pair_of[partition]
     source = owner if pair == NONE else movements.pairs[pair, SOURCE]
-    found = movements.slots[_place(movements, topic, to, source)]
+    found = movements.slots[place_of(movements.pairs, movements.slots, topic, to, source)]
     return NONE if found == NONE or movements.pairs[found, SIZE] == 0 else int(found)
 
 
@@ -140,20 +139,6 @@ def _equal(a: Int32s, b: Int32s) -> bool:
 
 
 @kernel
-def _place(movements: Movements, topic: int, source: int, owner: int) -> int:
-    """Where the pair is in ``slots``, or the free place where it would be."""
-    slots, pairs = movements.slots, movements.pairs
-    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(owner)
-    place = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & (len(slots) - 1)
-    while slots[place] != NONE:
-        row = pairs[slots[place]]
-        if row[TOPIC] == topic and row[SOURCE] == source and row[OWNER] == owner:
-            break
-        place = (place + 1) & (len(slots) - 1)
-    return int(place)
-
-
-@kernel
 def _table(movements: Movements, pair: int) -> Rows:
     """The pair's table, a view."""
     start = movements.pairs[pair, START]
@@ -169,13 +154,14 @@ def _take_out(movements: Movements, pair: int, partition: int) -> None:
 
 @inner_kernel
 def _put_in(movements: Movements, topic: int, source: int, owner: int, partition: int) -> Movements:
-    place = _place(movements, topic, source, owner)
+    place = place_of(movements.pairs, movements.slots, topic, source, owner)
     pair = movements.slots[place]
     if pair == NONE:
         pair = movements.used[0]
         if pair == len(movements.pairs):
-            movements = _with_more_pairs(movements)
-            place = _place(movements, topic, source, owner)
+            m, (pairs, slots) = movements, with_more_room(movements.pairs, movements.slots)
+            movements = Movements(m.spread, m.keys, m.pair_of, pairs, slots, m.buckets, m.used)
+            place = place_of(pairs, slots, topic, source, owner)
         movements.used[0] += 1
         movements.slots[place] = pair
         row = movements.pairs[pair]
@@ -190,19 +176,6 @@ def _put_in(movements: Movements, topic: int, source: int, owner: int, partition
     if pairs[pair, SIZE] > threshold(pairs[pair, BUCKETS]):
         movements = _with_table(movements, pair, doubled(movements.keys, _table(movements, pair)))
     movements.pair_of[partition] = pair
-    return movements
-
-
-@inner_kernel
-def _with_more_pairs(movements: Movements) -> Movements:
-    """Twice the room for pairs, and for their index."""
-    old = movements.pairs
-    pairs = np.zeros((2 * len(old), COLUMNS), np.int32)
-    pairs[: len(old)] = old
-    slots = np.full(2 * len(movements.slots), NONE, np.int32)
-    movements = Movements(movements.spread, movements.keys, movements.pair_of, pairs, slots, movements.buckets, movements.used)
-    for pair in range(len(old)):
-        slots[_place(movements, old[pair, TOPIC], old[pair, SOURCE], old[pair, OWNER])] = pair
     return movements
 
 

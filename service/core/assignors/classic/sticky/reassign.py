@@ -86,12 +86,18 @@ def even_out(
 
 @inner_kernel
 def inequality(counts: Int32s, taking_part: Bools) -> np.int32:
-    """The differences between the counts of all pairs of members, added up (getBalanceScore), in Java's int with its overflow."""
-    ascending = np.sort(counts[taking_part])
+    """``differences`` (getBalanceScore) in Java's int with its overflow."""
+    return np.int32(differences(counts[taking_part]))
+
+
+@inner_kernel
+def differences(counts: Int32s) -> int:
+    """The differences between the counts of all pairs of members, added up."""
+    ascending = np.sort(counts)
     total = np.int64(0)
     for i in range(len(ascending)):
         total += np.int64(2 * i - len(ascending) + 1) * ascending[i]
-    return np.int32(total)
+    return int(total)
 
 
 @inner_kernel
@@ -128,7 +134,7 @@ def _reassign(
 
 
 @inner_kernel
-def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
+def _pass(  # noqa: C901, PLR0912 (a kernel)
     state: State,
     only_free: bool,  # noqa: FBT001
     movements: Movements,
@@ -185,8 +191,6 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
 
             topic = state.topic_of[partition]
             moved = partition_to_move(movements, topic, partition, owner, to)
-            source = state.new_owners[moved]
-            movements = move(movements, topic, moved, source, to)
             if not heaped:
                 for i in range(start, stop):
                     if state.taking_part[state.subscribers[i]]:
@@ -194,17 +198,26 @@ def _pass(  # noqa: C901, PLR0912, PLR0915 (a kernel)
                         size += 1
                 heapify(heap, size, where, state.keys)
                 heaped = True
-            state.counts[source] -= 1
-            state.keys[source] -= len(state.counts)
-            if where[source] < size and heap[where[source]] == source:
-                sift_up(heap, where, state.keys, where[source])
-            give(state, moved, to)
-            if where[to] < size and heap[where[to]] == to:
-                sift_down(heap, size, where, state.keys, where[to])
+            movements = shift(state, movements, heap[:size], where, topic, moved, to)
             fewest = heap[0]
             moves += 1
             last = moved
     return SETTLED, last, moves, movements
+
+
+@inner_kernel
+def shift(state: State, movements: Movements, heap: Int32s, where: Int32s, topic: int, partition: int, to: int) -> Movements:
+    """Give the partition to another member (movePartition). heap : int32[...], subscribers of its topic; perhaps not ``to``"""
+    source = state.new_owners[partition]
+    movements = move(movements, topic, partition, source, to)
+    state.counts[source] -= 1
+    state.keys[source] -= len(state.counts)
+    if where[source] < len(heap) and heap[where[source]] == source:
+        sift_up(heap, where, state.keys, where[source])
+    give(state, partition, to)
+    if where[to] < len(heap) and heap[where[to]] == to:
+        sift_down(heap, len(heap), where, state.keys, where[to])
+    return movements
 
 
 @inner_kernel
@@ -240,7 +253,7 @@ def _to_fewest(state: State, topic: int, partition: int, owner: int, fewest: int
 
 
 @inner_kernel
-def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s) -> bool:  # noqa: C901, PLR0912 (a kernel)
+def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s) -> bool:  # noqa: C901 (a kernel)
     """Is the group balanced (isBalanced)?
 
     topic, partition, to : the move that is about to be made, most likely a proof that it is not; or ``to`` is _THROW
@@ -252,19 +265,11 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
                 return False
     if witness[0] != NONE and _could_have(state, witness[0], witness[1]):
         return False
-    least = most = NONE
-    for member in range(len(state.counts)):
-        if state.taking_part[member]:
-            least = state.counts[member] if least == NONE else min(least, state.counts[member])
-            most = max(most, state.counts[member])
-    if least >= most - 1:
+    if nearly_equal(state):
         return True
     for other in state.topics:
         subscribers = state.subscribers[state.subscribers_of[other] : state.subscribers_of[other + 1]]
-        least = NONE
-        for subscriber in subscribers:
-            if state.taking_part[subscriber] and state.counts[subscriber] != state.possible[subscriber]:
-                least = state.counts[subscriber] if least == NONE else min(least, state.counts[subscriber])
+        least = fewest_of_open(state, subscribers)
         if least == NONE:
             continue
         for odd in range(state.first[other], state.first[other + 1]):
@@ -274,6 +279,27 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
                         witness[0], witness[1] = subscriber, odd
                         return False
     return True
+
+
+@inner_kernel
+def nearly_equal(state: State) -> bool:
+    """Has nobody that takes part two more than another?"""
+    least = most = NONE
+    for member in range(len(state.counts)):
+        if state.taking_part[member]:
+            least = state.counts[member] if least == NONE else min(least, state.counts[member])
+            most = max(most, state.counts[member])
+    return bool(least >= most - 1)
+
+
+@inner_kernel
+def fewest_of_open(state: State, members: Int32s) -> int:
+    """The fewest partitions of those that take part and could have more, or NONE."""
+    least = NONE
+    for member in members:
+        if state.taking_part[member] and state.counts[member] != state.possible[member]:
+            least = state.counts[member] if least == NONE else min(least, state.counts[member])
+    return int(least)
 
 
 @inner_kernel

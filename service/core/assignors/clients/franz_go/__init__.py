@@ -3,14 +3,17 @@
 Source: group_balancer.go, internal/sticky (franz-go 1.22.2).
 """
 
+from functools import partial
 from typing import Final
 
 from service.core.assignors.model import Assignor
 from service.core.later import Later
 from service.core.registry import Implementation
 
-range_ = Later("service.core.assignors.clients.franz_go.range")
-roundrobin = Later("service.core.assignors.clients.franz_go.roundrobin")
+classic_range = Later("service.core.assignors.classic.range")
+classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
+names = Later("service.core.assignors.clients.names")
+racks = Later("service.core.assignors.clients.franz_go.racks")
 sticky = Later("service.core.assignors.clients.franz_go.sticky")
 
 RELEASE: Final = "1.22.2"
@@ -18,8 +21,8 @@ RELEASE: Final = "1.22.2"
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="franz-go:range",
-        run=range_.assign,
-        on_racks=range_.assign_on_racks,
+        run=partial(classic_range.ranges_by, names.static_first),
+        on_racks=racks.assign,
         implementation=Implementation("franz-go", RELEASE, "kgo.RangeBalancer"),
         client_releases=(RELEASE,),
         summary="Kafka's range; racks count only with kgo.BalanceRacks, by a rule of its own.",
@@ -27,7 +30,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     ),
     Assignor(
         name="franz-go:roundrobin",
-        run=roundrobin.assign,
+        run=partial(classic_roundrobin.turns_by, names.static_first),
         implementation=Implementation("franz-go", RELEASE, "kgo.RoundRobinBalancer"),
         client_releases=(RELEASE,),
         summary="Kafka's roundrobin.",
@@ -36,7 +39,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="franz-go:sticky",
         run=sticky.assign,
-        on_racks=sticky.assign_on_racks,
+        on_racks=partial(sticky.assign, balance_racks=True),
         implementation=Implementation("franz-go", RELEASE, "kgo.StickyBalancer"),
         client_releases=(RELEASE,),
         summary="As even as subscriptions allow, then with the fewest moves; chance decides between equals.",
@@ -46,7 +49,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="franz-go:cooperative-sticky",
         run=sticky.assign_cooperatively,
-        on_racks=sticky.assign_cooperatively_on_racks,
+        on_racks=partial(sticky.assign_cooperatively, balance_racks=True),
         implementation=Implementation("franz-go", RELEASE, "kgo.CooperativeStickyBalancer"),
         client_releases=(RELEASE,),
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",

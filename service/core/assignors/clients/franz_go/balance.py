@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.clients.franz_go.bags import Bags, add, no_items, replace_by_last, take
+from service.core.assignors.clients.bags import Bags, add, no_items, replace_by_last, take
 from service.core.assignors.clients.franz_go.state import SURE, UNSURE, Given, Run
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel

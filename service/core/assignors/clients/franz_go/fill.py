@@ -12,7 +12,7 @@ sticky.go (franz-go 1.22.2). Plain-Python twin: tests/reference/clients/franz_go
 
 import numpy as np
 
-from service.core.assignors.clients.franz_go.bags import Bags, add, no_items, replace_by_last
+from service.core.assignors.clients.bags import Bags, add, no_items, replace_by_last
 from service.core.assignors.clients.franz_go.state import Given, Run
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Int32s

@@ -6,7 +6,7 @@ Source: BalanceWithRacks in sticky.go (franz-go 1.22.2). Plain-Python twin: test
 import numpy as np
 import numpy.typing as npt
 
-from service.core.assignors.clients.franz_go.bags import add, no_items
+from service.core.assignors.clients.bags import add, no_items
 from service.core.assignors.clients.franz_go.balance import balance_alike, balance_unlike
 from service.core.assignors.clients.franz_go.fill import begin, fill_alike, fill_depends_on_order, fill_unlike
 from service.core.assignors.clients.franz_go.repair import repair

@@ -6,7 +6,7 @@ map; ``Run.topics`` is that order.
 
 from typing import Final, NamedTuple
 
-from service.core.assignors.clients.franz_go.bags import Bags
+from service.core.assignors.clients.bags import Bags
 from service.core.model import Int32s
 
 OPEN: Final = -2

@@ -32,9 +32,9 @@ import numpy as np
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.franz_go.claims import claimed, parted
 from service.core.assignors.clients.franz_go.dealt import deal
-from service.core.assignors.clients.franz_go.members import static_first
 from service.core.assignors.clients.franz_go.run import even_out, every_run, one_run, settled
 from service.core.assignors.clients.franz_go.state import OPEN, SURE, Given
+from service.core.assignors.clients.names import static_first
 from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, LeftOpen
@@ -59,32 +59,14 @@ MOST_PERMUTED: Final = 4
 """The most stale claims, and racks without members, whose orders are all tried."""
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """Ragged member → partitions, ascending: those of every run."""
-    return _eager(group, check_time, balance_racks=False)
-
-
-def assign_on_racks(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """The same with ``BalanceRacks``."""
-    return _eager(group, check_time, balance_racks=True)
-
-
-def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """As ``assign``, but what others must revoke first is withheld."""
-    return _cooperative(group, check_time, balance_racks=False)
-
-
-def assign_cooperatively_on_racks(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """The same with ``BalanceRacks``."""
-    return _cooperative(group, check_time, balance_racks=True)
-
-
-def _eager(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Assignment:
+def assign(group: Group, check_time: TimeLimit = UNLIMITED, *, balance_racks: bool = False) -> Assignment:
+    """Ragged member → partitions, ascending: those of every run. balance_racks : with ``BalanceRacks``?"""
     owners = _owners(group, check_time, balance_racks=balance_racks)
     return Assignment(grouped(owners, len(group)), left_open=_left_open(owners))
 
 
-def _cooperative(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Assignment:
+def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED, *, balance_racks: bool = False) -> Assignment:
+    """As ``assign``, but what others must revoke first is withheld."""
     owners = _owners(group, check_time, balance_racks=balance_racks)
     here, later = parted(owners, group.owned.offsets, group.owned.values, group.generations)
     return Assignment(grouped(here, len(group)), grouped(later, len(group)), _left_open(owners))

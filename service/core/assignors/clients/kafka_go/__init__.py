@@ -5,6 +5,7 @@ Members stand in the order of the bytes of their member_ids. The previous assign
 Source: groupbalancer.go, consumergroup.go (kafka-go 0.4.51).
 """
 
+from functools import partial
 from typing import Final
 
 from service.core.assignors.model import Assignor
@@ -19,7 +20,7 @@ RELEASE: Final = "0.4.51"
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="kafka-go:range",
-        run=topics.assign_in_ranges,
+        run=partial(topics.assign, in_ranges=True),
         implementation=Implementation("kafka-go", RELEASE, "RangeGroupBalancer"),
         summary="Topic by topic, each subscriber gets a run of partitions; the longer runs are spread over the subscribers.",
         setting="GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}",
@@ -27,7 +28,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     ),
     Assignor(
         name="kafka-go:roundrobin",
-        run=topics.assign_by_turns,
+        run=partial(topics.assign, in_ranges=False),
         implementation=Implementation("kafka-go", RELEASE, "RoundRobinGroupBalancer"),
         summary="Topic by topic, partitions go to the subscribers in turn; each topic begins with the first.",
         setting="GroupBalancers: []kafka.GroupBalancer{kafka.RoundRobinGroupBalancer{}}",

@@ -11,24 +11,15 @@ Plain-Python twin: tests/reference/clients/kafka_go.py.
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.clients.names import by_bytes
+from service.core.assignors.clients.names import by_member_id
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
 
 
-def assign_in_ranges(group: Group) -> Assignment:
-    """Ragged member → partitions, ascending."""
-    return _assigned(group, in_ranges=True)
-
-
-def assign_by_turns(group: Group) -> Assignment:
-    """Ragged member → partitions, ascending."""
-    return _assigned(group, in_ranges=False)
-
-
-def _assigned(group: Group, *, in_ranges: bool) -> Assignment:
-    order = by_bytes(group.member_ids)
+def assign(group: Group, *, in_ranges: bool) -> Assignment:
+    """Ragged member → partitions, ascending. in_ranges : range, or roundrobin?"""
+    order = by_member_id(group)
     subscribers = topic_subscribers(group, order)
     owners = _owners(order, subscribers.offsets, subscribers.values, group.topics.first, in_ranges)
     return Assignment(grouped(owners, len(group)))

@@ -13,16 +13,6 @@ from service.core.kernels import kernel
 from service.core.model import Bools, Group, Int32s, Ragged
 
 
-def static_first(group: Group) -> Int32s:
-    """int32[members], all members in their order."""
-
-    def key(member: int) -> tuple[bool, str, str]:
-        instance_id = group.instance_ids[member]
-        return instance_id is None, instance_id or "", group.member_ids[member]
-
-    return np.array(sorted(range(len(group)), key=key), np.int32)
-
-
 def without_forgotten(group: Group, order: Int32s, rows: Ragged) -> Ragged:
     """The rows less the members that the code forgets.
 

@@ -6,17 +6,16 @@ Source: kafka.coordinator.assignors.range.RangePartitionAssignor (kafka-python 3
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.range import owners_in_ranges
-from service.core.assignors.clients.kafka_python.members import static_first, warning, without_forgotten
+from service.core.assignors.classic.range import in_ranges
+from service.core.assignors.clients.kafka_python.members import warning, without_forgotten
+from service.core.assignors.clients.names import static_first
 from service.core.model import Assignment, Group
-from service.core.ragged import grouped
 
 
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
     order = static_first(group)
-    subscribers = without_forgotten(group, order, topic_subscribers(group, order))
-    return Assignment(grouped(owners_in_ranges(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
+    return in_ranges(group, order, without_forgotten(group, order, topic_subscribers(group, order)))
 
 
 def warnings(group: Group) -> list[str]:

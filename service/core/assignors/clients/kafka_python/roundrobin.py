@@ -10,7 +10,8 @@ racks play no part.
 
 import numpy as np
 
-from service.core.assignors.clients.kafka_python.members import static_first, warning, without_forgotten
+from service.core.assignors.clients.kafka_python.members import warning, without_forgotten
+from service.core.assignors.clients.names import static_first
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged

@@ -3,6 +3,7 @@
 Source: rdkafka_assignor.c, rdkafka_range_assignor.c, rdkafka_roundrobin_assignor.c (1.9.2, 2.12.1). Racks count since 2.2.0.
 """
 
+from functools import partial
 from typing import Final
 
 from service.core.assignors.model import Assignor
@@ -10,7 +11,7 @@ from service.core.later import Later
 from service.core.registry import Implementation
 
 range_ = Later("service.core.assignors.clients.librdkafka.range")
-roundrobin = Later("service.core.assignors.clients.librdkafka.roundrobin")
+classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
 cooperative_sticky = Later("service.core.assignors.clients.librdkafka.cooperative_sticky")
 order = Later("service.core.assignors.clients.librdkafka.order")
 
@@ -30,7 +31,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
     ),
     Assignor(
         name="librdkafka:roundrobin",
-        run=roundrobin.assign,
+        run=partial(classic_roundrobin.turns_by, order.members_in_order),
         implementation=Implementation("librdkafka", RELEASES[-1], "rd_kafka_roundrobin_assignor_assign_cb"),
         client_releases=RELEASES,
         summary="Kafka's roundrobin, but static members do not come first: members stand in the order of their member_ids.",
@@ -44,7 +45,8 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         forms={
             "2.6.1": {},  # isBalanced passed over members until then
-            "2.2.0": {"run": cooperative_sticky.assign_until_2_6_0},  # racks, and claims by generation (#4252) since then
+            # racks, and claims by generation (#4252) since then
+            "2.2.0": {"run": cooperative_sticky.assign_until_2_6_0},
             "1.9.2": {"run": cooperative_sticky.assign_until_2_1_1},
         },
         summary="Members keep what they own as far as the group can be even; what moves stays unassigned until it is revoked.",

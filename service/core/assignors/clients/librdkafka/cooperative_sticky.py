@@ -23,6 +23,7 @@ Source: rd_kafka_sticky_assignor_assign_cb, rd_kafka_cooperative_protocol_adjust
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -61,8 +62,11 @@ class Release:
     clobbered: bool = False
 
 
-def _assign(group: Group, release: Release, check_time: TimeLimit) -> Assignment:
-    """As ``assign``."""
+PRESENT: Final = Release()
+
+
+def assign(group: Group, release: Release = PRESENT, check_time: TimeLimit = UNLIMITED) -> Assignment:
+    """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
     if len(group) == 0:
         raise _failure(group, NULL, NONE)
     claimed = _claims(group, release)
@@ -82,19 +86,9 @@ def _assign(group: Group, release: Release, check_time: TimeLimit) -> Assignment
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
-    return _assign(group, Release(), check_time)
-
-
-def assign_until_2_6_0(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """As from 2.2.0 to 2.6.0, where it may also never end."""
-    return _assign(group, Release(clobbered=True), check_time)
-
-
-def assign_until_2_1_1(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """As up to 2.1.1."""
-    return _assign(group, Release(racks=False, generations=False, clobbered=True), check_time)
+assign_until_2_6_0 = partial(assign, release=Release(clobbered=True))
+"""As from 2.2.0 on, where it may also never end."""
+assign_until_2_1_1 = partial(assign, release=Release(racks=False, generations=False, clobbered=True))
 
 
 def _claims(group: Group, release: Release) -> Claims:

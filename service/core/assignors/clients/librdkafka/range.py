@@ -8,7 +8,7 @@ Source: rdkafka_range_assignor.c (librdkafka 1.9.2, 2.12.1). The previous assign
 
 import numpy as np
 
-from service.core.assignors.classic.range import co_partitioned, owners_in_ranges, owners_on_racks, where_racks_matter
+from service.core.assignors.classic.range import co_partitioned, in_ranges, owners_on_racks, where_racks_matter
 from service.core.assignors.clients.librdkafka.order import subscribers_in_order
 from service.core.model import Assignment, Group
 from service.core.ragged import grouped
@@ -34,5 +34,4 @@ def assign(group: Group) -> Assignment:
 
 def assign_without_racks(group: Group) -> Assignment:
     """Ragged member → partitions, ascending, as until 2.2."""
-    order, subscribers = subscribers_in_order(group)
-    return Assignment(grouped(owners_in_ranges(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
+    return in_ranges(group, *subscribers_in_order(group))

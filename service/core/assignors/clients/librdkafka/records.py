@@ -17,8 +17,10 @@ Plain-Python twin: tests/reference/clients/librdkafka_sticky.py, ``Movements``.
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of, with_more_room
+from service.core.assignors.clients.bags import Bags, add, no_items, take, with_more_bags
+from service.core.jvm.red_black import Rows
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Int32s
 
@@ -29,16 +31,10 @@ NULL: Final = 3
 ENDLESS: Final = 4
 """How it ends: with an answer; by an assertion; by reading freed memory, or a null pointer; never."""
 
-_TOPIC: Final = 0
-_SOURCE: Final = 1
-_TARGET: Final = 2
-_SIZE: Final = 3
-_FIRST: Final = 4
-_LAST: Final = 5
-_CREATOR: Final = 6
-_STAMP: Final = 7
-_COLUMNS: Final = 8
-"""Columns of ``Records.pairs``: the pair, its list's length and ends, and the record that created it: partition and number."""
+_CREATOR: Final = 3
+_STAMP: Final = 4
+_COLUMNS: Final = 5
+"""Columns of ``Records.pairs`` behind those of pairs.py: the record that created the pair's list: partition and number."""
 
 
 class Records(NamedTuple):
@@ -47,9 +43,9 @@ class Records(NamedTuple):
     source, target : int32[partitions]   from whom to whom each partition has moved; NONE: it has no record
     stamp : int32[partitions]            how often its record was replaced
     pair_of : int32[partitions]          the pair in whose list it is, or NONE
-    before, after : int32[partitions]    its neighbours there, or NONE
-    lists : int32[topics]                the number of lists of each topic
-    pairs : int32[..., 8]                the pairs there have been
+    lists : the list of each pair
+    lists_of : int32[topics]             the number of lists of each topic
+    pairs : int32[..., 5]                the pairs there have been
     slots : int32[...]                   pairs by hash, open addressing, NONE where free
     used : int32[1]                      how many pairs there are
     """
@@ -58,10 +54,9 @@ class Records(NamedTuple):
     target: Int32s
     stamp: Int32s
     pair_of: Int32s
-    before: Int32s
-    after: Int32s
-    lists: Int32s
-    pairs: npt.NDArray[np.int32]
+    lists: Bags
+    lists_of: Int32s
+    pairs: Rows
     slots: Int32s
     used: Int32s
 
@@ -74,8 +69,7 @@ def no_records(partitions_count: int, topics_count: int) -> Records:
         np.full(partitions_count, NONE, np.int32),
         np.zeros(partitions_count, np.int32),
         np.full(partitions_count, NONE, np.int32),
-        np.full(partitions_count, NONE, np.int32),
-        np.full(partitions_count, NONE, np.int32),
+        no_items(16, partitions_count),
         np.zeros(topics_count, np.int32),
         np.zeros((16, _COLUMNS), np.int32),
         np.full(64, NONE, np.int32),
@@ -89,14 +83,14 @@ def chosen(records: Records, topic: int, partition: int, owner: int, to: int) ->
 
     Returns how it ends, the partition, and the pair through whose list it is read, or NONE.
     """
-    if records.lists[topic] == 0:
+    if records.lists_of[topic] == 0:
         return FINE, partition, NONE
     if records.source[partition] != NONE and records.target[partition] != owner:
         return ASSERTION, partition, NONE
     status, opposite = _find(records, topic, to, owner)
     if status != FINE or opposite == NONE:
         return status, partition, NONE
-    return FINE, records.pairs[opposite, _FIRST], opposite
+    return FINE, records.lists.head[opposite], opposite
 
 
 @inner_kernel
@@ -112,7 +106,7 @@ def record(  # noqa: PLR0911 (a kernel)
     if source == NONE:
         status, records = _add(records, topic, partition, owner, to)
         return status, partition, records
-    if records.lists[topic] == 0:
+    if records.lists_of[topic] == 0:
         return NULL, partition, records
     target = records.target[partition]
     status, pair = _find(records, topic, source, target)
@@ -122,20 +116,20 @@ def record(  # noqa: PLR0911 (a kernel)
         return ASSERTION, partition, records
     if records.pair_of[partition] == pair:
         _take_out(records, pair, partition)
-        if through == pair and records.pairs[pair, _SIZE] == 0:
+        if through == pair and records.lists.size[pair] == 0:
             return FREED, partition, records
     if target != owner:
         return ASSERTION, partition, records
     if source != to:
         status, records = _add(records, topic, partition, source, to)
-    return status, partition if through == NONE else records.pairs[through, _FIRST], records
+    return status, partition if through == NONE else records.lists.head[through], records
 
 
 @inner_kernel
 def _find(records: Records, topic: int, source: int, target: int) -> tuple[int, int]:
     """The pair, if it has a list, else NONE; and whether freed memory is read to find it."""
-    pair = records.slots[_place(records, topic, source, target)]
-    if pair == NONE or records.pairs[pair, _SIZE] == 0:
+    pair = records.slots[place_of(records.pairs, records.slots, topic, source, target)]
+    if pair == NONE or records.lists.size[pair] == 0:
         return FINE, NONE
     row = records.pairs[pair]
     return FINE if records.stamp[row[_CREATOR]] == row[_STAMP] else FREED, pair
@@ -143,20 +137,10 @@ def _find(records: Records, topic: int, source: int, target: int) -> tuple[int, 
 
 @inner_kernel
 def _take_out(records: Records, pair: int, partition: int) -> None:
-    row = records.pairs[pair]
-    before, after = records.before[partition], records.after[partition]
-    if before == NONE:
-        row[_FIRST] = after
-    else:
-        records.after[before] = after
-    if after == NONE:
-        row[_LAST] = before
-    else:
-        records.before[after] = before
+    take(records.lists, pair, partition)
     records.pair_of[partition] = NONE
-    row[_SIZE] -= 1
-    if row[_SIZE] == 0:
-        records.lists[row[_TOPIC]] -= 1
+    if records.lists.size[pair] == 0:
+        records.lists_of[records.pairs[pair, TOPIC]] -= 1
 
 
 @inner_kernel
@@ -169,55 +153,26 @@ def _add(records: Records, topic: int, partition: int, source: int, target: int)
     if status != FINE:
         return status, records
     if pair == NONE:
-        place = _place(records, topic, source, target)
+        place = place_of(records.pairs, records.slots, topic, source, target)
         pair = records.slots[place]
         if pair == NONE:
             pair = records.used[0]
             if pair == len(records.pairs):
                 records = _with_more_pairs(records)
-                place = _place(records, topic, source, target)
+                place = place_of(records.pairs, records.slots, topic, source, target)
             records.used[0] += 1
             records.slots[place] = pair
         row = records.pairs[pair]
-        row[_TOPIC], row[_SOURCE], row[_TARGET] = topic, source, target
+        row[TOPIC], row[SOURCE], row[OWNER] = topic, source, target
         row[_CREATOR], row[_STAMP] = partition, records.stamp[partition]
-        row[_FIRST] = row[_LAST] = NONE
-        records.lists[topic] += 1
-    row = records.pairs[pair]
-    last = row[_LAST]
-    records.pair_of[partition], records.before[partition], records.after[partition] = pair, last, NONE
-    if last == NONE:
-        row[_FIRST] = partition
-    else:
-        records.after[last] = partition
-    row[_LAST] = partition
-    row[_SIZE] += 1
+        records.lists_of[topic] += 1
+    records.pair_of[partition] = pair
+    add(records.lists, pair, partition)
     return FINE, records
 
 
 @inner_kernel
-def _place(records: Records, topic: int, source: int, target: int) -> int:
-    """Where the pair is in ``slots``, or the free place where it would be."""
-    slots, pairs = records.slots, records.pairs
-    mixed = (np.uint64(topic) * np.uint64(1000003) + np.uint64(source)) * np.uint64(1000003) + np.uint64(target)
-    place = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & (len(slots) - 1)
-    while slots[place] != NONE:
-        row = pairs[slots[place]]
-        if row[_TOPIC] == topic and row[_SOURCE] == source and row[_TARGET] == target:
-            break
-        place = (place + 1) & (len(slots) - 1)
-    return int(place)
-
-
-@inner_kernel
-def _with_more_pairs(records: Records) -> Records:
-    """Twice the room for pairs, and for their index."""
-    old = records.pairs
-    pairs = np.zeros((2 * len(old), _COLUMNS), np.int32)
-    pairs[: len(old)] = old
-    slots = np.full(2 * len(records.slots), NONE, np.int32)
-    links = (records.pair_of, records.before, records.after)
-    records = Records(records.source, records.target, records.stamp, *links, records.lists, pairs, slots, records.used)
-    for pair in range(len(old)):
-        slots[_place(records, old[pair, _TOPIC], old[pair, _SOURCE], old[pair, _TARGET])] = pair
-    return records
+def _with_more_pairs(r: Records) -> Records:
+    """Twice the room for pairs and their lists."""
+    pairs, slots = with_more_room(r.pairs, r.slots)
+    return Records(r.source, r.target, r.stamp, r.pair_of, with_more_bags(r.lists), r.lists_of, pairs, slots, r.used)

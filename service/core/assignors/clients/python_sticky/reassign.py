@@ -17,13 +17,21 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.classic.sticky.movements import SIZE, Movements, alike, copied, first_of, move, opposite
-from service.core.assignors.classic.sticky.reassign import ENDLESS, OFTEN, SETTLED
-from service.core.assignors.classic.sticky.state import State, give
+from service.core.assignors.classic.sticky.movements import SIZE, Movements, alike, copied, first_of, opposite
+from service.core.assignors.classic.sticky.reassign import (
+    ENDLESS,
+    OFTEN,
+    SETTLED,
+    differences,
+    fewest_of_open,
+    nearly_equal,
+    shift,
+)
+from service.core.assignors.classic.sticky.state import State
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.optimize.heap import heapify, sift_down, sift_up
+from service.core.optimize.heap import heapify
 from service.core.ragged import put
 
 THROWN: Final = 1
@@ -81,19 +89,9 @@ def even_out(
     if status == SETTLED and not fresh and moves > 0:
         taking_part = state.taking_part | work.extra
         state.counts[~state.taking_part] = 0  # no part of either inequality
-        if _inequality(state.counts[taking_part]) >= _inequality(counts[state.taking_part]):
+        if differences(state.counts[taking_part]) >= differences(counts[state.taking_part]):
             put(before, state.new_owners, 0)
     return status, at, moves, work.chance[0]
-
-
-@inner_kernel
-def _inequality(counts: Int32s) -> int:
-    """The differences between all pairs of counts, added up (_get_balance_score)."""
-    ascending = np.sort(counts)
-    total = np.int64(0)
-    for i in range(len(ascending)):
-        total += np.int64(2 * i - len(ascending) + 1) * ascending[i]
-    return int(total)
 
 
 @inner_kernel
@@ -143,6 +141,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
         of_run = state.sequence[state.runs[run] : state.runs[run + 1]]
         if len(of_run) == 0 or not _gather(state, work, state.topic_of[of_run[0]]):
             continue
+        heap = work.heap[: work.size[0]]
         for partition in of_run:
             looked_at += 1
             if looked_at % OFTEN == 0 and is_over(deadline):
@@ -171,8 +170,8 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
                 work.chance[0] += movements.pairs[pair, SIZE] > 1
                 moved = first_of(movements, pair)
                 if undoes and state.new_owners[moved] != owner:
-                    movements = _shift(state, work, movements, topic, partition, state.new_owners[moved])
-            movements = _shift(state, work, movements, topic, moved, to)
+                    movements = shift(state, movements, heap, work.where, topic, partition, state.new_owners[moved])
+            movements = shift(state, movements, heap, work.where, topic, moved, to)
             moves += 1
             last = moved
     return SETTLED, last, moves, movements
@@ -190,42 +189,17 @@ def _gather(state: State, work: Work, topic: int) -> bool:
 
 
 @inner_kernel
-def _shift(state: State, work: Work, movements: Movements, topic: int, partition: int, to: int) -> Movements:
-    """Give the partition to another member (_move_partition); it may be one that is not in the heap."""
-    source = state.new_owners[partition]
-    movements = move(movements, topic, partition, source, to)
-    state.counts[source] -= 1
-    state.keys[source] -= len(state.counts)
-    size = work.size[0]
-    if work.where[source] < size and work.heap[work.where[source]] == source:
-        sift_up(work.heap, work.where, state.keys, work.where[source])
-    give(state, partition, to)
-    if work.where[to] < size and work.heap[work.where[to]] == to:
-        sift_down(work.heap, size, work.where, state.keys, work.where[to])
-    return movements
-
-
-@inner_kernel
-def _balanced(state: State, owner: int, fewest: int) -> bool:  # noqa: C901 (a kernel)
+def _balanced(state: State, owner: int, fewest: int) -> bool:
     """Is the group balanced (_is_balanced)?
 
     owner, fewest : the owner of some partition and the subscriber with the fewest, most often a proof that it is not; or NONE
     """
     if owner != NONE and state.counts[fewest] < state.counts[owner] and state.counts[fewest] != state.possible[fewest]:
         return False
-    least = most = NONE
-    for member in range(len(state.counts)):
-        if state.taking_part[member]:
-            least = state.counts[member] if least == NONE else min(least, state.counts[member])
-            most = max(most, state.counts[member])
-    if least >= most - 1:
+    if nearly_equal(state):
         return True
     for topic in state.topics:
-        least = NONE
-        for i in range(state.subscribers_of[topic], state.subscribers_of[topic + 1]):
-            subscriber = state.subscribers[i]
-            if state.taking_part[subscriber] and state.counts[subscriber] != state.possible[subscriber]:
-                least = state.counts[subscriber] if least == NONE else min(least, state.counts[subscriber])
+        least = fewest_of_open(state, state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]])
         if least == NONE:
             continue
         for partition in range(state.first[topic], state.first[topic + 1]):

@@ -3,13 +3,15 @@
 Source: balance_strategy.go, balance_strategy_cooperative_sticky.go (sarama 1.61.1).
 """
 
+from functools import partial
 from typing import Final
 
 from service.core.assignors.model import Assignor
 from service.core.later import Later
 from service.core.registry import Implementation
 
-range_ = Later("service.core.assignors.clients.sarama.range")
+classic_range = Later("service.core.assignors.classic.range")
+names = Later("service.core.assignors.clients.names")
 roundrobin = Later("service.core.assignors.clients.sarama.roundrobin")
 sticky = Later("service.core.assignors.clients.sarama.sticky")
 
@@ -18,7 +20,7 @@ RELEASES: Final = ("1.61.1",)
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="sarama:range",
-        run=range_.assign,
+        run=partial(classic_range.ranges_by, names.by_member_id),
         implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategyRange"),
         client_releases=RELEASES,
         summary="Kafka's range without racks, over members in the order of their member_ids, static or not.",

@@ -24,6 +24,7 @@ import numpy as np
 
 from service.core.assignors.coordinator import (
     TopicArrays,
+    changes,
     member_order,
     partition_beyond_the_end,
     target_order,
@@ -87,36 +88,21 @@ def _left_over(cause: str) -> KafkaAssignorFails:
 
 def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
     """Quotas, and what each member in order kept, gave up and got. ``limit`` bounds the members listed."""
-    order, count = member_order(group), group.topics.partitions_count
     existing = group.topics.partitions_counts()
     subscribed = group.subscriptions.row(0) if len(group) else np.empty(0, np.int32)
     total = int(existing[subscribed[subscribed < len(existing)]].sum())
     quota, extra = divmod(total, len(group)) if len(group) else (0, 0)
-    members, revoked_in_all = [], 0
-    for at, member in enumerate(order.tolist()):
-        owned, assigned = np.unique(group.owned.row(member)), assignment.rows.row(member)
-        kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
-        revoked = int((owned < count).sum()) - kept
-        revoked_in_all += revoked
-        if at >= limit:
-            continue
-        entry: dict[str, Any] = {
-            "member_id": group.member_ids[member],
-            "kept": kept,
-            "revoked": revoked,
-            "assigned": len(assigned) - kept,
-            "partitions": len(assigned),
-        }
-        if len(assigned) > quota:
+    members, _, revoked_in_all = changes(group, assignment, limit)
+    for entry in members:
+        if entry["partitions"] > quota:
             entry["one_more_because"] = (
                 "it is among the first in order"
                 if not extra_stays
                 else "it had more than the quota already, and keeps one"
-                if kept > quota
+                if entry["kept"] > quota
                 else "no more members were left than extra partitions"
             )
-        members.append(entry)
-    kept_in_all = int((group.owned.values < count).sum()) - revoked_in_all
+    kept_in_all = int((group.owned.values < group.topics.partitions_count).sum()) - revoked_in_all
     return {
         "algorithm": "homogeneous",
         "because": "all members subscribe to the same topics",

@@ -12,25 +12,16 @@ from service.core.assignors.coordinator import is_homogeneous
 from service.core.model import Assignment, Group
 
 
-def assign(group: Group) -> Assignment:
-    """Ragged member → partitions. Raises what the two cases raise."""
-    return homogeneous.assign(group) if is_homogeneous(group) else heterogeneous.assign(group)
+def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
+    """Ragged member → partitions. Raises what the two cases raise.
+
+    extra_stays : False: in a homogeneous group the first members in order get the extra partitions (4.0.0; KAFKA-18688)
+    """
+    return homogeneous.assign(group, extra_stays=extra_stays) if is_homogeneous(group) else heterogeneous.assign(group)
 
 
-def assign_until_4_0_0(group: Group) -> Assignment:
-    """As Kafka 4.0.0 did: in a homogeneous group the first members in order get the extra partitions (KAFKA-18688)."""
-    return homogeneous.assign(group, extra_stays=False) if is_homogeneous(group) else heterogeneous.assign(group)
-
-
-def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, *, extra_stays: bool = True) -> dict[str, Any]:
     """Which algorithm was used and why, the order of the members, quotas, and what each phase moved."""
     if is_homogeneous(group):
-        return homogeneous.explain(group, assignment, limit)
-    return heterogeneous.explain(group, assignment, limit)
-
-
-def explain_until_4_0_0(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
-    """``explain`` for ``assign_until_4_0_0``."""
-    if is_homogeneous(group):
-        return homogeneous.explain(group, assignment, limit, extra_stays=False)
+        return homogeneous.explain(group, assignment, limit, extra_stays=extra_stays)
     return heterogeneous.explain(group, assignment, limit)

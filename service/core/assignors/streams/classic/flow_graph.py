@@ -14,7 +14,7 @@ import numpy as np
 
 from service.core.clock import OUT_OF_TIME, Deadline, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of, ranks_of
 
 if TYPE_CHECKING:
     from service.core.clock import TimeLimit
@@ -54,14 +54,13 @@ def solve(tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s, flow:
     edges = len(tails)
     begin, end = numbered[:edges], numbered[edges:]
     order = np.lexsort((np.concatenate((end, begin)), np.concatenate((begin, end))))
-    place = np.empty(2 * edges, np.int64)
-    place[order] = np.arange(2 * edges)
+    place = ranks_of(order)
     counts = np.bincount(np.concatenate((begin, end)), minlength=len(nodes))
     started = np.zeros(edges, np.int64) if flow is None else flow
     graph = FlowGraph(
-        first=np.concatenate(([0], np.cumsum(counts))).astype(np.int32),
+        first=offsets_of(counts),
         ends=np.concatenate((end, begin))[order].astype(np.int32),
-        counterparts=place[(order + edges) % (2 * edges)].astype(np.int32),
+        counterparts=place[(order + edges) % (2 * edges)],
         costs=np.concatenate((costs, -costs))[order].astype(np.int64),
         left=np.concatenate((capacities - started, started))[order],
         flow=np.concatenate((started, np.zeros(edges, np.int64)))[order],

@@ -1,6 +1,6 @@
-"""franz-go's range: Kafka's before KIP-881, and with ``BalanceRacks`` a rule of its own for racks.
+"""franz-go's range with ``BalanceRacks``, a rule of its own for racks; without, it is Kafka's before KIP-881.
 
-*Racks*: topic by topic, each subscriber on a rack takes the first partitions whose leaders are on it, up to its share; what is
+Topic by topic, each subscriber on a rack takes the first partitions whose leaders are on it, up to its share; what is
 left is given out in runs, as far as shares have room.
 
 Source: rangeBalancer in group_balancer.go (franz-go 1.22.2). The previous assignment plays no part.
@@ -9,8 +9,8 @@ Source: rangeBalancer in group_balancer.go (franz-go 1.22.2). The previous assig
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.range import owners_in_ranges
-from service.core.assignors.clients.franz_go.members import static_first
+from service.core.assignors.classic.range import ranges_by
+from service.core.assignors.clients.names import static_first
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
@@ -18,16 +18,9 @@ from service.core.ragged import grouped
 
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
-    order = static_first(group)
-    subscribers = topic_subscribers(group, order)
-    return Assignment(grouped(owners_in_ranges(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
-
-
-def assign_on_racks(group: Group) -> Assignment:
-    """Ragged member → partitions, ascending, with ``BalanceRacks``."""
     leaders = group.topics.leader_racks
     if leaders is None:
-        return assign(group)
+        return ranges_by(static_first, group)
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
     owners = _owners_on_racks(order, subscribers.offsets, subscribers.values, group.racks[order], group.topics.first, leaders)

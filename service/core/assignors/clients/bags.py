@@ -1,6 +1,6 @@
-"""Bags: Go's slices from which franz-go takes an element by putting the last in its place.
+"""Bags: lists linked both ways, such as Go's slices, from which franz-go takes an element by putting the last in its place.
 
-An item is in at most one bag of its kind. Bags are lists linked both ways, so that their order is that of the slice.
+An item is in at most one bag of its kind.
 """
 
 from typing import NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 
 from service.core.kernels import inner_kernel
 from service.core.model import NONE, Int32s
+from service.core.ragged import put
 
 
 class Bags(NamedTuple):
@@ -38,31 +39,27 @@ def no_items(bags: int, items: int) -> Bags:
 
 
 @inner_kernel
+def with_more_bags(bags: Bags) -> Bags:
+    """The same, and as many empty bags."""
+    more = no_items(2 * len(bags.head), 0)
+    put(bags.head, more.head, 0)
+    put(bags.tail, more.tail, 0)
+    put(bags.size, more.size, 0)
+    return Bags(more.head, more.tail, more.size, bags.before, bags.after)
+
+
+@inner_kernel
 def add(bags: Bags, bag: int, item: int) -> None:
     """Append the item."""
-    last = bags.tail[bag]
-    bags.before[item] = last
-    bags.after[item] = NONE
-    if last == NONE:
-        bags.head[bag] = item
-    else:
-        bags.after[last] = item
-    bags.tail[bag] = item
+    _link(bags, bag, bags.tail[bag], item)
+    _link(bags, bag, item, NONE)
     bags.size[bag] += 1
 
 
 @inner_kernel
 def take(bags: Bags, bag: int, item: int) -> None:
     """Take the item out; those behind it move up."""
-    before, after = bags.before[item], bags.after[item]
-    if before == NONE:
-        bags.head[bag] = after
-    else:
-        bags.after[before] = after
-    if after == NONE:
-        bags.tail[bag] = before
-    else:
-        bags.before[after] = before
+    _link(bags, bag, bags.before[item], bags.after[item])
     bags.size[bag] -= 1
 
 
@@ -71,15 +68,20 @@ def replace_by_last(bags: Bags, bag: int, item: int) -> None:
     """Take the item out; the last one takes its place."""
     last = bags.tail[bag]
     take(bags, bag, last)
-    if last == item:
-        return
-    before, after = bags.before[item], bags.after[item]
-    bags.before[last], bags.after[last] = before, after
-    if before == NONE:
-        bags.head[bag] = last
+    if last != item:
+        after = bags.after[item]
+        _link(bags, bag, bags.before[item], last)
+        _link(bags, bag, last, after)
+
+
+@inner_kernel
+def _link(bags: Bags, bag: int, one: int, other: int) -> None:
+    """Let one item come before another; NONE: the bag's start or end."""
+    if one == NONE:
+        bags.head[bag] = other
     else:
-        bags.after[before] = last
-    if after == NONE:
-        bags.tail[bag] = last
+        bags.after[one] = other
+    if other == NONE:
+        bags.tail[bag] = one
     else:
-        bags.before[after] = last
+        bags.before[other] = one
