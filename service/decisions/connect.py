@@ -16,6 +16,7 @@ from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.registry import released
+from service.decisions import duplicates
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
@@ -283,18 +284,10 @@ def _faults(question: ConnectQuestion) -> Iterator[InvalidQuestion]:
         if i == 0 and row.get("connectors") is None:
             yield InvalidQuestion("Missing: the first round has the connectors.", *place, "connectors")
         for rows, name in (("connectors", "connector_name"), ("workers", "member_id")):
-            yield from _repeated([each[name] for each in row.get(rows) or ()], *place, rows, field=name)
+            yield from duplicates.in_rows(row.get(rows) or (), name, *place, rows)
         members = [worker["member_id"] for worker in row["workers"]]
         leader = row.get("leader_id") or question.leader_id
         if leader is not None and leader not in members:
             at = (*place, "leader_id") if row.get("leader_id") else ("leader_id",)
             yield InvalidQuestion(f"The leader {leader!r} is not among the workers of round {i}.", *at)
-    yield from _repeated([row["leader_id"] for row in question.leader_states], "leader_states", field="leader_id")
-
-
-def _repeated(names: Sequence[str], *place: str | int, field: str) -> Iterator[InvalidQuestion]:
-    seen: set[str] = set()
-    for i, name in enumerate(names):
-        if name in seen:
-            yield InvalidQuestion(f"Duplicate: {name!r}.", *place, i, field)
-        seen.add(name)
+    yield from duplicates.in_rows(question.leader_states, "leader_id", "leader_states")

@@ -11,6 +11,7 @@ from service.core.errors import InvalidQuestion, raise_all
 from service.core.kafka_versions import LATEST, since
 from service.core.keyless import ADAPTIVE, STICKY, Keyless, distribution
 from service.core.model import NONE
+from service.decisions import duplicates
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _faults(question: KeylessQuestion) -> Iterator[InvalidQuestion]:
     if question.rack_aware and question.kafka_version not in since("4.4.0"):
         detail = f"Producers of Kafka {question.kafka_version} do not have partitioner.rack.aware."
         yield InvalidQuestion(detail, "rack_aware")
-    yield from _broker_faults(question)
+    yield from duplicates.in_rows(question.brokers, "broker_id", "brokers")
     yield from _partition_faults(question)
 
 
@@ -128,11 +129,3 @@ def _partition_faults(question: KeylessQuestion) -> Iterator[InvalidQuestion]:
         for name, nothing, rule in (("queue_size", 0, ADAPTIVE), ("batch_records", 1.0, STICKY)):
             if partition[name] != nothing and question.rule != rule:
                 yield InvalidQuestion(f"The rule {question.rule} does not use {name}.", "partitions", i, name)
-
-
-def _broker_faults(question: KeylessQuestion) -> Iterator[InvalidQuestion]:
-    known = set()
-    for i, broker in enumerate(question.brokers):
-        if broker["broker_id"] in known:
-            yield InvalidQuestion(f"Duplicate broker_id {broker['broker_id']}.", "brokers", i, "broker_id")
-        known.add(broker["broker_id"])

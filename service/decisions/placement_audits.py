@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.errors import MAX_ERRORS, InvalidQuestion, faults_of, raise_all
+from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.measures.broker_load import load_of
 from service.core.measures.skew import spread
@@ -16,6 +16,8 @@ from service.core.model import PlacementRequest, Ragged
 from service.core.placement_audits.audit import audit
 from service.core.placement_audits.evenness import evenness
 from service.core.placers import PLACERS
+from service.core.ragged import taken
+from service.decisions import duplicates
 from service.decisions.figures import Figures
 from service.decisions.placements.rows import read_cluster, read_placement
 
@@ -94,7 +96,7 @@ def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
         raise InvalidQuestion(f"Partition {ids[gap[0]] + 1} is missing.", "placements")
     additions = _additions(question.additions, int(ids[0]), int(ids[-1]))
     if (order != np.arange(len(order))).any():
-        placement = _taken(placement, order)
+        placement = taken(placement, order)
     result = audit(placer, cluster, placement, int(ids[0]), additions)
     lengths = placement.lengths()
     request = PlacementRequest(len(placement), int(lengths[0]), int(ids[0]))
@@ -114,19 +116,12 @@ def _placer(question: AuditQuestion) -> Placer:
 
 def _faults(question: AuditQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
     yield from faults_of(lambda: _placer(question))
-    yield from duplicates(cluster.broker_ids, "brokers", "broker_id")
+    yield from duplicates.in_column("brokers", question.brokers, "broker_id")
     if not len(cluster):
         yield InvalidQuestion("Must have at least one broker.", "brokers")
     if not len(question.placements):
         yield InvalidQuestion("Must have at least one partition.", "placements")
-    yield from duplicates(np.array(question.placements.field("partition_id"), np.int32), "placements", "partition_id")
-
-
-def duplicates(ids: Int32s, field: str, name: str) -> Iterator[InvalidQuestion]:
-    """The rows of a field with the same id as an earlier row."""
-    _, first = np.unique(ids, return_index=True)
-    for row in np.setdiff1d(np.arange(len(ids)), first)[:MAX_ERRORS].tolist():
-        yield InvalidQuestion(f"Duplicate {name} {ids[row]}.", field, row, name)
+    yield from duplicates.in_column("placements", question.placements, "partition_id")
 
 
 def _additions(ids: tuple[int, ...], first_id: int, last_id: int) -> tuple[int, ...]:
@@ -141,11 +136,3 @@ def _wrong_additions(ids: tuple[int, ...], first_id: int, last_id: int) -> Itera
             yield InvalidQuestion(f"Must be in [{first_id + 1}, {last_id}].", "additions", i)
         elif i and partition_id <= ids[i - 1]:
             yield InvalidQuestion("Must be larger than the one before.", "additions", i)
-
-
-def _taken(rows: Ragged, order: np.ndarray[Any, Any]) -> Ragged:
-    """The rows in another order."""
-    lengths = rows.lengths()[order]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    return Ragged(offsets, rows.values[np.repeat(rows.offsets[:-1][order], lengths) + within])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Ragged, indices_in
 from service.core.reassignments.lint import Reassigned, lint
 from service.decisions.figures import Figures
 from service.decisions.reassignments.rows import check_broker_ids, check_topic_names, read_brokers, read_placements
@@ -73,21 +73,11 @@ def _read_reassigned(rows: pa.StructArray, brokers: Brokers, placements: Placeme
     names, ids = rows.field("topic"), np.array(rows.field("partition"), np.int32)
     known_names = pa.array(placements.topic_names, names.type)
     topics = np.array(pc.fill_null(pc.index_in(names, known_names), NONE), np.int32)
-    keys, partitions = _keys(placements.topics, placements.partition_ids), np.full(len(rows), NONE, np.int32)
-    if len(keys):
-        order = np.argsort(keys, kind="stable")
-        sought = _keys(topics, ids)
-        at = np.minimum(np.searchsorted(keys[order], sought), len(keys) - 1)
-        partitions = np.where((keys[order[at]] == sought) & (topics != NONE), order[at], NONE).astype(np.int32)
+    partitions = indices_in(_keys(placements.topics, placements.partition_ids), _keys(topics, ids))
+    broker_ids = np.array(rows.field("replicas").flatten(), np.int32)
     lengths = np.array(pc.list_value_length(rows.field("replicas")), np.int64)
-    broker_ids, known = np.array(rows.field("replicas").flatten(), np.int32), brokers.cluster.broker_ids
-    replicas = np.full(len(broker_ids), NONE, np.int32)
-    if len(known):
-        order = np.argsort(known, kind="stable")
-        at = np.minimum(np.searchsorted(known[order], broker_ids), len(known) - 1)
-        replicas = np.where(known[order[at]] == broker_ids, order[at], NONE).astype(np.int32)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    return Reassigned(names.to_pylist(), ids, partitions, topics != NONE, broker_ids, Ragged(offsets, replicas))
+    replicas = Ragged.of_lengths(lengths, indices_in(brokers.cluster.broker_ids, broker_ids))
+    return Reassigned(names.to_pylist(), ids, partitions, topics != NONE, broker_ids, replicas)
 
 
 def _keys(topics: Any, ids: Any) -> Any:

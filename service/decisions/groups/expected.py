@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
-from service.core.model import Group, Int64s
+from service.core.model import Group, Int64s, offsets_of
+from service.decisions import duplicates
 from service.decisions.groups.rows import MEMBER, read_group
 
 MAX_COMBINATIONS: Final = 64
@@ -26,14 +27,10 @@ def expected_group(topics: pa.StructArray, members: pa.StructArray, expected: li
 def expected_faults(members: pa.StructArray, expected: list[dict[str, Any]]) -> Iterator[InvalidQuestion]:
     """Members that are expected twice, or that the group does not have."""
     known = set(members.field("member_id").to_pylist()) if expected else set()
-    named = set()
+    yield from duplicates.in_rows(expected, "member_id", "expected")
     for i, each in enumerate(expected):
-        name = each["member_id"]
-        if name in named:
-            yield InvalidQuestion(f"Duplicate member_id {name!r}.", "expected", i, "member_id")
-        elif name not in known:
-            yield InvalidQuestion(f"{name!r} is not in `members`.", "expected", i, "member_id")
-        named.add(name)
+        if each["member_id"] not in known:
+            yield InvalidQuestion(f"{each['member_id']!r} is not in `members`.", "expected", i, "member_id")
 
 
 def largest_counts(topics: pa.StructArray, combinations: Sequence[dict[str, int]]) -> dict[str, int]:
@@ -68,5 +65,5 @@ def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:
     current = np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
     ends = np.cumsum(current)
     kept = np.arange(len(parents)) - (ends - current)[parents] < lengths[parents]
-    offsets = np.concatenate([[0], np.cumsum(np.minimum(current, lengths))]).astype(np.int32)
+    offsets = offsets_of(np.minimum(current, lengths))
     return pa.ListArray.from_arrays(offsets, lists.flatten().filter(pa.array(kept)), lists.type, mask=lists.is_null())

@@ -16,9 +16,11 @@ from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
 from service.core.measures.skew import LARGEST, SMALLEST
-from service.core.model import NONE, Group, Ragged, Topics
+from service.core.model import NONE, Group, Ragged, Topics, offsets_of, ranks_of
 from service.core.ragged import first_repeat
+from service.decisions import duplicates
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.numbers import in_range, plain_rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,16 +62,15 @@ def plain_topics(topics: pa.StructArray) -> bool:
     """Is every row of type TOPIC, none null, well-formed by itself?"""
     names, counts, racks = topics.field("topic_name"), topics.field("partitions_count"), topics.field("partition_racks")
     weights, lag = topics.field("partition_weights").values, topics.field("lag")
-    loads = weights.to_numpy(zero_copy_only=False)
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and weights.null_count == 0
-        and all(lists.null_count == lag.null_count and _least(lists.values) >= NONE for lists in lag.flatten())
-        and ((loads == 0) | ((loads >= SMALLEST) & (loads <= LARGEST))).all()
+        and all(lists.null_count == lag.null_count and in_range(lists.values, NONE) for lists in lag.flatten())
+        and plain_rates(weights)
         and plain_names(names, LONGEST_TOPIC_NAME)
         and plain_names(racks.values.values, shortest=0)
         and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
-        and (len(counts) == 0 or pc.min(counts).as_py() > 0)
+        and in_range(counts, 1)
     )
 
 
@@ -77,7 +78,6 @@ def plain_members(members: pa.StructArray) -> bool:
     """Is every row of type MEMBER, none null, well-formed by itself?"""
     ids, names, rows = members.field("member_id"), members.field("topic_names").values, members.field("owned_partitions").values
     owned_names, owned_ids = rows.field("topic_name"), rows.field("partition_ids")
-    generations, capacities = members.field("generation_id"), members.field("capacity").drop_null()
     return bool(
         ids.null_count == names.null_count == rows.null_count == 0
         and owned_names.null_count == owned_ids.null_count == owned_ids.values.null_count == 0
@@ -86,16 +86,10 @@ def plain_members(members: pa.StructArray) -> bool:
         and plain_names(members.field("rack_id"), shortest=0)
         and plain_names(names, LONGEST_TOPIC_NAME)
         and plain_names(owned_names, LONGEST_TOPIC_NAME)
-        and (generations.null_count == len(generations) or pc.min(generations).as_py() >= NONE)
-        and (len(owned_ids.values) == 0 or pc.min(owned_ids.values).as_py() >= 0)
-        and (len(capacities) == 0 or (_least(capacities) >= SMALLEST and pc.max(capacities).as_py() <= LARGEST))
+        and in_range(members.field("generation_id"), NONE)
+        and in_range(owned_ids.values, 0)
+        and in_range(members.field("capacity"), SMALLEST, LARGEST)
     )
-
-
-def _least(values: pa.Array) -> float:
-    """The least value that is not null; 0 if there is none."""
-    least = pc.min(values).as_py()
-    return 0 if least is None else least
 
 
 # ---- names become indices ----------------------------------------------------------------------------------------------
@@ -129,8 +123,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     known = topics.field("topic_name")
     subscribed, owned_rows = members.field("topic_names"), members.field("owned_partitions").values
     subscribed_topics, owned_topics, unknown = _topic_indices(known, subscribed.values, owned_rows.field("topic_name"))
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank = ranks_of(order)
     subscriptions = _with_default_rows(subscribed, subscribed_topics, rank)
     repeat = first_repeat(subscriptions, len(order) + len(unknown)) if len(subscribed_topics) else NONE
     if repeat != NONE:
@@ -139,8 +132,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
         name = members.field("topic_names")[member][at].as_py()
         raise InvalidQuestion(f"Duplicate topic name {name!r}.", "members", member, "topic_names", at)
 
-    first = np.zeros(len(order) + 1, np.int32)
-    np.cumsum(topics.field("partitions_count").to_numpy(zero_copy_only=False), out=first[1:])
+    first = offsets_of(topics.field("partitions_count").to_numpy(zero_copy_only=False))
     rack_ids, member_racks, partition_racks, leader_racks = _racks(
         members.field("rack_id"), topics.field("partition_racks"), np.diff(first)
     )
@@ -182,8 +174,8 @@ def _with_url_safe_ids(topics: pa.StructArray) -> pa.StructArray:
 
 def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
     """What is wrong between the rows of topics, or between the members of one."""
-    yield from _duplicates("topics", topics, "topic_name")
-    yield from _duplicates("topics", _with_url_safe_ids(topics), "topic_id")
+    yield from duplicates.in_column("topics", topics, "topic_name")
+    yield from duplicates.in_column("topics", _with_url_safe_ids(topics), "topic_id")
     counts, weights, lag = (topics.field(name) for name in ("partitions_count", "partition_weights", "lag"))
     of_lag = [(("lag", field.name), lists) for field, lists in zip(LAG, lag.flatten(), strict=True)]
     for path, lists in ((("partition_racks",), topics.field("partition_racks")), (("partition_weights",), weights), *of_lag):
@@ -203,22 +195,8 @@ def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
 
 def member_faults(members: pa.StructArray) -> Iterator[InvalidQuestion]:
     """What is wrong between the rows of members."""
-    yield from _duplicates("members", members, "member_id")
-    yield from _duplicates("members", members, "instance_id")  # Kafka would fence the member
-
-
-def _duplicates(field: str, rows: pa.StructArray, name: str) -> Iterator[InvalidQuestion]:
-    """The rows of a field with the same ``name`` as an earlier row."""
-    names = rows.field(name)
-    if names.null_count == len(names):
-        return
-    codes = names.dictionary_encode().indices.drop_null().to_numpy(zero_copy_only=False)
-    _, firsts = np.unique(codes, return_index=True)
-    if len(firsts) == len(codes):
-        return
-    places = np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))
-    for at in np.delete(places, firsts)[:MAX_ERRORS].tolist():
-        yield InvalidQuestion(f"Duplicate {name} {names[at].as_py()!r}.", field, at, name)
+    yield from duplicates.in_column("members", members, "member_id")
+    yield from duplicates.in_column("members", members, "instance_id")  # Kafka would fence the member
 
 
 def _int32s(array: pa.Array) -> Int32s:
@@ -266,13 +244,6 @@ def _lengths(lists: pa.ListArray) -> Int32s:
     return np.array((pc.fill_null(lengths, 0) if lists.null_count else lengths).to_numpy(zero_copy_only=False), np.int32)
 
 
-def offsets_of(lengths: Int32s) -> Int32s:
-    """int32[n + 1], the offsets of rows of these lengths, from 0."""
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
 def _racks(
     of_members: pa.Array, of_topics: pa.ListArray, counts: Int32s
 ) -> tuple[tuple[str, ...], Int32s, Ragged | None, Int32s | None]:
@@ -300,8 +271,8 @@ def _racks(
     partitions = np.repeat(listed, replicas)[replica_racks != NONE]
     pairs = np.unique(partitions * len(rack_ids) + replica_racks[replica_racks != NONE])
     partitions, racks = np.divmod(pairs, len(rack_ids))
-    lengths = np.bincount(partitions, minlength=int(counts.sum())).astype(np.int32)
-    return rack_ids, member_racks, Ragged(offsets_of(lengths), racks.astype(np.int32)), leader_racks
+    lengths = np.bincount(partitions, minlength=len(leader_racks))
+    return rack_ids, member_racks, Ragged.of_lengths(lengths, racks.astype(np.int32)), leader_racks
 
 
 def _offsets(topics: pa.StructArray) -> Int64s | None:

@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.log_dirs.model import DirReplicas, LogDirs
-from service.core.model import NONE, Int32s, Int64s, Ragged
+from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.reassignments.model import NO_LIMIT
+from service.decisions import duplicates
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.numbers import in_range
 from service.decisions.reassignments.rows import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -49,31 +51,26 @@ def plain_disk_brokers(rows: pa.StructArray) -> bool:
         all(array.null_count == 0 for array in required)
         and plain_names(dirs.field("log_dir"))
         and plain_names(topics.field("topic_name"), LONGEST_TOPIC_NAME)
-        and _within(ids.values, 2**31 - 1)
-        and _within(sizes.values, MOST_BYTES)
-        and all(_within(dirs.field(name), MOST_BYTES) for name in ("capacity_bytes", "used_bytes"))
+        and in_range(ids.values, 0, 2**31 - 1)
+        and in_range(sizes.values, 0, MOST_BYTES)
+        and all(in_range(dirs.field(name), 0, MOST_BYTES) for name in ("capacity_bytes", "used_bytes"))
     )
-
-
-def _within(values: pa.Array, most: int) -> bool:
-    bounds = pc.min_max(values)
-    return values.null_count == len(values) or bool(bounds["min"].as_py() >= 0 and bounds["max"].as_py() <= most)
 
 
 class DirRows(NamedTuple):
     """The levels of rows DISK_BROKER, each end to end.
 
     dirs, topics : rows LOG_DIR and DIR_TOPIC
-    dir_offsets, topic_offsets, replica_offsets : int64[... + 1], where the directories of each broker begin, the topics of each
+    dir_offsets, topic_offsets, replica_offsets : int32[... + 1], where the directories of each broker begin, the topics of each
         directory, and the replicas of each of these topics
     """
 
     brokers: pa.StructArray
     dirs: pa.StructArray
     topics: pa.StructArray
-    dir_offsets: Int64s
-    topic_offsets: Int64s
-    replica_offsets: Int64s
+    dir_offsets: Int32s
+    topic_offsets: Int32s
+    replica_offsets: Int32s
 
     @classmethod
     def of(cls, rows: pa.StructArray) -> DirRows:
@@ -81,7 +78,7 @@ class DirRows(NamedTuple):
         dirs = rows.field("log_dirs").flatten()
         topics = dirs.field("replicas").flatten()
         lists = rows.field("log_dirs"), dirs.field("replicas"), topics.field("partition_ids")
-        return cls(rows, dirs, topics, *(_offsets(each) for each in lists))
+        return cls(rows, dirs, topics, *(offsets_of(pc.list_value_length(each)) for each in lists))
 
     def place(self, topic: int) -> tuple[str | int, ...]:
         """The path to one of ``topics``."""
@@ -91,22 +88,17 @@ class DirRows(NamedTuple):
         return "brokers", broker, "log_dirs", inner[0], "replicas", inner[1]
 
 
-def _offsets(lists: pa.ListArray) -> Int64s:
-    return np.concatenate([[0], np.cumsum(np.array(pc.list_value_length(lists), np.int64))])
-
-
 def check_dir_rows(rows: DirRows) -> None:
     """Raise InvalidQuestion for brokers and paths that are listed twice, and for sizes that are not one for each partition."""
     raise_all(chain(_duplicates(rows), _wrong_sizes(rows)))
 
 
 def _duplicates(rows: DirRows) -> Iterator[InvalidQuestion]:
-    ids = np.array(rows.brokers.field("broker_id"), np.int32)
-    for row in _repeats(ids)[:MAX_ERRORS].tolist():
-        yield InvalidQuestion(f"Duplicate broker_id {ids[row]}.", "brokers", row, "broker_id")
+    yield from duplicates.in_column("brokers", rows.brokers, "broker_id")
     paths = pc.dictionary_encode(rows.dirs.field("log_dir"))
-    brokers = np.repeat(np.arange(len(ids)), np.diff(rows.dir_offsets))
-    for row in _repeats(brokers * (len(paths.dictionary) + 1) + np.array(paths.indices, np.int64))[:MAX_ERRORS].tolist():
+    brokers = np.repeat(np.arange(len(rows.brokers)), np.diff(rows.dir_offsets))
+    keys = brokers * (len(paths.dictionary) + 1) + np.array(paths.indices, np.int64)
+    for row in np.delete(np.arange(len(keys)), np.unique(keys, return_index=True)[1])[:MAX_ERRORS].tolist():
         at = row - int(rows.dir_offsets[brokers[row]])
         yield InvalidQuestion(
             f"Duplicate log_dir {paths[row].as_py()!r}.", "brokers", int(brokers[row]), "log_dirs", at, "log_dir"
@@ -122,11 +114,6 @@ def _wrong_sizes(rows: DirRows) -> Iterator[InvalidQuestion]:
         )
 
 
-def _repeats(keys: Int32s | Int64s) -> Int64s:
-    """The indices of keys that an earlier one equals."""
-    return np.setdiff1d(np.arange(len(keys)), np.unique(keys, return_index=True)[1])
-
-
 def read_log_dirs(rows: DirRows, replicas: DirReplicas, threshold: float) -> LogDirs:
     """The directories of these rows. threshold : the share of its capacity that may be used
 
@@ -137,7 +124,7 @@ def read_log_dirs(rows: DirRows, replicas: DirReplicas, threshold: float) -> Log
     paths = pc.dictionary_encode(rows.dirs.field("log_dir"))
     return LogDirs(
         np.array(rows.brokers.field("broker_id"), np.int32),
-        rows.dir_offsets.astype(np.int32),
+        rows.dir_offsets,
         tuple(paths.dictionary.to_pylist()),
         np.array(paths.indices, np.int32),
         np.where(capacities == NO_LIMIT, NO_LIMIT, np.floor(capacities * threshold).astype(np.int64)),
@@ -159,7 +146,7 @@ def read_dir_replicas(rows: DirRows, placements: Placements, broker_ids: Int32s)
     log_dir = np.repeat(np.arange(len(rows.dirs), dtype=np.int32), np.diff(rows.topic_offsets))[row]
     ids = np.array(rows.topics.field("partition_ids").flatten(), np.int32)
     topics = np.array(names.indices, np.int32)[row]
-    offsets = rows.replica_offsets[rows.topic_offsets[rows.dir_offsets]].astype(np.int32)
+    offsets = rows.replica_offsets[rows.topic_offsets[rows.dir_offsets]]
     broker = np.repeat(np.arange(len(rows.brokers), dtype=np.int32), np.diff(offsets))
     _check_once(rows, row, np.lexsort((np.arange(len(ids)), ids, topics, broker)), (broker, topics, ids))
     index_in = pc.index_in(names.dictionary, value_set=pa.array(placements.topic_names, NAME))
@@ -186,14 +173,7 @@ def _check_once(rows: DirRows, row: Int64s, order: Int64s, columns: tuple[Int32s
 
 def _partitions(topics: Int64s, ids: Int32s, placements: Placements) -> Int32s:
     """int32[replicas], the partition of each, NONE if there is none. topics : int64[replicas], NONE for unknown ones"""
-    keys = placements.topics.astype(np.int64) * 2**31 + placements.partition_ids
-    order = np.argsort(keys, kind="stable")
-    wanted = topics * 2**31 + ids
-    at = np.minimum(np.searchsorted(keys[order], wanted), max(0, len(keys) - 1))
-    if not len(keys):
-        return np.full(len(ids), NONE, np.int32)
-    found = (keys[order[at]] == wanted) & (topics != NONE)
-    return np.where(found, order[at], NONE).astype(np.int32)
+    return indices_in(placements.topics.astype(np.int64) * 2**31 + placements.partition_ids, topics * 2**31 + ids)
 
 
 def _are_on(partitions: Int32s, holders: Int64s, replicas: Ragged, brokers_count: int) -> Bools:

@@ -14,6 +14,7 @@ from service.core.model import PlacementRequest
 from service.core.placers import PLACERS
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
+from service.decisions import duplicates
 from service.decisions.placements.commands import Command, Generate, Operate, Place
 from service.decisions.placements.rows import is_cordoned, read_cluster, read_load, uncordoned
 
@@ -100,13 +101,13 @@ def _faults(question: PlacementQuestion, given: dict[str, Any]) -> Iterator[Inva
     yield from faults_of(lambda: _form(given, placer))
     if question.brokers is not None:
         yield from faults_of(lambda: _loaded_cluster(given, placer))
-    yield from _repeated(question.topics or (), "topics")
+    yield from duplicates.in_rows(question.topics or (), "topic_name", "topics")
     for i, topic in enumerate(question.topics or ()):
         yield from _misplaced(topic, placer, "topics", i)
     if question.partitions_count is not None:
         yield from _misplaced(given, placer)
     for i, operation in enumerate(question.operations or ()):
-        yield from _repeated(operation["topics"], "operations", i, "topics")
+        yield from duplicates.in_rows(operation["topics"], "topic_name", "operations", i, "topics")
 
 
 @dataclass(frozen=True)
@@ -261,15 +262,6 @@ def _placement_request(topic: Topic, version: str) -> PlacementRequest:
         replicas[0] if replicas else None,
         version,
     )
-
-
-def _repeated(topics: Iterable[Topic], *place: str | int) -> Iterator[InvalidQuestion]:
-    """Topics that one request names twice, which a broker rejects before it calls its placer."""
-    names = set()
-    for i, topic in enumerate(topics):
-        if topic["topic_name"] in names:
-            yield InvalidQuestion("Duplicate topic name.", *place, i, "topic_name")
-        names.add(topic["topic_name"])
 
 
 def _check_size(cluster: Cluster, topics: Iterable[tuple[str, int, int]], field: str, budget: Budget) -> None:

@@ -6,8 +6,9 @@ import pyarrow.compute as pc
 
 from service.core.measures.broker_load import load_of
 from service.core.measures.skew import LARGEST, SMALLEST
-from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged
+from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged, indices_in
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.numbers import in_range
 
 BROKER = pa.struct(
     {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}
@@ -21,7 +22,7 @@ def plain_current(rows: pa.StructArray) -> bool:
     names, ids, replicas = (rows.field(name) for name in ("topic_name", "partition_id", "replicas"))
     return bool(
         names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
-        and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
+        and in_range(ids, 0)
         and plain_names(names, LONGEST_TOPIC_NAME)
     )
 
@@ -29,9 +30,7 @@ def plain_current(rows: pa.StructArray) -> bool:
 def plain_placements(rows: pa.StructArray) -> bool:
     """Is every row of type PLACEMENT, none null, well-formed by itself?"""
     ids, replicas = rows.field("partition_id"), rows.field("replicas")
-    return bool(
-        ids.null_count == replicas.null_count == replicas.values.null_count == 0 and (len(rows) == 0 or pc.min(ids).as_py() >= 0)
-    )
+    return ids.null_count == replicas.null_count == replicas.values.null_count == 0 and in_range(ids, 0)
 
 
 def read_placement(rows: pa.StructArray, cluster: Cluster) -> tuple[Int32s, Ragged]:
@@ -41,24 +40,14 @@ def read_placement(rows: pa.StructArray, cluster: Cluster) -> tuple[Int32s, Ragg
     """
     replicas = rows.field("replicas")
     lengths = np.array(pc.list_value_length(replicas), np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    ids = np.array(replicas.flatten(), np.int32)
-    if not len(cluster):
-        return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, np.full(len(ids), NONE, np.int32))
-    order = np.argsort(cluster.broker_ids, kind="stable")
-    at = np.minimum(np.searchsorted(cluster.broker_ids[order], ids), len(order) - 1)
-    brokers = np.where(cluster.broker_ids[order[at]] == ids, order[at], NONE).astype(np.int32)
-    return np.array(rows.field("partition_id"), np.int32), Ragged(offsets, brokers)
+    brokers = indices_in(cluster.broker_ids, np.array(replicas.flatten(), np.int32))
+    return np.array(rows.field("partition_id"), np.int32), Ragged.of_lengths(lengths, brokers)
 
 
 def plain_brokers(rows: pa.StructArray) -> bool:
     """Is every row of type BROKER, none null, well-formed by itself?"""
-    weights = rows.field("weight")
-    return bool(
-        rows.field("broker_id").null_count == 0
-        and plain_names(rows.field("rack_id"), shortest=0)
-        and (weights.null_count == len(rows) or (pc.min(weights).as_py() >= SMALLEST and pc.max(weights).as_py() <= LARGEST))
-    )
+    named = rows.field("broker_id").null_count == 0 and plain_names(rows.field("rack_id"), shortest=0)
+    return named and in_range(rows.field("weight"), SMALLEST, LARGEST)
 
 
 def uncordoned(brokers: pa.StructArray) -> pa.StructArray:

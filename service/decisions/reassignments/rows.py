@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, raise_all
-from service.core.measures.skew import LARGEST, SMALLEST
-from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import first_repeat
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
+from service.decisions import duplicates
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.numbers import in_range, plain_rates
 from service.decisions.placements.rows import plain_brokers
 
 TARGET_BROKER = pa.struct(
@@ -58,24 +59,12 @@ MOST_BYTES = 2**50
 """Of a partition, or of a broker's capacity."""
 
 
-def _within(values: pa.Array, least: float, most: float) -> bool:
-    bounds = pc.min_max(values)
-    return values.null_count == len(values) or bool(bounds["min"].as_py() >= least and bounds["max"].as_py() <= most)
-
-
-def _rates(values: pa.Array) -> bool:
-    """Is each that is not null 0, or a number that floats have digits for?"""
-    known = np.array(values.drop_null(), np.float64)
-    return _within(values, 0, LARGEST) and bool(((known == 0) | (known >= SMALLEST)).all())
-
-
 def plain_target_brokers(rows: pa.StructArray) -> bool:
     """Is every row of type TARGET_BROKER, none null, well-formed by itself?"""
     return (
         plain_brokers(rows)
-        and _within(rows.field("weight"), SMALLEST, LARGEST)
-        and _rates(rows.field("cpu_usage"))
-        and all(_within(rows.field(name), 0, MOST_BYTES) for name in ("max_replicas", "capacity_bytes", "used_bytes"))
+        and plain_rates(rows.field("cpu_usage"))
+        and all(in_range(rows.field(name), 0, MOST_BYTES) for name in ("max_replicas", "capacity_bytes", "used_bytes"))
     )
 
 
@@ -90,11 +79,11 @@ def plain_placed_topics(rows: pa.StructArray) -> bool:
         and ids.null_count == replicas.null_count == replicas.values.null_count == in_sync.values.null_count == 0
         and sizes.null_count == sum(each.null_count for each in rates) == 0
         and plain_names(rows.field("topic_name"), LONGEST_TOPIC_NAME)
-        and _within(ids, 0, 2**31 - 1)
-        and _within(sizes, 0, MOST_BYTES)
-        and all(map(_rates, rates))
-        and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
-        and all(_within(rows.field(name), 1, 2**15 - 1) for name in ("replication_factor", "min_insync_replicas"))
+        and in_range(ids, 0, 2**31 - 1)
+        and in_range(sizes, 0, MOST_BYTES)
+        and all(map(plain_rates, rates))
+        and in_range(pc.list_value_length(replicas), 1, 2**15 - 1)
+        and all(in_range(rows.field(name), 1, 2**15 - 1) for name in ("replication_factor", "min_insync_replicas"))
     )
 
 
@@ -111,8 +100,8 @@ def plain_reassigned(rows: pa.StructArray) -> bool:
     return bool(
         names.null_count == ids.null_count == replicas.null_count == replicas.values.null_count == 0
         and plain_names(names, LONGEST_TOPIC_NAME)
-        and _within(ids, 0, 2**31 - 1)
-        and _within(pc.list_value_length(replicas), 1, 2**15 - 1)
+        and in_range(ids, 0, 2**31 - 1)
+        and in_range(pc.list_value_length(replicas), 1, 2**15 - 1)
     )
 
 
@@ -184,22 +173,12 @@ def _destinations(cluster: Cluster, listed: Int32s, destinations: tuple[int, ...
 
 def check_broker_ids(rows: pa.StructArray) -> None:
     """Raise InvalidQuestion for ids that several rows of type TARGET_BROKER have."""
-    ids = np.array(rows.field("broker_id"), np.int32)
-    _, first = np.unique(ids, return_index=True)
-    repeats = np.setdiff1d(np.arange(len(ids)), first).tolist()
-    raise_all(InvalidQuestion(f"Duplicate broker_id {ids[row]}.", "brokers", row, "broker_id") for row in repeats)
+    raise_all(duplicates.in_column("brokers", rows, "broker_id"))
 
 
 def check_topic_names(rows: pa.StructArray) -> None:
     """Raise InvalidQuestion for names that several rows of type PLACED_TOPIC have."""
-    names = rows.field("topic_name").to_pylist()
-    if len(set(names)) < len(names):
-        first = {name: i for i, name in reversed(list(enumerate(names)))}
-        raise_all(
-            InvalidQuestion(f"Duplicate topic_name {name!r}.", "topics", row, "topic_name")
-            for row, name in enumerate(names)
-            if first[name] != row
-        )
+    raise_all(duplicates.in_column("topics", rows, "topic_name"))
 
 
 def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32s:
@@ -246,27 +225,18 @@ def read_placements(
     topics = np.repeat(np.arange(len(names), dtype=np.int32), counts)
     inner = rows.field("placements").flatten()
     ids = np.array(inner.field("partition_id"), np.int32)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = offsets_of(counts)
     _check_partitions(topics, ids, starts)
     lists = inner.field("replicas")
     lengths = np.array(pc.list_value_length(lists), np.int64)
-    order = np.argsort(brokers.cluster.broker_ids, kind="stable").astype(np.int32)
     values = np.array(lists.flatten(), np.int32)
-    indices = order[np.searchsorted(brokers.cluster.broker_ids[order], values)].astype(np.int32)
-    replicas = Ragged(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), indices)
+    replicas = Ragged.of_lengths(lengths, indices_in(brokers.cluster.broker_ids, values))
     repeat = first_repeat(replicas, len(brokers))
     if repeat != NONE:
         partition = int(np.searchsorted(replicas.offsets, repeat, "right")) - 1
         topic = int(topics[partition])
-        place = (
-            "topics",
-            topic,
-            "placements",
-            partition - int(starts[topic]),
-            "replicas",
-            repeat - int(replicas.offsets[partition]),
-        )
-        raise InvalidQuestion(f"Duplicate broker {values[repeat]}.", *place)
+        inner_place = partition - int(starts[topic]), "replicas", repeat - int(replicas.offsets[partition])
+        raise InvalidQuestion(f"Duplicate broker {values[repeat]}.", "topics", topic, "placements", *inner_place)
     factors = np.array(pc.fill_null(rows.field("replication_factor"), factor or 0), np.int32)[topics]
     return Placements(
         names,
@@ -277,7 +247,7 @@ def read_placements(
         _of_partitions(rows, "partition_bytes", counts, np.int64),
         _of_partitions(rows, RATES[0], counts, np.float64),
         excluded[topics],
-        _in_sync(inner.field("in_sync_replicas"), replicas, brokers, order),
+        _in_sync(inner.field("in_sync_replicas"), replicas, brokers.cluster.broker_ids),
         None
         if min_in_sync is None and rows.field("min_insync_replicas").null_count == len(rows)
         else np.array(pc.fill_null(rows.field("min_insync_replicas"), min_in_sync or 0), np.int32)[topics],
@@ -302,25 +272,20 @@ def room_for(rows: pa.StructArray, capacities: Int64s, replicas: Ragged, sizes: 
     return result
 
 
-def _in_sync(lists: pa.ListArray, replicas: Ragged, brokers: Brokers, order: Int32s) -> Bools | None:
-    """bool[replicas], which of them are in the lists, one of each partition; None if there are none.
-
-    order : int32[brokers], by their ids
-    """
+def _in_sync(lists: pa.ListArray, replicas: Ragged, ids: Int32s) -> Bools | None:
+    """bool[replicas], which of them are in the lists, one of each partition; None if there are none. ids : of the brokers"""
     if lists.null_count == len(lists):
         return None
-    ids, given = brokers.cluster.broker_ids[order], np.array(lists.flatten(), np.int32)
-    at = np.minimum(np.searchsorted(ids, given), len(ids) - 1)
+    at = indices_in(ids, np.array(lists.flatten(), np.int32))
     rows = np.repeat(np.arange(len(lists)), np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64))
-    known = ids[at] == given
-    keys = (rows * len(ids) + order[at])[known]
+    keys = (rows * len(ids) + at)[at != NONE]
     row_of_each = replicas.row_of_each_value()
     unknown = np.array(pc.is_null(lists))[row_of_each]
     in_sync: Bools = unknown | np.isin(row_of_each.astype(np.int64) * len(ids) + replicas.values, keys)
     return in_sync
 
 
-def _check_partitions(topics: Int32s, ids: Int32s, starts: Int64s) -> None:
+def _check_partitions(topics: Int32s, ids: Int32s, starts: Int32s) -> None:
     order = np.lexsort((ids, topics))
     same = (np.diff(topics[order]) == 0) & (np.diff(ids[order]) == 0)
     if same.any():

@@ -26,6 +26,7 @@ from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.registry import released
+from service.decisions import duplicates
 from service.decisions.figures import Figures
 from service.decisions.streams.racks import (
     EDGE_BYTES,
@@ -326,19 +327,11 @@ def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion(f"A group of the {question.member_protocol or 'streams'} protocol has {field} instead.", other)
     if not holders:
         yield InvalidQuestion("Missing: at least one gets tasks.", field)
-    yield from _repeated("subtopologies", "subtopology_id", question.subtopologies)
-    yield from _repeated(field, name, holders)
+    yield from duplicates.in_rows(question.subtopologies, "subtopology_id", "subtopologies")
+    yield from duplicates.in_rows(holders, name, field)
     yield from rack_faults(question)
     if question.is_classic:
         yield from _classic_faults(question)
-
-
-def _repeated(field: str, name: str, rows: Sequence[Row]) -> Iterator[InvalidQuestion]:
-    seen: set[str] = set()
-    for i, row in enumerate(rows):
-        if row[name] in seen:
-            yield InvalidQuestion(f"Duplicate: {row[name]!r}.", field, i, name)
-        seen.add(row[name])
 
 
 def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from service.core.assignors.streams.classic.racks import STRATEGIES, RackCosts
 from service.core.errors import InvalidQuestion
+from service.decisions import duplicates
 
 if TYPE_CHECKING:
     from service.core.assignors.streams.classic.clients import ClientsGroup
@@ -147,11 +148,8 @@ def rack_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion("Only leaders of classic groups have a strategy for racks.", field)
         return
     yield from _cost_faults(question)
-    counts: dict[str, int] = {}
-    for i, row in enumerate(question.topics):
-        if row["topic_name"] in counts:
-            yield InvalidQuestion(f"Duplicate: {row['topic_name']!r}.", "topics", i, "topic_name")
-        counts[row["topic_name"]] = len(row["partition_racks"])
+    yield from duplicates.in_rows(question.topics, "topic_name", "topics")
+    counts = {row["topic_name"]: len(row["partition_racks"]) for row in question.topics}
     for i, row in enumerate(question.subtopologies):
         for kind in _kinds(question) if row["stateful"] else (SOURCES,):
             yield from _topic_faults(row, kind, counts, i)
