@@ -64,7 +64,7 @@ class AssignorSchema(ImplementationSchema):
     client_versions = fields.List(
         fields.String(),
         metadata=about(
-            "the releases of its client that were compared; `client_version` may be any between. Empty: plays no part"
+            "the releases of its client that were compared; `client_version` may be any between. Empty: they make no difference"
         ),
     )
 

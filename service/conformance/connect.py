@@ -46,7 +46,7 @@ class ConnectSubject:
     def of(cls, assignor: str, options: Mapping[str, str]) -> ConnectSubject:
         """Raises InvalidQuestion for an unknown name or release, and for a release of a client."""
         if "client_version" in options:
-            raise InvalidQuestion("Workers of Connect are of a release of Kafka: kafka_version instead of client_version.")
+            raise InvalidQuestion("Connect is released with Kafka: give kafka_version instead of client_version.")
         released(PROTOCOLS, "assignor", assignor, options.get("kafka_version"))
         return cls(assignor, tuple(sorted(options.items())))
 

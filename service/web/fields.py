@@ -150,7 +150,7 @@ class Subject(fields.String):
     """A name that the caller gives what the question is about, "topic" or "group"."""
 
     def __init__(self, what: str) -> None:
-        text = f"what the {what} is called in this service's metrics"
+        text = f"the {what}'s name in this service's metrics"
         rule = validate.Length(max=LONGEST_TOPIC_NAME) if what == "topic" else short
         super().__init__(load_default=None, allow_none=True, validate=rule, metadata=about(text))
 

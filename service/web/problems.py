@@ -52,7 +52,7 @@ class ProblemSchema(Schema):
     request_id = fields.String(metadata=about("as in the header X-Request-ID, and in the service's log"))
     clash = fields.List(
         fields.Nested(ClashSchema),
-        metadata=about("infeasible, not-found: a smallest set of rules that conflict, or with which no plan was found"),
+        metadata=about("infeasible, not-found: a smallest set of rules that conflict, or that no plan of the search keeps"),
     )
     remedies = fields.List(fields.String(), metadata=about("infeasible, not-found: changes, each of which makes a plan possible"))
     offset = fields.Integer(metadata=about("of bytes that cannot be read: the offset of the first one"))

@@ -68,7 +68,7 @@ class SpreadSchema(Schema):
     max: fields.Field[Any] = fields.Integer()
     mean = fields.Float()
     stddev = fields.Float()
-    skew = fields.Float(metadata=about("max ÷ mean; 1.0 is perfectly even, also without any element"))
+    skew = fields.Float(metadata=about("max ÷ mean; 1.0 is perfectly even, and the value if nothing is counted"))
 
 
 class CountsSchema(SpreadSchema):
@@ -108,7 +108,7 @@ class ZoneTrafficSchema(Schema):
     )
     cross_zone_bytes_per_second = fields.Float(
         allow_none=True,
-        metadata=about("what is read from other racks, if weights are bytes per second; null without"),
+        metadata=about("the rate of reads from other racks, if weights are bytes per second; null without weights"),
     )
     cost_per_month = fields.Float(
         allow_none=True, metadata=about("of these bytes in 730 hours, at `price_per_gb` for 10⁹ bytes; null without a price")
@@ -116,7 +116,8 @@ class ZoneTrafficSchema(Schema):
 
 
 PLACED_TRAFFIC: Final = (
-    "if brokers have racks. Readers are taken to be spread evenly over the racks, and to read all once; followers fetch from the "
+    "if brokers have racks. Readers are assumed to be spread evenly over the racks, and to read everything once; followers "
+    "fetch from the "
     "leader, which counts as crossing, too"
 )
 """What it is of a placement."""

@@ -57,7 +57,7 @@ def mismatch(
     writers = scan.writers()
     scan.expected_writer(writers)  # raises for one that ignores keys
     if len(writers.classes) > MAX_CLASSES:
-        raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be told apart.")
+        raise InvalidQuestion(f"{len(writers.classes)} distinct writers; at most {MAX_CLASSES} can be distinguished.")
     check_keys(records.first(), (key_column,), "", key_format, records.name)
     if partitions_count is None:
         counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))

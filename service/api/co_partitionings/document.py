@@ -31,8 +31,8 @@ class DifferenceSchema(Schema):
 class StreamsSchema(Schema):
     """What Kafka Streams makes of it."""
 
-    starts = fields.Boolean(metadata=about("it compares only the partition counts"))
-    message = fields.String(allow_none=True, metadata=about("of its TopologyException, behind the thread's name"))
+    starts = fields.Boolean(metadata=about("whether Kafka Streams starts: it compares only the partition counts"))
+    message = fields.String(allow_none=True, metadata=about("the message of its TopologyException, after the thread's name"))
     misses_matches = fields.Boolean(metadata=about("whether it starts although equal keys do not meet"))
 
 

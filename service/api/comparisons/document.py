@@ -36,7 +36,7 @@ class PairSchema(Schema):
     keys = fields.Integer(
         metadata=about("records whose partition follows from their key in both; a key counts as often as it occurs")
     )
-    agreeing_keys = fields.Integer(metadata=about("those of these records that both put on the same partition"))
+    agreeing_keys = fields.Integer(metadata=about("the number of these records that both put on the same partition"))
     agreement = fields.Float(allow_none=True, metadata=about("their share; null where there are no such records"))
     disagreements = fields.List(fields.Nested(DisagreementSchema), metadata=about("the first few"))
 

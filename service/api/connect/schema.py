@@ -18,7 +18,7 @@ class ConnectorSchema(Schema):
     """A connector that is configured."""
 
     connector_name = Name(required=True)
-    tasks_count = Integer(minimum=0, required=True, metadata=about("of its tasks, which have the ids from 0 on"))
+    tasks_count = Integer(minimum=0, required=True, metadata=about("the number of its tasks, whose ids begin at 0"))
 
 
 class ConnectorTasksSchema(Schema):
@@ -53,7 +53,7 @@ class WorkerSchema(Schema):
 class ConnectRoundSchema(Schema):
     """A rebalance: the group as its leader sees it."""
 
-    event = Name(allow_none=True, metadata=about("what the caller calls it; the answer repeats it"))
+    event = Name(allow_none=True, metadata=about("the caller's name for it; the answer repeats it"))
     at_ms = Integer(
         minimum=0,
         maximum=LATEST_MS,
@@ -99,7 +99,9 @@ class LeaderStateSchema(Schema):
         allow_none=True, metadata=about("whether it has revoked to balance loads, and loads were not balanced yet since then")
     )
     successive_revoking_rebalances = Integer(
-        minimum=0, allow_none=True, metadata=about("how often in a row it then wanted to revoke again; the delay grows with it")
+        minimum=0,
+        allow_none=True,
+        metadata=about("how many rebalances in a row it then had to revoke again; the delay grows with it"),
     )
     scheduled_rebalance_ms = Integer(
         minimum=0, maximum=2 * LATEST_MS, allow_none=True, metadata=about("when the delay ends, on its clock; 0: no delay")

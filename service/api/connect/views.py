@@ -38,7 +38,7 @@ EXAMPLE = {
 def assign_connectors(question: ConnectQuestion, query: dict[str, bool]) -> Response:
     """Assign a Kafka Connect group's connectors and tasks to its workers, rebalance by rebalance.
 
-    What a leader remembers and its clock decide, too, so both are in the request, and in the answer for the next request. As
-    `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
+    The assignment also depends on what the leader remembers and on its clock. Both are in the request, and in the answer for the
+    next request. As `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
     """
     return decide("assignment", FORM, replace(question, explain=query["explain"]))

@@ -89,7 +89,7 @@ class DecodingSchema(Schema):
     scala_offsets_formatter = fields.Raw(
         metadata=about(
             "for 3.9.1, 3.4.1 and 2.8.2, likewise: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` "
-            "prints, which 3.9 deprecates, and beside which 3.4 and 2.8 have no other"
+            "prints, which is deprecated in 3.9 and the only one in 3.4 and 2.8"
         )
     )
     scala_group_metadata_formatter = fields.Raw(metadata=about("likewise, of its `GroupMetadataMessageFormatter`"))

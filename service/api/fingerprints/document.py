@@ -100,7 +100,7 @@ class PartitionerFingerprintsAnswerSchema(Schema):
     verdict = fields.String(
         metadata=about(
             "`identified`: one writer explains everything; `mixture`: several do, or one and chance; "
-            "`undecided`: it takes more samples; `unexplained`: no partitioner explains more than chance, or those that do "
+            "`undecided`: more samples are needed; `unexplained`: no partitioner explains more than chance, or those that do "
             "explain less than half",
             enum=list(VERDICTS),
         )
@@ -118,7 +118,7 @@ class PartitionerFingerprintsAnswerSchema(Schema):
         metadata=about("the number of further samples, of other keys, that leaves one answer; null if no number does"),
     )
     writers = fields.List(fields.Nested(FoundWriterSchema), metadata=about("the writers, the greatest share first"))
-    unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=about("null: no writer was found"))
+    unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=about("null: no writer is identified"))
     candidates = fields.List(
         fields.Nested(CandidateSchema),
         metadata=about("the likeliest first; where `partitions_count` is not given, those that are not ruled out"),

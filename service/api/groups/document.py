@@ -104,8 +104,8 @@ class ObjectiveSchema(Schema):
     """One aim of an assignor that proves its answer."""
 
     value = fields.Float(metadata=about("what this answer has"))
-    bound = fields.Float(metadata=about("what no answer as good in the aims before this one can beat"))
-    gap = fields.Float(metadata=about("how far `value` may be from the best, as a share of the larger; 0: it is the best"))
+    bound = fields.Float(metadata=about("no answer that is as good in the objectives before this one can be better than this"))
+    gap = fields.Float(metadata=about("how far `value` may be from the optimum, as a share of the larger; 0: it is optimal"))
     method = fields.String(metadata=about("how value and bound were found"))
 
 
@@ -142,8 +142,8 @@ class CostsSchema(Schema):
     largest_load = fields.Float(
         allow_none=True,
         metadata=about(
-            "by how much the load of its most loaded member is above that under the one asked for, as a share: 0.25 is a quarter "
-            "more. Of weights, where partitions have some. Null if that one's is 0"
+            "how much higher the load of its most loaded member is than under the assignor of the request, as a share: 0.25 is "
+            "a quarter more. By weight, where partitions have weights. Null if the latter load is 0"
         ),
     )
     moves = fields.Integer(metadata=about("how many more partitions it moves; negative: fewer"))
@@ -163,7 +163,7 @@ class AssignorComparisonSchema(Schema):
     zone_traffic = fields.Nested(ZoneTrafficSchema)
     certificate = fields.Nested(CertificateSchema)
     costs = fields.Nested(CostsSchema)
-    error = fields.String(metadata=about("why the assignor cannot assign this group; then the loads are not there"))
+    error = fields.String(metadata=about("why the assignor cannot assign this group; the loads are then absent"))
 
 
 class FollowUpSchema(Schema):

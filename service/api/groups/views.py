@@ -35,7 +35,7 @@ class GroupQuerySchema(ExplainSchema):
         load_default=False,
         truthy={"true"},
         falsy={"false"},
-        metadata=about("`balanced`: add the `frontier`, which tells what fewer moves achieve"),
+        metadata=about("`balanced`: add the `frontier`, which shows what fewer moves achieve"),
     )
 
 

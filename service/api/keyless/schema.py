@@ -61,7 +61,7 @@ class KeylessDistributionsSchema(Schema):
     )
     brokers = List(fields.Nested(KeylessBrokerSchema), load_default=list)
     availability_timeout_ms = Integer(
-        minimum=0, load_default=0, metadata=about("`partitioner.availability.timeout.ms`; 0: brokers may be as slow as they like")
+        minimum=0, load_default=0, metadata=about("`partitioner.availability.timeout.ms`; 0: slow brokers are not avoided")
     )
     rack_aware = Boolean(load_default=False, metadata=about("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4"))
     producers = List(fields.Nested(ProducersSchema), validate=validate.Length(1, 1000), metadata=about("default: one"))

@@ -30,7 +30,7 @@ class MembersLoadSchema(Schema):
     idle_members = fields.Integer(metadata=about("members without a partition"))
     drain_seconds = fields.Float(
         allow_none=True,
-        metadata=about("with `consumption_rate`: until the most loaded member has worked off its lag, if nothing more comes in"),
+        metadata=about("with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive"),
     )
     zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
     meets = fields.Dict(fields.String(), fields.Boolean(), metadata=about("limit → whether it is kept"))
@@ -53,7 +53,7 @@ class MembersPlanSchema(MembersLoadSchema):
         ),
     )
     longest_idle_ms = fields.Integer(allow_none=True, metadata=about("the same of the partition that waits longest"))
-    rebalances = fields.Integer(allow_none=True, metadata=about("how many it takes"))
+    rebalances = fields.Integer(allow_none=True, metadata=about("the number of rebalances until then"))
     gains = fields.Boolean(metadata=about("whether the worst load is lower than with every smaller number"))
     bound = fields.Float(
         allow_none=True, metadata=about("from `balanced`: no assignment to so many members has a lower worst load than this")
@@ -110,13 +110,13 @@ class MemberCountPlansAnswerSchema(MembersPlansSchema):
     balanced = fields.Nested(
         MembersPlansSchema,
         allow_none=True,
-        metadata=about("the same under `balanced`; null for share groups, which have not got it"),
+        metadata=about("the same under `balanced`; null for share groups, which do not have it"),
     )
     policies = fields.List(
         fields.Nested(PolicySchema),
         metadata=about("with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups"),
     )
-    warnings = fields.List(fields.String(), metadata=about("what the figures rest on"))
+    warnings = fields.List(fields.String(), metadata=about("the assumptions behind the figures"))
 
 
 def document(answer: MemberCountsAnswer, _: Budget) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class MemberCountPlansSchema(Schema):
         include = {name: GroupAssignmentSchema._declared_fields[name] for name in GROUP_FIELDS[:-2]}  # noqa: SLF001, RUF012
 
     topics = topics_field()
-    members = members_field("the members of now, with what they own; further ones subscribe like the last")
+    members = members_field("the current members, with what they own; additional ones subscribe like the last")
     members_counts = List(
         Integer(minimum=1, maximum=MOST_MEMBERS),
         load_default=None,
@@ -114,7 +114,7 @@ class MemberCountPlansSchema(Schema):
     keda = fields.Nested(
         KedaSchema,
         load_default=lambda: KedaSchema().load({}),
-        metadata=about(f"what the formulas of KEDA {RELEASE} are given beside the lags"),
+        metadata=about(f"what the formulas of KEDA {RELEASE} use besides the lags"),
     )
 
     @post_load

@@ -62,7 +62,7 @@ class ChanceSchema(Schema):
     """The skew that random partitions for the same keys would give."""
 
     mean = fields.Float()
-    low = fields.Float(metadata=about("in 99 of 100 cases it is from here"))
+    low = fields.Float(metadata=about("the lower end of the range in which it is in 99 of 100 cases"))
     high = fields.Float(metadata=about("to here"))
 
 
@@ -73,7 +73,10 @@ class MeasureSchema(CountsSchema):
     gini = fields.Float(metadata=about("0: all have the same; near 1: one has all"))
     empty_partitions = fields.Integer()
     floor = fields.Float(
-        metadata=about("no partitioner has less skew: the heaviest key is on one partition, and of n + 1 keys two share one of n")
+        metadata=about(
+            "the least skew that a partitioner can have: the heaviest key is on one partition, and two of n + 1 keys share one "
+            "of n partitions"
+        )
     )
     hot_keys = fields.Integer(
         metadata=about(
@@ -81,7 +84,7 @@ class MeasureSchema(CountsSchema):
             "if the partitioner hashes them"
         )
     )
-    hot_share = fields.Float(metadata=about("what these keys have of all"))
+    hot_share = fields.Float(metadata=about("their share of all"))
     chance = fields.Nested(ChanceSchema)
     verdict = fields.String(
         validate=validate.OneOf(get_args(Verdict)),

@@ -103,8 +103,8 @@ class PlacementAuditAnswerSchema(Schema):
     other_history = fields.List(
         fields.Nested(PartSchema),
         metadata=about(
-            "if it is not possible: how it could have been, if one addition (found by trying), or brokers that were unfenced or "
-            "not there yet, explain it; empty if they do not"
+            "if it is not possible: what explains it: one addition, or brokers that were unfenced or did not exist yet; empty "
+            "if neither does"
         ),
     )
     broker_load = fields.Nested(BrokerLoadSchema)

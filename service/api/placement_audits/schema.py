@@ -43,7 +43,7 @@ class PlacementAuditSchema(Schema):
 
     kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
     placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
-    topic_name = TopicName(metadata=about("what the topic is called in this service's metrics"))
+    topic_name = TopicName(metadata=about("the topic's name in this service's metrics"))
     brokers = Rows(
         BrokerSchema,
         BROKER,

@@ -71,7 +71,9 @@ class ResourceGoalSchema(Schema):
 
     resource = fields.String()
     value = fields.Float()
-    lower_bound = fields.Float(metadata=about("no plan that keeps the rules goes below, whatever it does to other resources"))
+    lower_bound = fields.Float(
+        metadata=about("a lower bound of all plans that keep the rules, whatever they do to other resources")
+    )
     gap = fields.Float(metadata=about("the sum above `lower_bound`, as a share of it"))
 
 
@@ -82,8 +84,8 @@ class GoalsSchema(Schema):
     evenness = fields.Nested(
         EvennessGoalSchema,
         metadata=about(
-            "with several resources that of the first priority: the weighted sum of each one's sum ÷ that of its load divided "
-            "at will"
+            "with several resources, of those of the first priority: the weighted sum of their sums, each ÷ the sum if its "
+            "load could be divided at will"
         ),
     )
     resources = fields.List(

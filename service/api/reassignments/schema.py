@@ -161,7 +161,7 @@ class PacedSchema(Schema):
         minimum=1,
         allow_none=True,
         metadata=about(
-            "the time for all batches; answered with the throttle needed, which the plan uses if "
+            "the time for all batches; the answer has the throttle that this needs, and the plan uses it if "
             "`throttle_bytes_per_second` takes longer, or never ends"
         ),
     )
@@ -373,8 +373,8 @@ class ReassignmentQuestionSchema(Schema):
         fields.Nested(BrokerSetSchema),
         load_default=[],
         metadata=about(
-            "the brokers that topics may be on; replicas on others move there. The first set that fits a topic holds; a topic of "
-            "none may be on all"
+            "the brokers that topics may be on; replicas on others move there. The first set that fits a topic holds; a topic "
+            "that no set fits may be on all"
         ),
     )
     infer_replaces = Boolean(

@@ -42,7 +42,7 @@ def plan_reassignment(question: ReassignmentQuestion, query: dict[str, bool]) ->
     """Plan a reassignment: with the fewest copies or to the evenest load, in batches, each with its rollback.
 
     The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that
-    `clash` and `remedies`; if none is found, though there may be one, of type `not-found`. As an Arrow stream
+    `clash` and `remedies`; if the search ends without one, although there may be one, of type `not-found`. As an Arrow stream
     (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
     `from`, `to`, `reason`, `batch`; with `?frontier=true` it is the frontier.
     """

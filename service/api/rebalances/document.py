@@ -190,7 +190,7 @@ class GroupRebalancesAnswerSchema(Schema):
         fields.Nested(ReadingSchema), metadata=about("with `detail` assignments: how much each member reads, and when")
     )
     slow_poll = fields.Nested(SlowPollSchema, metadata=about("with `compare`"))
-    warnings = fields.List(fields.String(), metadata=about("where members' partitions are a guess; absent if there is no guess"))
+    warnings = fields.List(fields.String(), metadata=about("where members' partitions are assumed; absent if none are"))
     comparisons = fields.List(fields.Nested(ComparisonSchema), metadata=about("with `compare`, in its order"))
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),

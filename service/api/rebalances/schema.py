@@ -207,7 +207,7 @@ class GroupRebalancesSchema(Schema):
         allow_none=True,
         validate=validate.OneOf(["totals", "rebalances", "assignments"]),
         metadata=about(
-            "how much to answer: the `totals` alone, also the `rebalances`, or these with their `assignments` and `requests`. "
+            "what to answer: `totals` alone, also the `rebalances`, or these with their `assignments` and `requests`. "
             f"Absent: assignments, if partitions × rebalances are at most {MOST_ASSIGNED}, or else rebalances"
         ),
     )

@@ -87,7 +87,7 @@ class StreamsAssignmentAnswerSchema(Schema):
     rack_traffic = fields.Nested(
         RackTrafficSchema, metadata=about("of a classic group, where its leader takes racks into account")
     )
-    warnings = fields.List(fields.String(), metadata=about("what its readers must know; absent without warnings"))
+    warnings = fields.List(fields.String(), metadata=about("what a reader of the answer must know; absent without warnings"))
 
 
 def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class SubtopologySchema(Schema):
     tasks_count = Integer(
         minimum=1,
         required=True,
-        metadata=about("the most partitions that a source topic of it has. Tasks have the ids from 0 on"),
+        metadata=about("the largest partition count of its source topics. The ids of tasks begin at 0"),
     )
     stateful = Boolean(load_default=False, metadata=about("whether it has state, which standby tasks copy"))
     source_topic_names = List(
@@ -50,12 +50,10 @@ class StreamsMemberSchema(Schema):
     """A member, which is a thread of a process."""
 
     member_id = Name(required=True)
-    instance_id = Name(allow_none=True, metadata=about("of a static member; it plays no part"))
-    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; it plays no part"))
+    instance_id = Name(allow_none=True, metadata=about("of a static member; not used"))
+    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; not used"))
     process_id = Name(required=True, metadata=about("of the process that it belongs to"))
-    client_tags = fields.Dict(
-        fields.String(), fields.String(), allow_none=True, metadata=about("`client.tag.…`; they play no part")
-    )
+    client_tags = fields.Dict(fields.String(), fields.String(), allow_none=True, metadata=about("`client.tag.…`; not used"))
     active_tasks = List(
         fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks of the last target assignment")
     )
@@ -63,7 +61,7 @@ class StreamsMemberSchema(Schema):
     task_offsets = FlatRows(
         fields.Nested(TaskOffsetSchema),
         allow_none=True,
-        metadata=about("what it reports of its state; it plays a part from Kafka 4.4.0 on"),
+        metadata=about("what it reports of its state; used since Kafka 4.4.0"),
     )
 
 
@@ -76,7 +74,7 @@ class TaskLagSchema(Schema):
         minimum=-3,
         maximum=INT64,
         required=True,
-        metadata=about("offsets that it would have to restore. -2: the client runs the task; -3: not known"),
+        metadata=about("offsets that it would have to restore. -2: the client runs the task; -3: unknown"),
     )
 
 

@@ -143,7 +143,7 @@ def notes(answer: Json) -> Iterator[str]:
     if any(plan["idle_partition_ms"] for plan in answer["plans"]):
         yield "Standstill: how long partitions have no reader on the way there, the sum over partitions."
     if any(plan["drain_seconds"] is not None for plan in answer["plans"]):
-        yield "Drain: until the most loaded member has worked off its lag, if nothing more comes in."
+        yield "Drain: until the most loaded member has worked off its lag, if no more records arrive."
     if _known_traffic(answer):
         yield "Own rack: the share that is read on the reader's rack. Cost: per month, of what crosses racks."
     yield from answer["warnings"]

@@ -87,7 +87,7 @@ class Controller:
         ids, first = np.unique(self.cluster.broker_ids, return_index=True)
         if len(ids) < len(self.cluster):
             repeated = int(np.setdiff1d(np.arange(len(self.cluster)), first)[0])
-            raise InvalidQuestion("A controller knows each broker_id once.", "brokers", repeated, "broker_id")
+            raise InvalidQuestion("Duplicate broker_id, which a controller cannot have.", "brokers", repeated, "broker_id")
         self.brokers = iteration_order(self.cluster.broker_ids)
         of = self.cluster
         self._in_map_order = Cluster(of.broker_ids[self.brokers], of.rack_ids, of.racks[self.brokers], of.fenced[self.brokers])

@@ -57,7 +57,7 @@ def judged_plans(
 
 
 def drain_seconds(question: MemberCountsQuestion, load: MembersLoad) -> float | None:
-    """How long the most loaded member works off its lag, if nothing more comes in; None if it is not known."""
+    """How long the most loaded member works off its lag, if no more records arrive; None if it is not known."""
     return None if question.consumption_rate is None else load.worst / question.consumption_rate
 
 

@@ -65,7 +65,7 @@ def faults_of_balance(goal: Goal, brokers: Brokers, placements: Placements, *, f
     if goal.per_topic:
         yield InvalidQuestion("Not allowed together with other or several resources.", "per_topic")
     if frontier:
-        yield InvalidQuestion("The frontier is that of replicas or bytes, not of other or several resources.", "balance")
+        yield InvalidQuestion("The frontier needs balance = replicas or bytes.", "balance")
     names = names_of(goal)
     needs = {
         "partition_bytes": (placements.sizes, ("bytes",)),

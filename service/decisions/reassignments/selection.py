@@ -49,7 +49,8 @@ def broker_sets(
 ) -> tuple[BrokerSets | None, list[InvalidQuestion]]:
     """The brokers that partitions may be on, and a fault for each name or pattern that no topic has and each unknown broker.
 
-    sets : names or patterns of topics, and ids of brokers; the first that selects a topic holds, a topic of none may be on all
+    sets : names or patterns of topics, and ids of brokers; the first that selects a topic holds, a topic that no set fits may be
+    on all
     topics : int32[partitions], the topic of each. Raises what the budget raises.
     """
     if not sets:
