@@ -26,7 +26,8 @@ LEADERS_THAT_REFUSE: Final = {
 """Of each client, the clients whose members its leader refuses, and why: the group then never gets an assignment.
 
 Source: ConsumerGroup.makeMemberProtocolMetadata of kafka-go 0.4.51; ConsumerProtocol.deserializeSubscription of Kafka 4.3.1 and
-ConsumerProtocolSubscription of kafka-python 3.0.12, put to kafka-go's bytes. aiokafka, sarama, franz-go and librdkafka read them.
+ConsumerProtocolSubscription of kafka-python 3.0.12, put to kafka-go's bytes. aiokafka, sarama and franz-go read them; librdkafka
+assigns nothing to the member.
 """
 
 

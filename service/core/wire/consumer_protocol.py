@@ -79,7 +79,7 @@ def _subscription(version: int, fields: Document) -> MemberSubscription:
 def read_subscription_leniently(data: bytes) -> tuple[MemberSubscription, str | None]:
     """A Subscription as readers take it that read an old one to its end, whatever version it claims; and what is wrong with it.
 
-    kafka-go writes version 1 without owned partitions. Java refuses that; librdkafka and others read what is there. Raises
+    kafka-go writes version 1 without owned partitions. Java refuses that; franz-go and others read what is there. Raises
     Unreadable if the bytes do not end where those of an older version do.
     """
     try:
