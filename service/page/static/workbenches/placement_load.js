@@ -74,9 +74,10 @@ export function Balance({ state, set }) {
 }
 
 /** What producers write to each partition, and consumers read. @param {{state: PlacementState, set: Set}} props */
-export function Rates({ state: { topics }, set }) {
+export function Rates({ state: { topics, balance }, set }) {
   const [shown, more] = useMore();
-  return html`<details>
+  const needed = resourcesOf(balance).names.some((name) => /second|cpu/.test(name));
+  return html`<details open=${needed}>
     <summary>Bytes per second of each topic</summary>
     <p class="hint">One number stands for all partitions. A snapshot with an interval has what is written.</p>
     ${topics.slice(0, shown).map((topic, i) => {
