@@ -81,20 +81,21 @@ class Operator:
             raise RuntimeError(f"{' '.join(words[-8:])}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
         return done.stdout
 
-    def snapshot(self, change: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+    def snapshot(self, change: Callable[[dict[str, Any]], None] = lambda _: None, interval: int = 0) -> dict[str, Any]:
         """The live cluster without Kafka's own topics, also as the file ``snapshot.json``."""
-        taken: dict[str, Any] = json.loads(self.allocator("snapshot", "--bootstrap-server", self.cluster.bootstrap))
+        words = ("snapshot", "--bootstrap-server", self.cluster.bootstrap, *(["--interval", str(interval)] if interval else []))
+        taken: dict[str, Any] = json.loads(self.allocator(*words))
         taken["topics"] = [topic for topic in taken["topics"] if not topic.get("internal")]
         change(taken)
         (self.folder / "snapshot.json").write_text(json.dumps(taken))
         return taken
 
-    def plan(self, *options: str) -> dict[str, Any]:
-        """The plan with these options of ``reassign``, its files in a folder of its own."""
+    def plan(self, *options: str, command: str = "reassign") -> dict[str, Any]:
+        """The plan with these options of ``reassign`` or ``disks``, its files in a folder of its own."""
         self.plans += 1
-        words = ("reassign", "snapshot.json", *options, "--out", f"plan-{self.plans}", "--output", "json")
+        words = (command, "snapshot.json", *options, "--out", f"plan-{self.plans}", "--output", "json")
         answer: dict[str, Any] = json.loads(self.allocator(*words))
-        self.report += [f"  reassign {' '.join(options)}", *(f"    {sentence}" for sentence in answer["effects"])]
+        self.report += [f"  {command} {' '.join(options)}", *(f"    {sentence}" for sentence in answer["effects"])]
         return answer
 
     def execute(self) -> None:
@@ -177,7 +178,8 @@ def carried_out(operator: Operator, topic: str, plan: dict[str, Any], before: di
     if placed(after) != placed(before) | rows:
         raise RuntimeError("the replicas are elsewhere than planned")
     led_now = led(after)
-    elected = [(row["topic"], row["partition"]) for row in plan["preferred_leader_elections"]["partitions"]]
+    elections = plan.get("preferred_leader_elections", {"partitions": []})
+    elected = [(row["topic"], row["partition"]) for row in elections["partitions"]]
     if any(led_now[each] != placed(after)[each][0] for each in elected):
         raise RuntimeError("a leader is not the preferred one")
     moves = plan["moves"]
@@ -252,12 +254,88 @@ def within_broker_sets(operator: Operator) -> None:
         raise RuntimeError(f"replicas came to {came}")
 
 
+def stored_in(snapshot: dict[str, Any]) -> dict[tuple[int, str], dict[tuple[str, int], int]]:
+    """For each broker and directory the bytes of each replica."""
+    return {
+        (broker["broker_id"], log_dir["log_dir"]): {
+            (row["topic_name"], partition): amount
+            for row in log_dir["replicas"]
+            for partition, amount in zip(row["partition_ids"], row["partition_bytes"], strict=True)
+        }
+        for broker in snapshot["log_dirs"]
+        for log_dir in broker["log_dirs"]
+    }
+
+
+def between_log_dirs(operator: Operator) -> None:
+    """Broker 1 loses a disk, and a disk of broker 3 is above 85 % of its capacity."""
+    create(operator, "disks", [[1, 3, 5], [3, 5, 1], [5, 1, 3]] * 3, [3, 1, 2, 1, 3, 1, 2, 1, 1])
+    at = {b: max((k for k in stored_in(operator.snapshot()) if k[0] == b), key=lambda k: used(operator, k)) for b in (1, 3)}
+
+    def with_capacities(snapshot: dict[str, Any]) -> None:
+        for broker in snapshot["log_dirs"]:
+            for log_dir in broker["log_dirs"]:
+                replicas = sum(stored_in(snapshot)[broker["broker_id"], log_dir["log_dir"]].values())
+                full = (broker["broker_id"], log_dir["log_dir"]) == at[3]
+                log_dir |= {"capacity_bytes": int(replicas / 0.9) if full else 50_000_000, "used_bytes": replicas}
+
+    before = operator.snapshot(with_capacities)
+    plan = operator.plan("--drain", f"1:{at[1][1]}", "--disk-threshold", "0.85", "--throttle", "20000000", command="disks")
+    after = stored_in(carried_out(operator, "disks", plan, before))
+    sizes = stored_in(before)[at[3]]
+    if any(topic == "disks" for topic, _ in after[at[1]]):
+        raise RuntimeError(f"{at[1]} has {after[at[1]]}")
+    if sum(sizes.get(place, 0) for place in after[at[3]]) > 0.85 / 0.9 * sum(sizes.values()):  # without what came meanwhile
+        raise RuntimeError(f"{at[3]} has {after[at[3]]}, and had {sizes}")
+    for move in plan["reasons"]:
+        if (move["topic_name"], move["partition_id"]) not in after[move["broker_id"], move["to"]]:
+            raise RuntimeError(f"{move} was not carried out")
+
+
+def used(operator: Operator, place: tuple[int, str]) -> int:
+    """The bytes of the replicas in a directory, as in the last snapshot."""
+    return sum(stored_in(json.loads((operator.folder / "snapshot.json").read_text()))[place].values())
+
+
+def rates_of_producers(operator: Operator) -> None:
+    """What producers write is within a tenth of what ``snapshot --interval`` says of it."""
+    create(operator, "rates", [[1, 3, 5], [3, 5, 1]], [0, 0])
+    payload, per_second = bytes(1_000), (200, 50)
+    producer = Producer({"bootstrap.servers": operator.cluster.bootstrap, "linger.ms": 5, "compression.type": "none"})
+    stop, sent = threading.Event(), [0, 0]
+
+    def produce() -> None:
+        start = time.monotonic()
+        while not stop.wait(0.02):
+            for partition, rate in enumerate(per_second):
+                while sent[partition] < rate * (time.monotonic() - start):
+                    producer.produce("rates", payload, partition=partition)
+                    sent[partition] += 1
+            producer.poll(0)
+        producer.flush(60)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        time.sleep(3)
+        snapshot = operator.snapshot(interval=10)
+    finally:
+        stop.set()
+        thread.join(60)
+    (topic,) = (topic for topic in snapshot["topics"] if topic["topic_name"] == "rates")
+    for name, unit in (("records_per_second", 1), ("bytes_per_second", len(payload))):
+        for rate, seen in zip(per_second, topic[name], strict=True):
+            if not 0.9 * rate * unit < seen < 1.15 * rate * unit:
+                raise RuntimeError(f"{name} is {topic[name]}, and {per_second} records of {len(payload)} bytes were written")
+    operator.report.append(f"    {topic['records_per_second']} records and {topic['bytes_per_second']} bytes per second")
+
+
 def main() -> int:
     """Run all plans one after another; print what they did."""
     with running_brokers(RACKS) as cluster, TemporaryDirectory() as folder:
         operator = Operator(cluster, Path(folder))
         try:
-            for run in (below_a_disk_threshold, demoted, within_broker_sets):
+            for run in (rates_of_producers, between_log_dirs, below_a_disk_threshold, demoted, within_broker_sets):
                 operator.report.append((run.__doc__ or "").splitlines()[0])
                 run(operator)
         finally:

@@ -1,4 +1,4 @@
-"""Several real Kafka brokers with racks, all in one JVM: the first is the controller too."""
+"""Several real Kafka brokers with racks, all in one JVM, each with three log directories: the first is the controller too."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ controller.quorum.bootstrap.servers=127.0.0.1:{controller}
 listeners={listeners}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
-log.dirs={folder}/data{node}
+log.dirs={folder}/data{node},{folder}/more{node},{folder}/most{node}
 auto.create.topics.enable=false
 log.cleaner.dedupe.buffer.size=2097152
 offsets.topic.replication.factor=1

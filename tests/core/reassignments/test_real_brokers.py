@@ -181,3 +181,13 @@ def test_leadership_leaves_a_demoted_broker_and_nothing_is_copied(client, cluste
     assert all(row[-1] == 5 for row in wanted.values() if 5 in row)
     assert not traffic.failed
     assert traffic.sent <= traffic.read
+
+
+@pytest.mark.parametrize("run", ["between_log_dirs", "rates_of_producers"])
+def test_what_an_operator_does_at_a_terminal(cluster, tmp_path, run):
+    """The plan for disks is executed by Kafka's own tool; the other plans are in ``python -m tests.runs.live_reassignments``."""
+    from tests.runs import live_reassignments  # noqa: PLC0415 (it takes Traffic from here)
+
+    operator = live_reassignments.Operator(cluster, tmp_path)
+    getattr(live_reassignments, run)(operator)
+    assert operator.report
