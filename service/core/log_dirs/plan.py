@@ -29,10 +29,12 @@ from service.core.log_dirs.model import (
     LogDirPlan,
     LogDirs,
 )
+from service.core.log_dirs.program import fewest_bytes
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.evenness import outside_band, squares
+from service.core.reassignments.feasibility.packing import Effort
 from service.core.reassignments.model import Brokers, Goal, Placements, bytes_on
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def plan_log_dirs(
     count, weights = len(log_dirs.broker_ids), log_dirs.weights()
     copied, lower_bound = np.zeros((2, count), np.int64)
     evenness, evenness_bound = np.zeros((2, count))
-    moves = list[DirMoves]()
+    moves, effort = list[DirMoves](), Effort()
     for broker in range(count):
         check()
         disks = BrokerDisks.of(log_dirs, replicas, weights, broker)
@@ -126,11 +128,15 @@ def plan_log_dirs(
             evenness[broker] = evenness_bound[broker] = disks.evenness(disks.placements.replicas.values)
             continue
         best, batches = _planned(disks, log_dirs, broker, goal, limits, check)
+        fewest = max(best.lower_bound, least_bytes(disks.brokers, disks.placements, goal, best))
+        open_ = best.cost > fewest or len(best.outside) > 0
+        if open_ and not goal.limited and (goal.objective != "even" or goal.tolerance is not None):
+            best, batches, fewest = _proven(disks, goal, limits, (best, batches, fewest), effort, check)
         moves.append(_moves(disks, goal, best, batches))
         dirs[moves[-1].replicas] = moves[-1].targets  # those of later batches come later
         outside[best.outside + disks.first_dir] = True
         copied[broker], evenness[broker] = best.cost, best.evenness
-        lower_bound[broker] = min(best.cost, max(best.lower_bound, least_bytes(disks.brokers, disks.placements, goal, best)))
+        lower_bound[broker] = min(best.cost, fewest)
         evenness_bound[broker] = min(best.evenness, max(best.evenness_bound, least_unevenness(disks.brokers, disks.placements)))
     return LogDirPlan(dirs, _joined(moves), copied, lower_bound, evenness, evenness_bound, outside)
 
@@ -155,6 +161,35 @@ def _improved(
     dirs = improved(brokers, placements, goal, best.replicas.values, disks.most_work)
     if (dirs == best.replicas.values).all():
         return None
+    return _without_detours(disks, goal, limits, best, dirs, check)
+
+
+def _proven(
+    disks: BrokerDisks,
+    goal: Goal,
+    limits: BatchLimits,
+    so_far: tuple[Plan, Batches, int],
+    effort: Effort,
+    check: Callable[[], None],
+) -> tuple[Plan, Batches, int]:
+    """The plan, its batches and the fewest bytes of any, by a program if that is better."""
+    best, batches, fewest = so_far
+    dirs, bound = fewest_bytes(disks.brokers, disks.placements, goal, effort, check)
+    if dirs is not None:
+        dirs = improved(disks.brokers, disks.placements, goal, dirs, disks.most_work)
+        other = _without_detours(disks, goal, limits, best, dirs, check)
+        if other is not None and (len(other[0].outside), other[0].cost) < (len(best.outside), best.cost):
+            best, batches = other
+    if goal.tolerance is None or not len(best.outside):  # else the bound is that of plans within the tolerance
+        fewest = max(fewest, bound)
+    return best, batches, fewest
+
+
+def _without_detours(
+    disks: BrokerDisks, goal: Goal, limits: BatchLimits, best: Plan, dirs: Int32s, check: Callable[[], None]
+) -> tuple[Plan, Batches] | None:
+    """The plan with other directories; None if that has no batches without detours."""
+    brokers, placements = disks.brokers, disks.placements
     replicas = replace(best.replicas, values=dirs)
     try:
         batches = in_batches(brokers, placements, replicas, limits, goal.racks, check)

@@ -197,6 +197,8 @@ class Search:
         outside = self.brokers.usable & ((state.loads < low) | (state.loads > high))
         most = state.most.copy()
         state.most[:] = np.where(outside, state.loads, np.minimum(most, high))
+        if not outside.any() and (state.weights == 1).all():  # then no path leads out of the band, and paths are found sooner
+            improve(state, even_first=False, check=self.check)
         evenest = even_out_freely(state, np.where(outside, state.loads, low), self.check) and not outside.any()
         state.most[:] = most
         reached = squares(self.brokers, state.loads) if optimal and evenest else None

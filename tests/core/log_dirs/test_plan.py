@@ -161,7 +161,10 @@ def test_no_way_is_better_than_the_bounds_and_few_are_better_than_the_plan(name)
         seen["plans"] += 1
         seen["best"] += best
         seen["fewest"] += fewest
+        seen["proven"] += plan.copied[1] == plan.lower_bound[1]
     assert seen["plans"] > 200
     assert seen[NotFound] <= 2
-    assert seen["best"] >= 0.93 * seen["plans"]
-    assert seen["fewest"] >= 0.96 * seen["plans"]
+    assert seen["best"] >= (0.93 if name == "even" else 0.99) * seen["plans"]
+    assert seen["fewest"] >= (0.96 if name == "even" else 1) * seen["plans"]
+    if name == "fewest":
+        assert seen["proven"] == seen["plans"]

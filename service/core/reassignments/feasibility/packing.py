@@ -36,7 +36,7 @@ MOST_NODES: Final = 500
 LARGEST: Final = 1e6
 """Bytes are scaled to at most this, so that the solver's tolerances mean little; what it finds is checked in integers."""
 
-_LATE: Final = 0.05
+LATE: Final = 0.05
 """Seconds that a program goes on after the time is over, so that it surely is."""
 
 _FIRST: Final = 4
@@ -174,7 +174,7 @@ class _Program:
             constraints=LinearConstraint(matrix, low, high),
             bounds=Bounds(least.ravel(), most.ravel()),
             integrality=np.ones(count * width),
-            options={"node_limit": nodes, "time_limit": seconds + _LATE},
+            options={"node_limit": nodes, "time_limit": seconds + LATE},
         )
         used = int(solved.mip_node_count or 0)
         if solved.x is None:
