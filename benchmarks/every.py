@@ -15,5 +15,6 @@ from benchmarks import (  # noqa: F401 - importing declares the benchmarks
     pipeline_engines,
     placements,
     reassignments,
+    reassignments_peers,
     rebalances,
 )
