@@ -11,7 +11,7 @@ from marshmallow import Schema, fields
 
 from service.api.log_dirs.texts import DirTexts, Positions
 from service.api.placements.document import ReassignedSchema
-from service.api.reassignments.document import MovesSchema, PaceSchema
+from service.api.reassignments.document import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, timing_document
 from service.core.log_dirs.effects import effects, warnings
 from service.core.measures.skew import spread
 from service.core.reassignments.effects import timing_sentence
@@ -66,17 +66,13 @@ class DirReasonSchema(Schema):
     reason = fields.String(metadata=about('such as "drains /data/a", "evens out /data/b", "limits of /data/a"'))
 
 
-class DirBatchSchema(Schema):
+class DirBatchSchema(BatchSchema):
     """One step, on all brokers at the same time."""
 
     reassignment = fields.Nested(DirReassignmentSchema)
     rollback = fields.Nested(DirReassignmentSchema, metadata=about("undoes this step"))
     moves = fields.Integer()
     bytes = fields.Integer()
-    duration_seconds = fields.Float(
-        allow_none=True,
-        metadata=about("at `throttle_bytes_per_second` of the answer; null without it, or if producers write faster"),
-    )
 
 
 class DiskBrokersSchema(Schema):
@@ -111,11 +107,9 @@ class DirLoadSchema(Schema):
     )
 
 
-class LogDirAnswerSchema(Schema):
+class LogDirAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
-    plan_id = fields.String(metadata=about("a hash of the question and the version of the service; also the `ETag`"))
-    objective = fields.String()
     effects = fields.List(
         fields.String(), metadata=about("what the plan does, in sentences", example=["Empties /data/a of broker 1."])
     )
@@ -132,17 +126,6 @@ class LogDirAnswerSchema(Schema):
     rollback = fields.Nested(DirReassignmentSchema, metadata=about("their current directories"))
     reasons = fields.List(fields.Nested(DirReasonSchema))
     batches = fields.List(fields.Nested(DirBatchSchema), metadata=about("all rules hold after each, and while it runs"))
-    duration_seconds = fields.Float(allow_none=True, metadata=about("of all batches, at `throttle_bytes_per_second`"))
-    throttle_bytes_per_second = fields.Integer(
-        allow_none=True,
-        metadata=about(
-            "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both"
-        ),
-    )
-    throttle_needed_bytes_per_second = fields.Integer(
-        allow_none=True, metadata=about("the least throttle with which all batches take at most `limits.duration_seconds`")
-    )
-    pace = fields.Nested(PaceSchema, metadata=about("what the durations assume"))
     before = fields.Nested(DirLoadSchema)
     after = fields.Nested(DirLoadSchema)
 
@@ -165,10 +148,7 @@ def document(answer: LogDirAnswer, _: Budget) -> dict[str, Any]:
         "rollback": texts.reassignment(every, every.sources),
         "reasons": texts.reasons(plan.moves),
         "batches": list(_batches(answer, texts)),
-        "duration_seconds": timing.total,
-        "throttle_bytes_per_second": timing.throttle,
-        "throttle_needed_bytes_per_second": timing.throttle_needed,
-        "pace": {"throttle_bytes_per_second": question.throttle, **asdict(question.pace)},
+        **timing_document(timing, question.throttle, question.pace),
         **{name: _load(answer, i, texts) for i, name in enumerate(("before", "after"))},
     }
 
@@ -198,7 +178,7 @@ def _outside(answer: LogDirAnswer) -> list[dict[str, Any]]:
 
 
 def _batches(answer: LogDirAnswer, texts: DirTexts) -> Any:
-    plan, seconds = answer.plan, answer.timing.seconds
+    plan = answer.plan
     moves, count = plan.moves, plan.batch_count()
     amounts = np.zeros(count, np.int64)
     np.add.at(amounts, moves.batches, answer.cluster.replicas.sizes[moves.replicas])
@@ -210,7 +190,7 @@ def _batches(answer: LogDirAnswer, texts: DirTexts) -> Any:
             "rollback": texts.reassignment(step, step.sources),
             "moves": int(bounds[i + 1] - bounds[i]),
             "bytes": int(amounts[i]),
-            "duration_seconds": None if seconds is None or seconds[i] == np.inf else float(seconds[i]),
+            "duration_seconds": batch_seconds(answer.timing, i),
         }
 
 

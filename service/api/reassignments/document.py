@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.core.reassignments.batches.model import Batches
+    from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
     from service.decisions.budget import Budget
     from service.decisions.reassignments.answer import ReassignmentAnswer
 
@@ -220,6 +220,24 @@ class PaceSchema(Schema):
     batch_seconds = fields.Float(metadata=about("the time that each batch takes besides copying"))
 
 
+class PlanAnswerSchema(Schema):
+    """What every plan has that is executed in batches."""
+
+    plan_id = fields.String(metadata=about("a hash of the question and the version of the service; also the `ETag`"))
+    objective = fields.String()
+    duration_seconds = fields.Float(allow_none=True, metadata=about("of all batches, at `throttle_bytes_per_second`"))
+    throttle_bytes_per_second = fields.Integer(
+        allow_none=True,
+        metadata=about(
+            "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both"
+        ),
+    )
+    throttle_needed_bytes_per_second = fields.Integer(
+        allow_none=True, metadata=about("the least throttle with which all batches take at most `limits.duration_seconds`")
+    )
+    pace = fields.Nested(PaceSchema, metadata=about("what the durations assume"))
+
+
 class ReplacementSchema(Schema):
     """A broker that takes over all replicas of another."""
 
@@ -227,11 +245,9 @@ class ReplacementSchema(Schema):
     replaces = fields.Integer()
 
 
-class ReassignmentAnswerSchema(Schema):
+class ReassignmentAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
-    plan_id = fields.String(metadata=about("a hash of the question and the version of the service; also the `ETag`"))
-    objective = fields.String()
     effects = fields.List(
         fields.String(),
         metadata=about("what the plan does, in sentences", example=["Empties broker 6 with 53 copies, the fewest possible."]),
@@ -261,17 +277,6 @@ class ReassignmentAnswerSchema(Schema):
     preferred_leader_elections = fields.Nested(ElectionsSchema, metadata=about("to run after all copying"))
     reasons = fields.List(fields.Nested(ReasonSchema))
     batches = fields.List(fields.Nested(BatchSchema), metadata=about("all rules hold after each"))
-    duration_seconds = fields.Float(allow_none=True, metadata=about("of all batches, at `throttle_bytes_per_second`"))
-    throttle_bytes_per_second = fields.Integer(
-        allow_none=True,
-        metadata=about(
-            "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both"
-        ),
-    )
-    throttle_needed_bytes_per_second = fields.Integer(
-        allow_none=True, metadata=about("the least throttle with which all batches take at most `limits.duration_seconds`")
-    )
-    pace = fields.Nested(PaceSchema, metadata=about("what the durations assume"))
     traffic = fields.Nested(TrafficSchema, allow_none=True, metadata=about("null without `partition_bytes`"))
     across_racks = fields.Nested(AcrossRacksSchema, allow_none=True, metadata=about("null if no broker has a rack"))
     before = fields.Nested(LoadSchema)
@@ -321,7 +326,6 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
     texts = Texts(answer)
     onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
-    seconds, pace = timing.seconds, question.pace
     elected = np.flatnonzero(leads).astype(np.int32)
     return {
         "plan_id": answer.plan_id,
@@ -351,18 +355,31 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
                 "rollback": back,
                 "moves": int(batches.moves[i]),
                 "bytes": int(batches.amounts[i]) if sized else None,
-                "duration_seconds": None if seconds is None or seconds[i] == np.inf else float(seconds[i]),
+                "duration_seconds": batch_seconds(timing, i),
             }
             for i, (step, back) in enumerate(texts.steps(batches))
         ],
-        "duration_seconds": timing.total,
-        "throttle_bytes_per_second": timing.throttle,
-        "throttle_needed_bytes_per_second": timing.throttle_needed,
-        "pace": {"throttle_bytes_per_second": question.throttle, **asdict(pace)},
+        **timing_document(timing, question.throttle, question.pace),
         "traffic": _traffic(answer) if sized else None,
         "across_racks": _across_racks(answer),
         **{name: _placed(answer, i) for i, name in enumerate(("before", "after"))},
     }
+
+
+def timing_document(timing: BatchTiming, throttle: int | None, pace: Pace) -> dict[str, Any]:
+    """How long the batches take, as PlanAnswerSchema has it."""
+    return {
+        "duration_seconds": timing.total,
+        "throttle_bytes_per_second": timing.throttle,
+        "throttle_needed_bytes_per_second": timing.throttle_needed,
+        "pace": {"throttle_bytes_per_second": throttle, **asdict(pace)},
+    }
+
+
+def batch_seconds(timing: BatchTiming, batch: int) -> float | None:
+    """How long a batch takes; None if that is not known, or it never ends."""
+    seconds = timing.seconds
+    return None if seconds is None or seconds[batch] == np.inf else float(seconds[batch])
 
 
 def _placed(answer: ReassignmentAnswer, i: int) -> dict[str, Any]:
