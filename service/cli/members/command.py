@@ -54,7 +54,7 @@ def members(
     partition-allocator members --snapshot cluster.json --group billing --rate 500 --max-lag 60s
 
     The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/member-count-plans, or output
-    of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag.
+    of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag, if it has any.
     """
     form = options.form(output, as_json=as_json)
     if form == "csv" and svg:
@@ -113,8 +113,23 @@ def _body(
     document = request_bodies.object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
+    if snapshots and file is None and not {"consumption_rate", "limits"} & fields.keys():
+        _leave_out_no_lag(document)
     both = {name: {**document[name], **value} for name, value in fields.items() if isinstance(document.get(name), dict)}
     return dumps({**document, **fields, **both})
+
+
+def _leave_out_no_lag(document: Json) -> None:
+    """Let partitions count where a snapshot's group has no lag: a load of 0 is as good with any number of members."""
+    from service.cli.errors import note  # noqa: PLC0415 - an import that --help does not need
+
+    lags = [topic["lag"] for topic in document["topics"] if topic.get("lag")]
+    pairs = [zip(lag["committed_offsets"], lag["log_end_offsets"], strict=True) for lag in lags]
+    if not lags or any(end != committed and committed not in (None, -1) for each in pairs for committed, end in each):
+        return
+    for topic in document["topics"]:
+        topic.pop("lag", None)
+    note("Note: the group has no lag, so each partition is a load of 1.")
 
 
 def picture(answer: Json) -> str:

@@ -146,3 +146,18 @@ def test_a_body_is_extended_by_options(tmp_path: Path) -> None:
     assert re.search(r"0\.5 +105\b", shown)  # half of 4 MB a second, 730 hours, of 0.02 a GB: 105.12
     file.write_text("[")
     assert run(str(file)).exit_code == 2
+
+
+def test_without_any_lag_partitions_count_unless_a_rate_or_limit_is_given(tmp_path: Path) -> None:
+    """With a load of 0 everywhere one member would be as good as any number."""
+    idle = json.loads(json.dumps(SNAPSHOT))
+    idle["topics"][0]["log_end_offsets"] = COMMITTED
+    path = tmp_path / "idle.json"
+    path.write_text(json.dumps(idle))
+    result = run("--snapshot", str(path))
+    answer = json.loads(result.stdout)
+    assert answer["worth_using"] == [1, 2, 3, 6]
+    assert answer["current"]["worst_load"] == 3
+    assert "no lag" in result.stderr
+    rated = json.loads(run("--snapshot", str(path), "--rate", "2000", "--max-lag", "60s").stdout)
+    assert (rated["recommended"], rated["current"]["worst_load"]) == (1, 0)
