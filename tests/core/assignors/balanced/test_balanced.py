@@ -107,7 +107,7 @@ def test_no_assignment_is_better_in_any_aim(seed):
 
 
 @given(bodies(), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_order_of_the_request_plays_no_part(body, data):
     group = group_of(body)
     members, topics = (data.draw(st.permutations(body[name])) for name in ("members", "topics"))
