@@ -96,7 +96,7 @@ def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[
         outside = np.flatnonzero(best.outside).astype(np.int32)
         return with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
     evenness = unevenness(brokers, placements, goal, replicas)
-    evenest = min(evenness, _evenest(brokers, placements, goal, best, fewest=cost == fewest))
+    evenest = min(evenness, _evenest(brokers, placements, goal, best, int(copies.sum()), fewest=cost == fewest))
     replicas = elect(brokers, placements, replicas, goal.leaders, check, per_topic=goal.per_topic)
     if best.on_racks is not None and _has_room(brokers, placements, best.on_racks):
         others = elect(brokers, placements, best.on_racks, goal.leaders, check, per_topic=goal.per_topic)
@@ -168,13 +168,20 @@ def frontier(brokers: Brokers, placements: Placements, goal: Goal, check: Callab
     return best.curve
 
 
-def _evenest(brokers: Brokers, placements: Placements, goal: Goal, best: BestSets, *, fewest: bool) -> float:
-    """A bound of the evenness. fewest : does the plan copy as little as any?"""
-    within = goal.objective == "even" or fewest
-    if best.evenest is not None and within and not best.crowded:
+def _evenest(brokers: Brokers, placements: Placements, goal: Goal, best: BestSets, copied: int, *, fewest: bool) -> float:
+    """A bound of the evenness. copied : replicas; fewest : does the plan copy as little as any?
+
+    Where capacities make a plan copy more than the best sets without them, it may be more even than these.
+    """
+    even_first = goal.objective == "even" and goal.tolerance is None
+    known = best.evenest is not None and (goal.objective == "even" or fewest)
+    if known and best.crowded and not even_first:
+        known = copied == best.fewest
+    if known and best.evenest is not None and not best.crowded:
         return best.evenest
-    floor = least_unevenness(brokers, placements, goal, best.copies if goal.objective != "even" and fewest else None)
-    return floor if best.evenest is None or not within else max(floor, best.evenest)
+    alone = goal.objective != "even" and fewest and copied == int(best.copies.sum())
+    floor = least_unevenness(brokers, placements, goal, best.copies if alone else None)
+    return max(floor, best.evenest) if known and best.evenest is not None else floor
 
 
 def _settled(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, check: Callable[[], None]) -> Ragged:

@@ -207,7 +207,8 @@ def judge_band(question, answer, program, loads, kinds):
     for b, load in loads.items():
         program.rule("tolerance", load, float(low[b]), float(high[b]))
     if outside.any():
-        assert kinds != ("replicas", "") or program.least({}) is None
+        chosen_one_by_one = question[1].topic_leaders is not None  # replicas that make room for leaders
+        assert kinds != ("replicas", "") or chosen_one_by_one or program.least({}) is None
     return not outside.any()
 
 
@@ -257,9 +258,9 @@ def run(seeds):
     return seen
 
 
-@pytest.mark.parametrize("seed", [1020, 1246])
+@pytest.mark.parametrize("seed", [1020, 1246, 10909])
 def test_what_was_once_claimed_in_error(seed):
-    """That no plan with a limit of copies, made to fit into capacities, copies less; that no broker is outside the tolerance."""
+    """That no plan, made to fit into capacities, copies less or is more even, and that no broker is outside the tolerance."""
     assert run([seed])["plans"] == 1
 
 
