@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from service.core.attribution.copartitioning import Topic, check, copartitioning
+from service.core.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.partitioners import PARTITIONERS
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
-    from service.core.attribution.copartitioning import Copartitioning
     from service.decisions.budget import Budget
 
 

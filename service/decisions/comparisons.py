@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from service.core.attribution.agreement import compare
+from service.core.attribution.agreement import PartitionerComparison, compare
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.chosen_partitioners import chosen
@@ -13,7 +13,6 @@ from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 
 if TYPE_CHECKING:
-    from service.core.attribution.agreement import PartitionerComparison
     from service.decisions.budget import Budget
 
 

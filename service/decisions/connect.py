@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from service.core.assignors.connect import PROTOCOLS
-from service.core.assignors.connect.model import LeaderState, Reassignment, Round
+from service.core.assignors.connect.model import ConnectAssignor, LeaderState, Reassignment, Round
 from service.core.assignors.connect.work import TASK_BITS, Work, serialized
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.hashing import java_hash_codes
@@ -20,7 +20,6 @@ from service.decisions import duplicates
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
-    from service.core.assignors.connect.model import ConnectAssignor
     from service.decisions.budget import Budget
 
 Row = Mapping[str, Any]

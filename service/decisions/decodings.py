@@ -9,31 +9,26 @@ import numpy as np
 
 from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9
 from service.core.wire import printed
-from service.core.wire.connect_protocol import read_worker_assignment, read_worker_metadata
+from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata, read_worker_assignment, read_worker_metadata
 from service.core.wire.consumer_protocol import (
     read_assignment,
     read_cooperative_sticky_user_data,
     read_sticky_user_data,
     read_subscription,
 )
-from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.offsets_topic import read_offsets_topic, record_bytes
+from service.core.wire.coordinator_records import CoordinatorRecord, read_group_record, read_share_group_state_record
+from service.core.wire.errors import Printed, Unreadable
+from service.core.wire.offsets_topic import OffsetsTopic, read_offsets_topic, record_bytes
 from service.core.wire.printed_by_3_9 import lines_of_group_record
 from service.core.wire.printed_by_scala_3_9 import OF_2_8, SINCE_3_4, scala_lines_of_group_record
-from service.core.wire.record_texts import UNREAD, read_group_records, read_share_group_state_records
+from service.core.wire.record_texts import UNREAD, RecordTexts, read_group_records, read_share_group_state_records
 from service.decisions.figures import Figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from service.core.model import Keys
-    from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata
     from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData
-    from service.core.wire.coordinator_records import CoordinatorRecord
-    from service.core.wire.errors import Printed
-    from service.core.wire.offsets_topic import OffsetsTopic
-    from service.core.wire.record_texts import RecordTexts
     from service.decisions.budget import Budget
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from service.core.attribution.fingerprints import fingerprint
-from service.core.attribution.observations import observe
+from service.core.attribution.fingerprints import Fingerprint, fingerprint
+from service.core.attribution.observations import KeyObservations, observe
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.keys.columns import data_bytes
+from service.core.keys.columns import Column, data_bytes
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 
 if TYPE_CHECKING:
-    from service.core.attribution.fingerprints import Fingerprint
-    from service.core.attribution.observations import KeyObservations
-    from service.core.keys.columns import Column
     from service.core.model import Int32s
     from service.decisions.budget import Budget
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.kafka_versions import LATEST, since
-from service.core.keyless import ADAPTIVE, STICKY, Keyless, distribution
+from service.core.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
 from service.core.model import NONE
 from service.decisions import duplicates
 from service.decisions.figures import Figures
@@ -17,7 +17,6 @@ from service.decisions.figures import Figures
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.keyless import Distribution
     from service.decisions.budget import Budget
 
 

@@ -13,8 +13,8 @@ from service.core.kafka_versions import LATEST
 from service.core.measures.skew import spread
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
-from service.core.sizing.plans import CountLimits, Rates, check_not_empty, plans
-from service.core.sizing.reach import reach
+from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
+from service.core.sizing.reach import Reach, reach
 from service.core.sizing.throughput import Throughput, throughput
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from service.core.keys.columns import Column
     from service.core.model import Int64s
-    from service.core.sizing.plans import CountPlan
-    from service.core.sizing.reach import Reach
     from service.decisions.budget import Budget
 
 MOST: Final = 2**53

@@ -9,8 +9,8 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.measures.skew import occurrences, spread
-from service.core.partitioners import PARTITIONERS, Question, allocate, check_options
+from service.core.measures.skew import Spread, occurrences, spread
+from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 from service.core.partitioners.explanation import explain
 from service.core.partitioners.model import Options
 from service.decisions.figures import Figures
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.core.keys.columns import Column
-    from service.core.measures.skew import Spread
     from service.core.model import Bools, Int32s, Int64s
-    from service.core.partitioners import Answer, Partitioner
     from service.decisions.budget import Budget
 
 MAX_COUNTS: Final = 100_000

@@ -9,13 +9,13 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.measures.broker_load import load_of
+from service.core.measures.broker_load import Load, load_of
 from service.core.measures.skew import spread
-from service.core.measures.zone_traffic import placed_traffic
-from service.core.model import PlacementRequest, Ragged
-from service.core.placement_audits.audit import audit
-from service.core.placement_audits.evenness import evenness
-from service.core.placers import PLACERS
+from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
+from service.core.model import Cluster, Int32s, PlacementRequest, Ragged
+from service.core.placement_audits.audit import PlacementAudit, audit
+from service.core.placement_audits.evenness import Evenness, evenness
+from service.core.placers import PLACERS, Placer
 from service.core.ragged import taken
 from service.decisions import duplicates
 from service.decisions.figures import Figures
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.core.measures.broker_load import Load
-    from service.core.measures.zone_traffic import ZoneTraffic
-    from service.core.model import Cluster, Int32s
-    from service.core.placement_audits.audit import PlacementAudit
-    from service.core.placement_audits.evenness import Evenness
-    from service.core.placers import Placer
     from service.decisions.budget import Budget
 
 

@@ -35,7 +35,7 @@ from service.core.kafka_versions import LATEST
 from service.core.measures.zone_traffic import NOT_KNOWN
 from service.core.rebalances.rebalance import rebalance
 from service.decisions.budget import Budget, OutOfTime
-from service.decisions.groups.answer import assigned, told
+from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
 from service.decisions.groups.rows import (
     MEMBER,
@@ -55,7 +55,6 @@ from service.decisions.names import NAME
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from service.decisions.groups.answer import GroupAnswer
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import counted, number
-from service.report.pages import COLORS, Figure, Figures, Section, Table, chart
+from service.report.pages import COLORS, Figure, Figures, Plot, Section, Table, chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
-
-    from service.report.pages import Plot
 
 
 Curves: TypeAlias = "Mapping[str, Sequence[float]]"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.measures.broker_load import COUNTS
+from service.core.measures.broker_load import COUNTS, Load
 from service.report.numbers import duration, number, size, zone_traffic
 from service.report.pages import COLORS, LABELLED, Figure, Figures, Report, Section, Table, chart
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from service.core.measures.broker_load import Load
     from service.core.reassignments.model import Brokers
 
 LISTED: Final = 50

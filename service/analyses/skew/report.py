@@ -8,11 +8,11 @@ import numpy as np
 
 from service.core.printable import printable
 from service.core.sizing.conclusions import LISTED, partitions
-from service.core.sizing.plans import EVEN
-from service.core.sizing.reach import plan_in_question
+from service.core.sizing.plans import EVEN, CountPlan, Measure
+from service.core.sizing.reach import Reach, plan_in_question
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share, size
-from service.report.pages import COLORS, LABELLED, SOFT, Figure, Figures, Report, Section, Table, chart, charts, label
+from service.report.pages import COLORS, LABELLED, SOFT, Figure, Figures, Plot, Report, Section, Table, chart, charts, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from service.analyses.skew.answer import Answer
     from service.analyses.skew.scan import SkewScan
-    from service.core.sizing.plans import CountPlan, Measure
-    from service.core.sizing.reach import Reach
-    from service.report.pages import Plot
 
 TOP = 15
 """Hottest keys in the plot."""

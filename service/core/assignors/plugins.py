@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.model import Assignment, Ragged
-from service.core.registry import BrokenRule
+from service.core.model import Assignment, Bools, Group, Int32s, Ragged
+from service.core.registry import BrokenRule, Plugin
 
 if TYPE_CHECKING:
     from service.core.assignors.model import Assignor
-    from service.core.model import Bools, Group, Int32s
-    from service.core.registry import Plugin
 
 
 def guard(assignor: Assignor, plugin: Plugin, *, sharing: bool = False) -> Assignor:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.model import NONE
+from service.core.model import NONE, Int32s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.core.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
     from service.core.log_dirs.usage import DirUsage
-    from service.core.model import Int32s
     from service.core.reassignments.model import Goal
 
 NAMED: Final = 3

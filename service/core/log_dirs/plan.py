@@ -35,11 +35,10 @@ from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.feasibility.packing import Effort
-from service.core.reassignments.model import Brokers, Goal, Placements, bytes_on
+from service.core.reassignments.model import Brokers, Goal, Placements, Plan, bytes_on
 
 if TYPE_CHECKING:
     from service.core.reassignments.batches.model import Batches, BatchLimits
-    from service.core.reassignments.model import Plan
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,12 @@ not count: a partition whose replicas have no racks, and one that is read by a m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Cluster, Float64s, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Cluster, Float64s, Group, Int32s, Int64s, Ragged
 
 SECONDS_PER_MONTH: Final = 730 * 3600
 """A twelfth of a year, as clouds reckon."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.measures.zone_traffic import zone_traffic
-from service.core.model import Ragged
+from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.movement import movement
 from service.core.rebalances.moves import final_rows
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from service.core.assignors import Assignor
-    from service.core.measures.zone_traffic import ZoneTraffic
-    from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, LeftOpen
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""

@@ -31,7 +31,7 @@ from service.core.partitioners.infinispan_murmur3 import INFINISPAN
 from service.core.partitioners.kafkajs_legacy import LEGACY
 from service.core.partitioners.lookup3 import LOOKUP3, LOOKUP3_CODE_POINTS, LOOKUP3_SIGNED
 from service.core.partitioners.md5 import MD5, RANGES
-from service.core.partitioners.model import AS_NULL, HASH_BITS, HASHED, Answer, NullRule, Partitioner, Question
+from service.core.partitioners.model import AS_NULL, HASH_BITS, HASHED, Answer, ExplicitRule, NullRule, Partitioner, Question
 from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
 from service.core.partitioners.murmur3 import CASSANDRA, MAXWELL, MURMUR3, SPARK
 from service.core.partitioners.nulls import NO_NULL, SPARK_NULL, ZERO, as_empty
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from service.core.keys.columns import Encoding
     from service.core.partitioners.hashing_rule import Hash, Sign
-    from service.core.partitioners.model import ExplicitRule
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
-from service.core.partitioners.model import Answer, NullRule
+from service.core.partitioners.model import Answer, NullRule, Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from service.core.model import Int32s, Int64s
-    from service.core.partitioners.model import Question
 
     UInt64s = npt.NDArray[np.uint64]
 

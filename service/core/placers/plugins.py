@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.core.placers.admin_utils import check_counts
-from service.core.registry import BrokenRule
+from service.core.registry import BrokenRule, Plugin
 
 if TYPE_CHECKING:
     from service.core.jvm.random import JavaRandom
     from service.core.model import Cluster, Int32s, PlacementRequest
     from service.core.placers.model import Placer
-    from service.core.registry import Plugin
 
 
 def guard(placer: Placer, plugin: Plugin) -> Placer:

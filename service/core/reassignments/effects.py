@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.measures.broker_load import distinct_in_rows
+from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
 from service.core.ragged import taken
-from service.core.reassignments.model import broker_names
+from service.core.reassignments.model import Brokers, Goal, Placements, Plan, broker_names
 from service.core.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.measures.broker_load import Load
     from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
-    from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 
 GROWN: Final = 3
 """Brokers that have a sentence of their own at most."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE
+from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.order import added
 
 if TYPE_CHECKING:
-    from service.core.model import Int32s, Ragged
     from service.core.reassignments.batches.model import Steps
     from service.core.reassignments.model import Brokers, Placements
 

@@ -14,15 +14,12 @@ Source: IncrementalCooperativeConnectProtocol, ConnectProtocol, ExtendedAssignme
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from service.core.wire.errors import BufferUnderflow, Schema, Unreadable
 from service.core.wire.reader import java_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 

@@ -8,27 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.core.measures.skew import weighted_load
-from service.core.measures.zone_traffic import zone_traffic
-from service.core.model import NONE
-from service.core.rebalances.moves import differences, final_rows, follow_up, moves
-from service.core.rebalances.rebalance import rebalance
+from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.model import NONE, Float64s, Group, Ragged
+from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves
+from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.figures import Figures
-from service.decisions.groups.alternatives import Settled, alternatives
+from service.decisions.groups.alternatives import Alternative, Settled, alternatives
 from service.decisions.groups.expected import expected_group, with_counts
-from service.decisions.groups.question import check, strategy
+from service.decisions.groups.question import GroupQuestion, check, strategy
 from service.decisions.groups.rows import read_group
 from service.decisions.groups.tables import in_answer_order
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
     from service.core.assignors.balanced.frontier import TradeOff
-    from service.core.measures.zone_traffic import ZoneTraffic
-    from service.core.model import Float64s, Group, Ragged
-    from service.core.rebalances.moves import Differences, Moves
-    from service.core.rebalances.rebalance import Rebalance
     from service.decisions.budget import Budget
-    from service.decisions.groups.alternatives import Alternative
-    from service.decisions.groups.question import GroupQuestion
 
 FEW_MOVES: Final = 100
 """Moves up to which they are in the answer without being asked for."""

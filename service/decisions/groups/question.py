@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, of_client
+from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, Assignor, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.groups.expected import expected_faults, largest_counts, with_counts
@@ -26,7 +26,6 @@ from service.decisions.groups.rows import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from service.core.assignors import Assignor
     from service.decisions.budget import Budget
 
 PARTITION_BYTES: Final = 40

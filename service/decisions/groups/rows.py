@@ -16,7 +16,7 @@ from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
 from service.core.measures.skew import LARGEST, SMALLEST
-from service.core.model import NONE, Group, Ragged, Topics, offsets_of, ranks_of
+from service.core.model import NONE, Bools, Float64s, Group, Int32s, Int64s, Ragged, Topics, offsets_of, ranks_of
 from service.core.ragged import first_repeat
 from service.decisions import duplicates
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
@@ -25,7 +25,6 @@ from service.decisions.numbers import in_range, plain_rates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.model import Bools, Float64s, Int32s, Int64s
 
 LAG = pa.struct({"committed_offsets": pa.list_(pa.int64()), "log_end_offsets": pa.list_(pa.int64())})
 TOPIC = pa.struct(

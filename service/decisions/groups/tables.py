@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from service.core.model import NONE, Ragged, offsets_of
+from service.core.model import NONE, Group, Int32s, OffsetRanges, Ragged, offsets_of
 from service.core.ragged import ascending, transposed
 from service.decisions.names import NAME
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.assignors.balanced.frontier import TradeOff
-    from service.core.model import Group, Int32s, OffsetRanges
     from service.core.rebalances.moves import Differences, Moves
 
 

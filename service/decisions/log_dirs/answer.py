@@ -9,15 +9,13 @@ import numpy as np
 
 from service.core.log_dirs.plan import plan_log_dirs
 from service.core.log_dirs.usage import DirUsage
-from service.core.reassignments.batches.model import Traffic
+from service.core.reassignments.batches.model import BatchTiming, Traffic
 from service.decisions.figures import Figures
-from service.decisions.log_dirs.question import plan_id, read
+from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, plan_id, read
 
 if TYPE_CHECKING:
     from service.core.log_dirs.model import LogDirPlan
-    from service.core.reassignments.batches.model import BatchTiming
     from service.decisions.budget import Budget
-    from service.decisions.log_dirs.question import DirCluster, LogDirQuestion
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.model import NONE, Cluster, Int32s
 from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.decisions.log_dirs.rows import DirRows, check_dir_rows, read_dir_replicas, read_log_dirs
 from service.decisions.reassignments.rows import check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.core.log_dirs.model import DirReplicas, LogDirs
-    from service.core.reassignments.model import Placements
     from service.decisions.budget import Budget
 
 

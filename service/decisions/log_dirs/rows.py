@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.log_dirs.model import DirReplicas, LogDirs
-from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in, offsets_of
-from service.core.reassignments.model import NO_LIMIT
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, indices_in, offsets_of
+from service.core.reassignments.model import NO_LIMIT, Placements
 from service.decisions import duplicates
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.numbers import in_range
@@ -21,8 +21,6 @@ from service.decisions.reassignments.rows import MOST_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.model import Bools
-    from service.core.reassignments.model import Placements
 
 DIR_TOPIC = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32()), "partition_bytes": pa.list_(pa.int64())})
 LOG_DIR = pa.struct(

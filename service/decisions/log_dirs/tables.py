@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from service.core.log_dirs.model import REASONS
+from service.core.log_dirs.model import REASONS, DirMoves, LogDirs
 from service.decisions.names import NAME
 
 if TYPE_CHECKING:
-    from service.core.log_dirs.model import DirMoves, LogDirs
     from service.decisions.log_dirs.answer import LogDirAnswer
 
 

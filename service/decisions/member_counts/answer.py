@@ -8,27 +8,22 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import faults_of, raise_all
-from service.core.member_counts.plans import MembersLoad, load_of, plans, settled, useful_counts
+from service.core.member_counts.plans import MembersLoad, MembersPlan, load_of, plans, settled, useful_counts
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
 from service.decisions.member_counts.judging import Plans, judged_plans
 from service.decisions.member_counts.members import extended, owning
-from service.decisions.member_counts.policies import policies
-from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, as_it_is, check
-from service.decisions.member_counts.standstill import standstills
+from service.decisions.member_counts.policies import Policy, policies
+from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, check
+from service.decisions.member_counts.standstill import Standstill, standstills
 
 if TYPE_CHECKING:
-    from service.core.assignors import Assignor
-    from service.core.member_counts.plans import MembersPlan
     from service.decisions.budget import Budget
-    from service.decisions.member_counts.policies import Policy
-    from service.decisions.member_counts.question import MemberCountsQuestion
-    from service.decisions.member_counts.standstill import Standstill
 
 BALANCED: Final = "balanced"
 

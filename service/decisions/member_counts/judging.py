@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.core.member_counts.plans import smallest
+from service.core.member_counts.plans import MembersLoad, MembersPlan, smallest
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.member_counts.plans import MembersLoad, MembersPlan
     from service.core.model import Group
     from service.decisions.member_counts.question import MemberCountsQuestion
     from service.decisions.member_counts.standstill import Standstill

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from service.core.errors import InvalidQuestion
 from service.core.timelines.clock import STEP_CELLS
 from service.core.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
-from service.core.timelines.model import Event, NewMember
+from service.core.timelines.model import Event, NewMember, Timeline
 from service.core.timelines.simulation import Simulation
 from service.decisions.rebalances.timeline import read_timeline
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from service.core.assignors import Assignor
     from service.core.member_counts.plans import MembersPlan
-    from service.core.timelines.model import Timeline
     from service.decisions.budget import Budget
     from service.decisions.rebalances.question import RebalancesQuestion
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.core.errors import KafkaError
-from service.core.placers.controller import Controller
-from service.core.placers.reassign_generate import propose
+from service.core.placers.controller import Controller, TopicRequest, TopicResult
+from service.core.placers.reassign_generate import CurrentTopic, propose
 
 if TYPE_CHECKING:
     from service.core.jvm.random import JavaRandom
     from service.core.model import Cluster, Int32s, PlacementRequest
     from service.core.placers import Placer
-    from service.core.placers.controller import TopicRequest, TopicResult
-    from service.core.placers.reassign_generate import CurrentTopic
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.model import PlacementRequest
-from service.core.placers import PLACERS
+from service.core.model import Cluster, PlacementRequest
+from service.core.placers import PLACERS, Placer
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.decisions import duplicates
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.core.model import Cluster
-    from service.core.placers import Placer
     from service.decisions.budget import Budget
 
 UNNAMED: Final = "topic"

@@ -5,27 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.core.measures.zone_traffic import placed_traffic
+from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.effects import effects, timing_sentence, warnings
-from service.core.reassignments.moves import moves_of
-from service.core.reassignments.rack_traffic import rack_traffic
+from service.core.reassignments.moves import ReplicaMoves, moves_of
+from service.core.reassignments.rack_traffic import RackTraffic, rack_traffic
 from service.core.reassignments.resources.loads import placed_loads
 from service.decisions.figures import Figures
-from service.decisions.reassignments.frontier import frontier_of
-from service.decisions.reassignments.question import plan_id, read
+from service.decisions.reassignments.frontier import Frontier, frontier_of
+from service.decisions.reassignments.question import ReassignmentQuestion, plan_id, read
 
 if TYPE_CHECKING:
     from service.core.measures.broker_load import Load
-    from service.core.measures.zone_traffic import ZoneTraffic
     from service.core.reassignments.batches.model import Batches, BatchTiming
     from service.core.reassignments.model import Brokers, Placements, Plan
-    from service.core.reassignments.moves import ReplicaMoves
-    from service.core.reassignments.rack_traffic import RackTraffic
     from service.core.reassignments.replacements import Replacements
     from service.decisions.budget import Budget
-    from service.decisions.reassignments.frontier import Frontier
-    from service.decisions.reassignments.question import ReassignmentQuestion
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import NO_LIMIT, Goal
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.replacements import Replacements
 from service.core.reassignments.resources.loads import names_of
 from service.decisions.reassignments.balance import faults_of_balance
@@ -31,7 +31,6 @@ from service.decisions.reassignments.selection import broker_sets, excluded_topi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.reassignments.model import Brokers, Placements
     from service.decisions.budget import Budget
 
 

@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
-from service.core.reassignments.model import BrokerSets, TopicLeaders
+from service.core.reassignments.model import Brokers, BrokerSets, TopicLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.model import Bools, Int32s
-    from service.core.reassignments.model import Brokers
     from service.decisions.budget import Budget
 
 _WILDCARDS: Final = re.compile(r"(\*+|\?)")

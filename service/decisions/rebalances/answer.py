@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.timelines.simulation import Simulation, varied
+from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total
 from service.decisions.rebalances.extent import Extent
-from service.decisions.rebalances.question import at_pace, check, variants
+from service.decisions.rebalances.question import RebalancesQuestion, at_pace, check, variants
 from service.decisions.rebalances.timeline import read_timeline
 
 if TYPE_CHECKING:
     from service.core.timelines.model import Outcome, Rebalance, Timeline
-    from service.core.timelines.simulation import Variant
     from service.decisions.budget import Budget
-    from service.decisions.rebalances.question import RebalancesQuestion
 
 SLOW_POLL_MS: Final = 10_000
 """How often members poll where that takes long."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS, of_client
+from service.core.assignors import GROUP_PROTOCOLS, KAFKAS, Assignor, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Timing
@@ -18,7 +18,6 @@ from service.decisions.groups.rows import member_faults, topic_faults
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from service.core.assignors import Assignor
 
 Row = Mapping[str, Any]
 

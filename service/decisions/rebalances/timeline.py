@@ -12,13 +12,12 @@ from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged, offsets_of
 from service.core.timelines.model import Event, NewMember, Timeline, World
 from service.decisions.groups.rows import read_group
-from service.decisions.rebalances.question import assignor_changes, strategy, timing
+from service.decisions.rebalances.question import RebalancesQuestion, Row, assignor_changes, strategy, timing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.assignors import Assignor
-    from service.decisions.rebalances.question import RebalancesQuestion, Row
 
 PAUSE_MS: Final = 60_000
 """Between two restarts of an assignor_changes, by default."""

@@ -10,15 +10,10 @@ owned: no assignment that moves as few is more even.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.model import Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s
 
 
 @kernel

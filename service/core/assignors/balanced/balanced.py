@@ -28,8 +28,8 @@ import numpy as np
 
 from service.core.assignors.balanced.alike import assign_alike, rooms
 from service.core.assignors.balanced.kinds import Kinds
-from service.core.assignors.balanced.levels import levels
-from service.core.assignors.balanced.limited import MOST_STEPS, ship_within
+from service.core.assignors.balanced.levels import Levels, levels
+from service.core.assignors.balanced.limited import MOST_STEPS, Limited, ship_within
 from service.core.assignors.balanced.moves import check_moves
 from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
@@ -38,16 +38,13 @@ from service.core.clock import UNLIMITED
 from service.core.kinds import claimed_once
 from service.core.measures.certificate import Certificate, Objective
 from service.core.measures.skew import occurrences
-from service.core.model import NONE, Assignment
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.assignors.balanced.levels import Levels
-    from service.core.assignors.balanced.limited import Limited
     from service.core.assignors.balanced.weighted import Glance
-    from service.core.model import Bools, Group, Int32s, Int64s, Ragged
 
 BY_FORMULA: Final = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
 BY_LEVELS: Final = (

@@ -13,14 +13,13 @@ import numpy as np
 from service.core.assignors.balanced import balanced
 from service.core.assignors.coordinator import topic_ids
 from service.core.clock import UNLIMITED
-from service.core.model import NONE, Ragged, ranks_of
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged, Topics, ranks_of
 from service.core.ragged import grouped, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.assignors.balanced.weighted import Glance
-    from service.core.model import Assignment, Group, Int32s, Topics
 
 
 def assign(

@@ -5,17 +5,13 @@ A step of one in ten thousand counts: a member whose one heavy partition sets th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from service.core.assignors.balanced.items import reads
+from service.core.assignors.balanced.items import Items, reads
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.assignors.balanced.items import Items
-    from service.core.model import Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s
 
 LOOK_UP: Final = 8
 """Steps that it takes to find out whether a member reads an item."""

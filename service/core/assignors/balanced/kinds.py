@@ -9,12 +9,11 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.kinds import claims_of, one_of_each, split_kinds
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import taken, transposed
 
 if TYPE_CHECKING:
     from service.core.assignors.balanced.levels import Levels
-    from service.core.model import Bools, Group, Int32s, Int64s
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.assignors.balanced.transport import Rooms, ship
+from service.core.assignors.balanced.transport import Rooms, Routes, Shipped, ship
 from service.core.model import NONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.assignors.balanced.transport import Routes, Shipped
 
 MOST_STEPS: Final = 150_000
 """Edges for the steps of all members, above which a step holds several partitions."""

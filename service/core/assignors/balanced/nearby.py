@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.measures.certificate import Objective
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.model import Bools, Float64s, Group, Int32s
 
 EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, each by itself."
 

@@ -8,17 +8,14 @@ the number of steps is limited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.assignors.balanced.items import reads
+from service.core.assignors.balanced.items import Items, reads
 from service.core.assignors.classic.racks import on_rack
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from service.core.assignors.balanced.items import Items
 
 MOST_STEPS: Final = 4_000_000
 """Partitions that are looked at, in all: less than half a second."""

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE
+from service.core.model import NONE, Int32s, Int64s
 
 if TYPE_CHECKING:
     from service.core.assignors.balanced.items import Items
-    from service.core.model import Int32s, Int64s
 
 
 @kernel

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from service.core.assignors.balanced.kinds import Claimed
+from service.core.assignors.balanced.kinds import Claimed, Kinds
 from service.core.kernels import kernel
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.flows import cost, dual_bound, fill, network
 from service.core.ragged import grouped_arrays
 
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from service.core.assignors.balanced.kinds import Kinds
     from service.core.assignors.balanced.levels import Levels
-    from service.core.model import Bools, Group, Int32s, Int64s
 
 ELSEWHERE: Final = 1
 """The price of reading from another rack."""

@@ -14,18 +14,15 @@ from service.core.assignors.balanced.items import Items, units_of
 from service.core.assignors.balanced.kinds import Kinds
 from service.core.assignors.balanced.nearby import SLACK, Options, most_near, near_racks, nearest
 from service.core.assignors.balanced.nearer import Places
-from service.core.assignors.balanced.weighted import share_out
+from service.core.assignors.balanced.weighted import Glance, share_out
 from service.core.kernels import kernel
 from service.core.kinds import claims_of
 from service.core.measures.certificate import Certificate, Objective
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Ragged
 from service.core.ragged import taken, transposed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from service.core.assignors.balanced.weighted import Glance
-    from service.core.model import Bools, Group, Int32s
 
 
 EVERY_ONE: Final = "Every partition with a subscriber has an owner."

@@ -22,19 +22,16 @@ import numpy as np
 
 from service.core.assignors.balanced.bounds import keep, least_maximum, least_within
 from service.core.assignors.balanced.exchanges import exchange
-from service.core.assignors.balanced.exhaustive import exhaust
-from service.core.assignors.balanced.nearer import MOST_STEPS, draw_near
+from service.core.assignors.balanced.exhaustive import Choices, exhaust
+from service.core.assignors.balanced.nearer import MOST_STEPS, Places, draw_near
 from service.core.assignors.balanced.spread import spread
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE
+from service.core.model import NONE, Int32s
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.assignors.balanced.exhaustive import Choices
     from service.core.assignors.balanced.items import Items
-    from service.core.assignors.balanced.nearer import Places
-    from service.core.model import Int32s
 
 PIECE_STEPS: Final = 20_000_000
 """Steps of the search between two looks at the time: about half a second."""

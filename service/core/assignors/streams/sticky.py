@@ -21,14 +21,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from service.core.assignors.streams.model import TASK_BITS, TASK_ID, StreamsAssignment
+from service.core.assignors.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup
 from service.core.jvm.names import in_hash_order
 from service.core.jvm.priority_queue import PriorityQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from service.core.assignors.streams.model import StreamsGroup
     from service.core.clock import TimeLimit
 
 TIMED: Final = 1_000

@@ -20,12 +20,11 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
 from service.core.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
 from service.core.reassignments.model import NO_LIMIT, Brokers, broker_names
-from service.core.reassignments.permits import reach
+from service.core.reassignments.permits import Permits, reach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from service.core.reassignments.permits import Permits
 
 TRIED: Final = 10_000
 """Partitions that are tried for the detours of one batch, three times each at most."""

@@ -20,13 +20,11 @@ from service.core.ragged import taken
 from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
 from service.core.reassignments.batches.schedule import BatchProgress, fill_batches, within
-from service.core.reassignments.model import NO_LIMIT
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
 from service.core.reassignments.order import added
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from service.core.reassignments.model import Brokers, Placements
 
 
 def in_batches(

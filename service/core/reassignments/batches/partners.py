@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.reassignments.batches.detours import keeps_rack_rule
-from service.core.reassignments.model import bytes_on
+from service.core.reassignments.model import Brokers, Goal, Placements, bytes_on
 from service.core.reassignments.permits import Permits
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from service.core.model import Int32s, Int64s, Ragged
     from service.core.reassignments.batches.model import Detour
-    from service.core.reassignments.model import Brokers, Goal, Placements
 
 TRIES: Final = 8
 """Partners that each detour tries, one in each plan."""

@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
-from service.core.model import NONE, Ragged
+from service.core.model import NONE, Int32s, Ragged
 from service.core.reassignments.batches.detours import with_rows
 from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.partners import TRIES, with_partners
 from service.core.reassignments.evenness import least_unevenness, unevenness
 from service.core.reassignments.leaders import elect
-from service.core.reassignments.model import NO_LIMIT, bytes_on
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, bytes_on
 from service.core.reassignments.plan import plan, with_resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from service.core.model import Int32s
     from service.core.reassignments.batches.model import Batches, BatchLimits, Detour
-    from service.core.reassignments.model import Brokers, Goal, Placements, Plan
 
 
 def plan_in_batches(

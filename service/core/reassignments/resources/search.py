@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.model import NONE, Bools, Float64s, Ragged
+from service.core.model import NONE, Bools, Float64s, Int32s, Ragged
 from service.core.ragged import taken
 from service.core.reassignments.evenness import band
 from service.core.reassignments.feasibility.feasible import bytes_of_brokers
@@ -16,14 +16,12 @@ from service.core.reassignments.order import copied, in_order
 from service.core.reassignments.resources.balance import ANY_COPIES, even_out_resources
 from service.core.reassignments.resources.loads import COUNTS, Loads
 from service.core.reassignments.resources.state import Resources
-from service.core.reassignments.search.exchanges import link
+from service.core.reassignments.search.exchanges import ReplicaSets, link
 from service.core.reassignments.sets import replica_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.model import Int32s
-    from service.core.reassignments.search.exchanges import ReplicaSets
 
 _LEAST: Final = 1e-5
 """What a step that copies gains at least, as a share of the sum of one broker if all is even; less if half a replica is less."""

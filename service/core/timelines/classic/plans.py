@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.assignors.classic.sticky.cooperative import withholding
-from service.core.model import NONE
+from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.model import Assignment, Group, Int32s
     from service.core.timelines.members import Members
     from service.core.timelines.topics import View
 

@@ -37,13 +37,12 @@ from service.core.assignors.clients.franz_go.state import OPEN, SURE, Given
 from service.core.assignors.clients.names import static_first
 from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE, Assignment, LeftOpen
+from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from service.core.model import Group, Int32s, Ragged
 
 BECAUSE: Final = "Go goes through the map of topics in a new order each time"
 

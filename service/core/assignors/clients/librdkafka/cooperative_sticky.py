@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -34,16 +34,11 @@ from service.core.assignors.clients.librdkafka.balance import State, balance
 from service.core.assignors.clients.librdkafka.claims import Claims, claims, claims_without_generations, owned_first
 from service.core.assignors.clients.librdkafka.order import ranks
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, FREED, NULL
-from service.core.clock import UNLIMITED, in_time
+from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
-from service.core.model import NONE, Assignment, Ragged
+from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, transposed
-
-if TYPE_CHECKING:
-    from service.core.clock import TimeLimit
-    from service.core.model import Group, Int32s
-
 
 NOWHERE: Final = Ragged(np.zeros(1, np.int32), np.zeros(0, np.int32))
 """No racks of any partition: racks do not count."""

@@ -9,18 +9,14 @@ macOS, Windows) may differ.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import byte_ranks
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Int32s, Ragged
-
+from service.core.model import NONE, Group, Int32s, Ragged
 
 NO_ORDER: Final = (
     "librdkafka compares two static members by instance_id and all others by member_id, which puts these members in no order. "

@@ -22,21 +22,17 @@ Source: stickyBalanceStrategy, adjustCooperativeAssignment in balance_strategy*.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import byte_ranks
-from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, in_time, is_over
+from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Assignment, LeftOpen
+from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped, transposed
-
-if TYPE_CHECKING:
-    from service.core.clock import TimeLimit
-    from service.core.model import Group, Int32s, Ragged
 
 BECAUSE: Final = "Go goes through the maps of partitions and members in a new order each time"
 

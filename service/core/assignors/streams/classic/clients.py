@@ -8,22 +8,19 @@ Source: org.apache.kafka.streams.processor.internals.assignment.ClientState, Con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.assignors.streams.model import TASK_BITS, TASK_ID
+from service.core.assignors.streams.model import TASK_BITS, TASK_ID, StreamsTopology
 from service.core.clock import TimeLimit
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.registry import Strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from service.core.assignors.streams.classic.racks import RackCosts
-    from service.core.assignors.streams.model import StreamsTopology
     from service.core.model import Int32s, Int64s
 
 

@@ -8,16 +8,13 @@ Source: org.apache.kafka.streams.processor.internals.assignment.Graph (4.3.1).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import OUT_OF_TIME, Deadline, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of, ranks_of
-
-if TYPE_CHECKING:
-    from service.core.clock import TimeLimit
 
 SOURCE: Final = -1
 """The number of the source's node; the sink has the largest."""

@@ -26,7 +26,7 @@ from service.core.assignors.streams.classic.movements import move
 from service.core.assignors.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.core.assignors.streams.classic.standbys import assign_standbys, may_exchange
 from service.core.assignors.streams.classic.tags import tags_of
-from service.core.clock import OUT_OF_TIME, Deadline, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
 from service.core.kernels import kernel
 from service.core.model import Int32s, Int64s
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.core.assignors.streams.classic.clients import Client, ClientsGroup
-    from service.core.clock import TimeLimit
 
 
 COSTS: Final = (10, 1)

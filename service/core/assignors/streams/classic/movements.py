@@ -6,19 +6,16 @@ Plain-Python twin: tests/reference/streams_leader.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.assignors.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
 from service.core.assignors.streams.classic.held import Held, has, load
-from service.core.clock import OUT_OF_TIME, Deadline, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.optimize.heap import sift_down, sift_up
-
-if TYPE_CHECKING:
-    from service.core.clock import TimeLimit
 
 RUNNING: Final = -2
 """The lag of a client that runs the task: Task.LATEST_OFFSET."""
