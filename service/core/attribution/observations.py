@@ -185,8 +185,7 @@ def _codes(hashes: Hashes, observations: KeyObservations, pairs: slice, partitio
     The kind is part of the code: it decides for which classes the partition does not depend on the key.
     """
     bits = explained_by(hashes.partitions(partitions_count), observations.partition_ids[pairs])
-    codes: Int64s = bits | observations.kinds[pairs].astype(np.int64) << KIND
-    return codes
+    return bits | observations.kinds[pairs].astype(np.int64) << KIND
 
 
 def _patterns(classes: tuple[PartitionerClass, ...], partitions_count: int, codes: Int64s, totals: Int64s) -> Patterns:

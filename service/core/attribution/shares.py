@@ -125,8 +125,7 @@ def _climb(likelihoods: Floats, weights: Floats, check_time: TimeLimit) -> Float
 
 def _information(scores: Floats, weights: Floats) -> Floats:
     """float64[components, components], the negative second derivatives of the log-likelihood of a record."""
-    result: Floats = scores.T @ (weights[:, None] * scores)
-    return result
+    return scores.T @ (weights[:, None] * scores)
 
 
 def intervals(likelihoods: Floats, shares: Floats, pairs: Pairs) -> tuple[Interval, ...]:

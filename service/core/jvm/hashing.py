@@ -33,8 +33,7 @@ def java_hash_codes(names: Sequence[str]) -> Int32s:
     if len(data) > len(text):  # not only ASCII: encode each name alone, so that halves of a pair in two names do not join
         texts = [text_bytes(name) for name in names]
         data, lengths = bytearray(b"".join(texts)), np.fromiter(map(len, texts), np.int32, len(texts))
-    codes: Int32s = _string_hash_codes(offsets_of(lengths), np.frombuffer(data, np.uint8))
-    return codes
+    return _string_hash_codes(offsets_of(lengths), np.frombuffer(data, np.uint8))
 
 
 def string_hash_codes(text: Keys) -> Int32s:

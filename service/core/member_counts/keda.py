@@ -68,8 +68,7 @@ def partition_lags(committed: Int64s, ends: Int64s, trigger: Trigger) -> Int64s:
         uncommitted = np.zeros_like(ends)
     else:
         uncommitted = ends if trigger.offset_reset_policy == "earliest" else np.ones_like(ends)
-    lags: Int64s = np.where(committed == UNKNOWN, uncommitted, ends - committed)
-    return lags
+    return np.where(committed == UNKNOWN, uncommitted, ends - committed)
 
 
 def metric(lags: Int64s, trigger: Trigger) -> Metric:

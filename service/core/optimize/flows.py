@@ -49,8 +49,7 @@ class Network(NamedTuple):
 
     def flow(self) -> Int64s:
         """int64[edges], what each edge carries."""
-        flow: Int64s = self.left[self.back[self.place]]
-        return flow
+        return self.left[self.back[self.place]]
 
 
 @kernel

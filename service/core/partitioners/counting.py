@@ -43,8 +43,7 @@ def among_available(question: Question, turns: Int64s) -> Int32s:
     available = question.available_partitions
     if available is None or not len(available):
         return (turns % question.partitions_count).astype(np.int32)
-    chosen: Int32s = available[turns % len(available)]
-    return chosen
+    return available[turns % len(available)]
 
 
 def _java(question: Question, rows: Int64s, partitions: Int32s, *, first: int) -> Answer:

@@ -25,8 +25,7 @@ def lookup3_code_points(keys: Keys) -> Int32s:
     continued = np.concatenate([np.zeros(1, np.int32), np.cumsum((data & 0xC0) == 0x80, dtype=np.int32)])
     text = data.tobytes().decode("utf-8", "surrogatepass")
     units = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    hashes: Int32s = _lookup3(offsets - continued[offsets], units, False)
-    return hashes
+    return _lookup3(offsets - continued[offsets], units, False)
 
 
 @njit(nogil=True, cache=True, inline="always")

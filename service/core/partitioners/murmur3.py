@@ -31,8 +31,7 @@ def murmur3(keys: Keys) -> Int32s:
     """The standard murmur3 x86 32, seed 0, of each key (Pulsar's Murmur3_32Hash). Returns int32[len(keys)]."""
     if len(keys) <= FEW:
         return np.array([mmh3.hash(keys.data[start:end].tobytes()) for start, end in pairwise(keys.offsets.tolist())], np.int32)
-    hashes: Int32s = _murmur3_x86_32(keys.offsets, keys.data, np.uint32(0), False)
-    return hashes
+    return _murmur3_x86_32(keys.offsets, keys.data, np.uint32(0), False)
 
 
 def cassandra_tokens(keys: Keys) -> Int64s:
@@ -40,8 +39,7 @@ def cassandra_tokens(keys: Keys) -> Int64s:
 
     An empty key has the smallest long; a hash that equals it becomes the largest long. Returns int64[len(keys)].
     """
-    tokens: Int64s = _cassandra_tokens(keys.offsets, keys.data)
-    return tokens
+    return _cassandra_tokens(keys.offsets, keys.data)
 
 
 @njit(nogil=True, cache=True, inline="always")

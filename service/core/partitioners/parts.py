@@ -21,8 +21,7 @@ def combined(keys: Keys, hashes: Int32s, starts: Int32s, combine: np.ufunc) -> I
     """int32[len(keys)], the hashes of each key's parts put together. hashes : int32[parts]; starts : as of ``parts_of``"""
     if len(hashes) == len(keys):
         return hashes
-    result: Int32s = combine.reduceat(hashes, starts, dtype=np.int32)  # sums wrap, as in Java
-    return result
+    return combine.reduceat(hashes, starts, dtype=np.int32)  # sums wrap, as in Java
 
 
 def parts_of(keys: Keys) -> tuple[Keys, Int32s]:

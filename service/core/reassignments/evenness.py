@@ -77,8 +77,7 @@ def filled(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> 
             low = level
         else:
             high = level
-    filled: Float64s = np.clip(low * weights, fixed, most)
-    return filled
+    return np.clip(low * weights, fixed, most)
 
 
 def band(usable: Bools, weights: Float64s | Int64s, loads: Int64s, tolerance: float) -> tuple[Int64s, Int64s]:

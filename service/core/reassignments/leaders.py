@@ -141,8 +141,7 @@ def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
     """bool[replicas], ``narrow`` for the partitions that have any of it, else ``wide``."""
     row = replicas.row_of_each_value()
     some = np.bincount(row[narrow], minlength=len(replicas)) > 0
-    chosen: Bools = np.where(some[row], narrow, wide)
-    return chosen
+    return np.where(some[row], narrow, wide)
 
 
 def _where_led(replicas: Ragged, may_lead: Bools, leaders: Int32s) -> Ragged:

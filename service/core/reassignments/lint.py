@@ -254,8 +254,7 @@ def _lint_cluster(
 def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:
     """bool[brokers], which lose all their replicas, as when a broker is drained or replaced."""
     has, had = (load_of(brokers.cluster, rows).replicas > 0 for rows in (after, before))
-    emptied: Bools = had & ~has
-    return emptied
+    return had & ~has
 
 
 def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copies: int, check: Callable[[], None]) -> int:

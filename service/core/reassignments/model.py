@@ -77,8 +77,7 @@ class Brokers:
     @property
     def live(self) -> Bools:
         """bool[brokers], which serve now: those listed that are not fenced."""
-        live: Bools = self.listed & ~self.cluster.fenced
-        return live
+        return self.listed & ~self.cluster.fenced
 
     @property
     def usable(self) -> Bools:
@@ -89,8 +88,7 @@ class Brokers:
     @property
     def receiving(self) -> Bools:
         """bool[brokers], those of ``usable`` that may get replicas which they do not have."""
-        receiving: Bools = self.usable & ~self.cordoned & self.destinations
-        return receiving
+        return self.usable & ~self.cordoned & self.destinations
 
     def racks(self) -> Int32s:
         """int32[brokers], the rack of each; all those without one share a rack, the last."""

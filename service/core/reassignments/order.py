@@ -88,8 +88,7 @@ def copied(placements: Placements, replicas: Ragged) -> Int64s:
 
 def added(before: Ragged, after: Ragged) -> Bools:
     """bool[values of after], those that are not in the same row of before."""
-    result: Bools = _added(before.offsets, before.values, after.offsets, after.values)
-    return result
+    return _added(before.offsets, before.values, after.offsets, after.values)
 
 
 @kernel

@@ -47,8 +47,7 @@ class Permits(NamedTuple):
 
     def kept(self, rows: Ragged) -> Bools:
         """bool[replicas], which may stay where they are. rows : Ragged partition → brokers"""
-        kept: Bools = self.keeps[self.sets[rows.row_of_each_value()], rows.values]
-        return kept
+        return self.keeps[self.sets[rows.row_of_each_value()], rows.values]
 
 
 class Reach(NamedTuple):

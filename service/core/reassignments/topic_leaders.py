@@ -86,5 +86,4 @@ def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, ch
     through = network(inner + 2, tails.astype(np.int32), heads.astype(np.int32), capacities, prices)
     if fill(through, check) < needed:
         return None
-    flow: Int64s = through.flow()[: len(edges.tails)]
-    return flow
+    return through.flow()[: len(edges.tails)]

@@ -21,15 +21,13 @@ class Paces:
     def next_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
         """int64[...], the next heartbeat of each member after now: Heartbeat.timeToNextHeartbeat."""
         every, base = self.timing.heartbeat_interval_ms, self.members.columns.beat[numbers]
-        beats: Int64s = base + ((now_ms - base) // every + 1) * every
-        return beats
+        return base + ((now_ms - base) // every + 1) * every
 
     def coming_beats(self, numbers: Int32s, now_ms: int) -> Int64s:
         """int64[...], the next heartbeat of each member, one that is due now included, if it has not just sent another."""
         base = self.members.columns.beat[numbers]
         due = (base < now_ms) & ((now_ms - base) % self.timing.heartbeat_interval_ms == 0)
-        beats: Int64s = np.where(due, now_ms, self.next_beats(numbers, now_ms))
-        return beats
+        return np.where(due, now_ms, self.next_beats(numbers, now_ms))
 
     def next_polls(self, numbers: Int32s, from_ms: Int64s) -> Int64s:
         """int64[...], the first poll of each member then or later. from_ms : int64[...]"""
@@ -46,8 +44,7 @@ class Paces:
     def reading(self, numbers: Int32s) -> Bools:
         """bool[...], which of these members read a partition."""
         readers = self.ledger.reader
-        reads: Bools = np.bincount(readers[readers != NONE], minlength=len(self.members.all))[numbers] > 0
-        return reads
+        return np.bincount(readers[readers != NONE], minlength=len(self.members.all))[numbers] > 0
 
     def next_poll(self, number: int, from_ms: int) -> int:
         """The same for one member."""

@@ -120,8 +120,7 @@ class Topology:
         """bool[world's partitions], those that exist now."""
         first = self.world.first
         ids = np.arange(first[-1], dtype=np.int32) - first[self.topic_of]
-        exists: Bools = ids < self.counts[self.topic_of]
-        return exists
+        return ids < self.counts[self.topic_of]
 
     def arrivals(self, after: int, requested_ms: int, topics: list[int], max_age_ms: int) -> Int64s:
         """int64[versions after ``after``], when each reaches a client that requested metadata at that time, and requests it every

@@ -167,8 +167,7 @@ def _destinations(cluster: Cluster, listed: Int32s, destinations: tuple[int, ...
         for row, broker_id in enumerate(destinations)
         if not known[row]
     )
-    chosen: Bools = np.isin(cluster.broker_ids, destinations)
-    return chosen
+    return np.isin(cluster.broker_ids, destinations)
 
 
 def check_broker_ids(rows: pa.StructArray) -> None:
@@ -268,8 +267,7 @@ def room_for(rows: pa.StructArray, capacities: Int64s, replicas: Ragged, sizes: 
     used = np.zeros(len(capacities), np.int64)
     used[: len(rows)] = pc.fill_null(rows.field("used_bytes"), 0)
     room = np.floor(capacities * threshold).astype(np.int64) - np.maximum(used - of_replicas, 0)
-    result: Int64s = np.where(capacities == NO_LIMIT, NO_LIMIT, np.maximum(room, 0))
-    return result
+    return np.where(capacities == NO_LIMIT, NO_LIMIT, np.maximum(room, 0))
 
 
 def _in_sync(lists: pa.ListArray, replicas: Ragged, ids: Int32s) -> Bools | None:
@@ -281,8 +279,7 @@ def _in_sync(lists: pa.ListArray, replicas: Ragged, ids: Int32s) -> Bools | None
     keys = (rows * len(ids) + at)[at != NONE]
     row_of_each = replicas.row_of_each_value()
     unknown = np.array(pc.is_null(lists))[row_of_each]
-    in_sync: Bools = unknown | np.isin(row_of_each.astype(np.int64) * len(ids) + replicas.values, keys)
-    return in_sync
+    return unknown | np.isin(row_of_each.astype(np.int64) * len(ids) + replicas.values, keys)
 
 
 def _check_partitions(topics: Int32s, ids: Int32s, starts: Int32s) -> None:

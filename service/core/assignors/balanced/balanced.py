@@ -214,8 +214,7 @@ def _even(partitions: Int64s, members: Int64s) -> Int64s:
     each, more = np.divmod(partitions, members)
     of_each = np.repeat(np.arange(len(members)), members)
     places = np.arange(len(of_each)) - np.repeat(np.cumsum(members) - members, members)
-    even: Int64s = each[of_each] + (places < more[of_each])
-    return even
+    return each[of_each] + (places < more[of_each])
 
 
 def _bound(kinds: Kinds, bounds: Levels) -> Int64s:

@@ -124,5 +124,4 @@ class Claimed:
 def _firsts(kinds: Int32s) -> Int32s:
     """int32[kinds], the first of each kind. kinds : as of ``in_order``"""
     highest = np.maximum.accumulate(kinds)
-    firsts: Int32s = np.flatnonzero(highest > np.append(NONE, highest[:-1])).astype(np.int32)
-    return firsts
+    return np.flatnonzero(highest > np.append(NONE, highest[:-1])).astype(np.int32)

@@ -82,8 +82,7 @@ def _most(sizes: Int64s, counts: Int64s, low: Int64s, high: Int64s, *, bisect: b
     """int64[kinds of topics, then of members], the most that a member of its class may have in this round."""
     undecided = high - low > 1
     if bisect:
-        middle: Int64s = np.where(undecided, (low + high) // 2, high)
-        return middle
+        return np.where(undecided, (low + high) // 2, high)
     classes, of_each = np.unique(low, return_inverse=True)
     topics = len(sizes)
     partitions = np.bincount(of_each[:topics], sizes, len(classes)).astype(np.int64)

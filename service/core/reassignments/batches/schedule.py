@@ -69,8 +69,7 @@ class BatchProgress:
     def nearly_full(self) -> Bools:
         """bool[brokers], which have no room, or are nine tenths full."""
         most, capacities = self.brokers.max_replicas, np.minimum(self.brokers.capacity_bytes, NO_LIMIT // 10)
-        full: Bools = (self.counts >= most) | (self.loads * 10 >= capacities * 9)
-        return full
+        return (self.counts >= most) | (self.loads * 10 >= capacities * 9)
 
     def leaving_first(self) -> Int32s:
         """The pending partitions, first those that leave a full broker."""
@@ -82,8 +81,7 @@ class BatchProgress:
         """bool[brokers], which have room once all is done."""
         counts = np.bincount(self.then.values, minlength=len(self.counts))
         loads = bytes_on(self.then, self.sizes, len(self.loads))
-        rooms: Bools = (counts < self.brokers.max_replicas) & (loads < self.brokers.capacity_bytes)
-        return rooms
+        return (counts < self.brokers.max_replicas) & (loads < self.brokers.capacity_bytes)
 
 
 def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:

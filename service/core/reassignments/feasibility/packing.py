@@ -266,8 +266,7 @@ class _Program:
 
 def _limited(limits: Int64s, loads: Int64s) -> Float64s:
     """float64[brokers], what is left of the limits; infinite where there is none."""
-    left: Float64s = np.where(limits == NO_LIMIT, np.inf, (limits - loads).astype(np.float64))
-    return left
+    return np.where(limits == NO_LIMIT, np.inf, (limits - loads).astype(np.float64))
 
 
 def _limits(s: ReplicaSets, partition: int) -> Int64s:

@@ -74,8 +74,7 @@ def _filled_whole(brokers: Brokers, fixed: Float64s, total: int, limits: Float64
     most = np.maximum(fixed, np.where(brokers.usable, limits, np.inf))
 
     def up_to(level: float) -> Float64s:  # all replicas that add at most this much each
-        counts: Float64s = np.clip(np.floor((level * weights + 1) / 2), fixed, most)
-        return counts
+        return np.clip(np.floor((level * weights + 1) / 2), fixed, most)
 
     low, high = 0.0, 2.0 * (total + 1.0) / max(float(brokers.weights[brokers.usable].min(initial=1.0)), 1e-300)
     for _ in range(STEPS):

@@ -26,8 +26,7 @@ def hash_order(members: Members, present: Present, most_members: int) -> Int32s:
     if len(np.unique(hashes)) < len(hashes):
         ids = [members.ids[number] for number in numbers.tolist()]
         ranks = ranks_of(np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int32))
-    order: Int32s = numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]
-    return order
+    return numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]
 
 
 def is_supported(members: Members, present: Present, member: Member) -> bool:
