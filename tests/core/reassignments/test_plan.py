@@ -142,9 +142,12 @@ def test_a_demotion_moves_leaders_of_demoted_brokers_only(question, data):
         for gone, row in zip(placements.excluded, now, strict=True)
     ]
     assert all(new[0] == old[0] for old, new, free in zip(now, after, may, strict=True) if not free)
+    able = [  # the demoted only where no other is
+        [b for b in row if usable[b]] or [b for b in row if brokers.usable[b]] or row for row in now
+    ]
     synced = [  # the replicas that may lead: those in sync if there are any
-        [b for b, each in zip(row, in_sync[start : start + len(row)], strict=True) if each and usable[b]] or row
-        for row, start in zip(now, rows.offsets.tolist(), strict=False)
+        [b for b, each in zip(row, in_sync[start : start + len(row)], strict=True) if each and b in some] or some
+        for row, some, start in zip(now, able, rows.offsets.tolist(), strict=False)
     ]
     counts = [sum(row[0] == b for row in after) for b in range(len(brokers))]
     squares = sum(counts[b] ** 2 / float(brokers.weights[b]) for b in range(len(brokers)) if brokers.usable[b])
