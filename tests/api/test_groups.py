@@ -212,7 +212,7 @@ def damaged(draw):
 
 
 @given(damaged())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
     which, rows = case
     in_bulk = {"topics": schema.topics_field(), "members": schema.members_field()}[which]
@@ -381,7 +381,7 @@ ODD = st.sampled_from([None, True, 1.0, -1, 2**31, "", "x", "1", [], [1], {}, {"
 
 
 @given(bodies(), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body, data):
     """Anything may stand anywhere in it: where the two readers differed, one of them would be lenient."""
     if data.draw(st.booleans()):

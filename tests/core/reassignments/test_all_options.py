@@ -67,7 +67,7 @@ def questions(draw):
     return brokers, placements, Goal(*choices, per_topic=choices[3] == "replicas" and draw(st.booleans()), **between), limits
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(questions())
 def test_the_rules_hold_at_every_boundary(question):
     brokers, placements, goal, limits = question
@@ -87,7 +87,7 @@ def test_the_rules_hold_at_every_boundary(question):
     assert copies == batches.cost("replicas")
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(questions())
 def test_a_second_plan_changes_nothing(question):
     brokers, placements, goal, limits = question

@@ -18,7 +18,7 @@ from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, s
 from tests.reference.reassignments import best, judged
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(questions(), st.data())
 def test_no_placement_is_better_than_the_bounds(question, data) -> None:
     """With capacities and bytes, which are not proven: a goal is at its bound only if nothing is better."""

@@ -95,7 +95,7 @@ def questions(draw):
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(questions())
 def test_a_plan_is_as_good_as_the_best_of_all_placements(question):
     brokers, placements, goal = question
@@ -126,7 +126,7 @@ def check_demoted_are_last(brokers, rows, free):
         assert not may or followers == sorted(followers)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(questions(), st.data())
 def test_a_demotion_moves_leaders_of_demoted_brokers_only(question, data):
     brokers, placements, goal = question
@@ -156,7 +156,7 @@ def test_a_demotion_moves_leaders_of_demoted_brokers_only(question, data):
     check_demoted_are_last(brokers, after, [not each for each in placements.excluded])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(questions())
 def test_a_second_plan_from_the_result_of_the_first_changes_nothing(question):
     brokers, placements, goal = question

@@ -56,7 +56,7 @@ def planned(question, *, swapping: bool):
         return plan_in_batches(brokers, placements, goal, limits)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(all_options.questions())
 def test_nothing_gets_worse_where_replicas_stay_on_their_rack(question) -> None:
     """With every option at random, few of which leave anything to swap."""
@@ -99,7 +99,7 @@ def of_topics(brokers, placements, answer) -> float:
     return float(sum(count**2 / brokers.weights[b] for (_, b), count in counts.items()))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(questions())
 def test_no_swap_is_left_that_keeps_a_replica_on_its_rack(question) -> None:
     """Tried for all pairs of replicas that are copied, as the rules of each partition have it."""

@@ -35,7 +35,7 @@ def with_topic_leaders(draw):
     return brokers, replace(placements, topic_names=("t", "u"), topics=topics, topic_leaders=rule, excluded=excluded), goal
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(with_topic_leaders())
 def test_a_broker_leads_enough_of_each_topic_with_the_fewest_copies(question):
     brokers, placements, goal = question

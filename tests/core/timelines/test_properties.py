@@ -146,7 +146,7 @@ def check(simulation: Simulation) -> None:
         assert (ledger.reader[read] == coordinator.holder[read]).all()  # nor what it has confirmed to have revoked
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(body=bodies())
 def test_nobody_reads_what_another_may_read(body: Body) -> None:
     simulation = Simulation(timeline_of(body))

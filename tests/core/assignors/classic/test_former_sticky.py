@@ -60,7 +60,7 @@ def test_gives_what_the_release_was_recorded_to_give(release, name):
 
 @every
 @given(body=st.one_of(bodies(), rebalances()))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_agrees_with_its_plain_twin(release, name, body):
     assert assigned(release, name, body) == by_twin(release, name, body)
 

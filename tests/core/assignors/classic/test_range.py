@@ -28,20 +28,20 @@ def test_gives_what_kafka_was_recorded_to_give(case):
 
 
 @given(bodies())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     assert assigned(body) == {member: in_order(parts) for member, parts in reference.range_(body).items()}
 
 
 @given(bodies(min_members=1, racks=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin_on_racks(body):
     assert assigned(body) == {member: in_order(parts) for member, parts in reference.range_(body).items()}
 
 
 @pytest.mark.slow
 @given(st.one_of(bodies(), bodies(min_members=1, racks=True)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_agrees_with_the_real_class(body):
     assert assigned(body) == flat(group_leader().assign(KAFKA, body)["assignments"])
 

@@ -35,14 +35,14 @@ def test_fails_where_kafka_fails(case):
 
 
 @given(bodies(min_members=1))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     assert assigned(body) == reference.roundrobin(body)
 
 
 @pytest.mark.slow
 @given(bodies())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class(body):
     real = group_leader().assign(KAFKA, body)
     if "error" in real:

@@ -151,7 +151,7 @@ def rebalances(draw, max_partitions=9, max_members=8):
 
 @both
 @given(body=st.one_of(bodies(), rebalances()))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_agrees_with_its_plain_twin(name, body):
     assert assigned(name, body) == by_twin(name, body)
 
@@ -159,7 +159,7 @@ def test_agrees_with_its_plain_twin(name, body):
 @pytest.mark.slow
 @both
 @given(body=st.one_of(bodies(), rebalances(), rebalances(max_partitions=30, max_members=12)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class(name, body):
     here = assigned(name, body)
     if here != "endless":
@@ -220,7 +220,7 @@ def change(draw, body, generation):
 
 
 @given(bodies(min_members=1, sound=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_what_is_withheld_is_what_sticky_would_give_and_others_claim(body):
     group = group_of(body)
     cooperative = cooperative_sticky.assign(group)

@@ -36,7 +36,7 @@ def test_gives_what_kafka_was_recorded_to_give(case):
 
 
 @given(coordinator_bodies(shared=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     try:
         expected = reference.simple(body)
@@ -47,7 +47,7 @@ def test_agrees_with_its_plain_twin(body):
 
 @pytest.mark.slow
 @given(coordinator_bodies(shared=True, ids=True), st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class_on_groups_that_live_on(body, random):
     for _ in range(4):
         answer = group_coordinator().assign(KAFKA, body)["assignments"]

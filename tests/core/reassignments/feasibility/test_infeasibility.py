@@ -22,7 +22,7 @@ def refusal(brokers, placements, goal=Goal()) -> Infeasible:  # noqa: B008 - fro
     return error.value
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(questions())
 def test_every_rule_of_a_clash_is_needed_for_it(question) -> None:
     """Without any one of the rules that are named, there is a placement; and with only these, there is none."""

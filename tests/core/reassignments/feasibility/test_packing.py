@@ -21,7 +21,7 @@ from tests.core.reassignments.test_plan import a_cluster, questions, some_placem
 from tests.reference.reassignments import best
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(questions(), st.data())
 def test_every_placement_that_fits_is_found(question, data):
     brokers, placements, goal = question

@@ -45,7 +45,7 @@ def every_placement(brokers, placements, goal):
     return []
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(questions())
 def test_no_placement_with_as_few_copies_is_more_even(question):
     brokers, placements, goal = question
@@ -75,7 +75,7 @@ def test_no_placement_with_as_few_copies_is_more_even(question):
             assert answer.lower_bound <= min(copies for copies, squares, _ in every if squares <= answer.evenness + 1e-6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(questions())
 def test_the_fewest_copies_bring_brokers_into_the_band(question):
     """Or as near to it as the rules allow, by the sum of squared distances; and then the load is the evenest."""
