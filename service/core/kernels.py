@@ -5,11 +5,14 @@
 """
 
 import logging
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from hashlib import sha256
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any, Final, TypeVar
 
+import numpy as np
 from numba import types
 from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
@@ -32,8 +35,16 @@ class DamagedCache(RuntimeError):
 class _Cache(FunctionCache):  # type: ignore[misc]
     """A kernel's compilations on disk. Where one cannot be read, their index is deleted, and the kernel is compiled anew.
 
-    One that cannot be saved, because the disk is full for example, serves this process only.
+    One that cannot be saved, because the disk is full for example, serves this process only. Numba's own cache compares only the
+    kernel's file; this one also compares what compiled code contains of others: kernels, constants, the fields of named tuples.
     """
+
+    def __init__(self, dispatcher: CPUDispatcher) -> None:
+        super().__init__(dispatcher.py_func)  # type: ignore[no-untyped-call]
+        self._cache_file._source_stamp = self._cache_file._source_stamp, _stamp(dispatcher)  # noqa: SLF001
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), tuple(_fields(sig)))  # type: ignore[no-untyped-call]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """See Cache."""
@@ -74,7 +85,7 @@ class _Kernel(CPUDispatcher):
     @cached_property
     def _cache(self) -> _Cache:
         """The kernel's compilations on disk. To find a folder for them takes 0.2 ms, spent when the kernel is first called."""
-        return _Cache(self.py_func)  # type: ignore[no-untyped-call]
+        return _Cache(self)
 
     def enable_caching(self) -> None:
         """Keep compilations on disk."""
@@ -123,6 +134,62 @@ def _cached(dispatcher_class: type[_Kernel], function: _Function, options: dict[
     dispatcher = dispatcher_class(function, targetoptions=options)
     dispatcher.enable_caching()
     return dispatcher  # type: ignore[return-value]
+
+
+def _stamp(dispatcher: CPUDispatcher) -> bytes:
+    """A digest of the kernel, of those that it calls, directly or not, and of the constants in them; paths are not part of it."""
+    digest, reached, known = sha256(), [dispatcher], {dispatcher}
+    for each in reached:
+        content, callees = _content(each)
+        digest.update(content)
+        reached += [callee for callee in callees if callee not in known]
+        known.update(callees)
+    return digest.digest()
+
+
+@cache
+def _content(dispatcher: CPUDispatcher) -> tuple[bytes, tuple[CPUDispatcher, ...]]:
+    """What a kernel's own code and constants are; and which kernels it calls, each once."""
+    function = dispatcher.py_func
+    values = list(_globals(function.__code__, function.__globals__))
+    plain = (dispatcher.targetoptions, _plain(function.__code__), _plain(function.__defaults__), _plain(tuple(values)))
+    return repr(plain).encode(), tuple(dict.fromkeys(value for value in values if isinstance(value, CPUDispatcher)))
+
+
+def _globals(code: CodeType, names: dict[str, Any]) -> Iterator[Any]:
+    """The values of the names that the code looks up in its module, and in the modules that it names."""
+    found = [names[name] for name in code.co_names if name in names]
+    yield from found
+    for module in found:
+        if isinstance(module, ModuleType):
+            yield from (vars(module)[name] for name in code.co_names if name in vars(module))
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _globals(const, names)
+
+
+def _plain(value: Any) -> Any:
+    """A value of which compiled code has a copy, in such a form that its ``repr`` is the same in every process."""
+    match value:
+        case CodeType():
+            return value.co_code, value.co_names, value.co_varnames, value.co_exceptiontable, _plain(value.co_consts)
+        case np.ndarray():
+            return value.dtype.str, value.shape, value.tobytes()
+        case tuple():
+            return [_plain(part) for part in value]
+        case frozenset():
+            return sorted(map(repr, value))
+        case type():
+            return value.__name__, getattr(value, "_fields", ())
+    return value if value is None or isinstance(value, int | float | str | bytes | np.generic) else type(value).__name__
+
+
+def _fields(arguments: Iterable[Any]) -> Iterator[tuple[str, ...]]:
+    """The fields of each named tuple among these types: compiled code knows them by their positions."""
+    for type_ in arguments:
+        if hasattr(type_, "instance_class"):
+            yield type_.instance_class._fields
+        yield from _fields(getattr(type_, "types", ()))
 
 
 def _widest(type_: Any) -> Any:

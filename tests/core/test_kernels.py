@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numba.core import event
 
 from service.core.kernels import inner_kernel, kernel
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numba.core.dispatcher import Dispatcher
 
 
@@ -36,3 +41,77 @@ def test_python_may_not_call_an_inner_kernel() -> None:
     _walk(np.ones(1, np.int32), 7)  # so that it is compiled, for the very types that Python calls it with
     with pytest.raises(TypeError, match="_step is an inner_kernel"):
         _step(1, True)
+
+
+MODULES = {
+    "stamped_outer": """
+import stamped_shape
+from stamped_middle import middle
+
+from service.core.kernels import kernel
+
+
+@kernel
+def outer(pair, number):
+    return middle(number) + 10 * pair.first + stamped_shape.ADDED
+""",
+    "stamped_middle": """
+from stamped_inner import FACTORS, inner
+
+from service.core.kernels import inner_kernel
+
+
+@inner_kernel
+def middle(number):
+    return inner(number) * FACTORS[1]
+""",
+    "stamped_inner": """
+import numpy as np
+
+from service.core.kernels import inner_kernel
+
+FACTORS = np.array([1, 1000])
+
+
+@inner_kernel
+def inner(number):
+    return number + 1
+""",
+    "stamped_shape": """
+from typing import NamedTuple
+
+ADDED = 0
+
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+""",
+}
+
+
+def test_a_change_in_another_file_has_a_kernel_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change of a kernel two calls away, of an array, of a module's constant, of the order of a tuple's fields."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def run(module: str, old: str, new: str) -> tuple[int, bool]:
+        """What the kernel returns after the change, and whether anything was compiled."""
+        file = tmp_path / f"{module}.py"
+        file.write_text(file.read_text().replace(old, new))
+        for name in MODULES:
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        with event.install_listener("numba:compile", event.RecordingListener()) as compiled:
+            pair = importlib.import_module("stamped_shape").Pair(first=np.int32(1), second=np.int32(2))
+            return importlib.import_module("stamped_outer").outer(pair, 3), bool(compiled.buffer)
+
+    for name, text in MODULES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert run("stamped_inner", "", "") == (4010, True)
+    assert run("stamped_inner", "", "") == (4010, False)
+    assert run("stamped_inner", "number + 1", "number + 2") == (5010, True)
+    assert run("stamped_inner", "1000", "2000") == (10010, True)
+    assert run("stamped_shape", "0", "7") == (10017, True)
+    assert run("stamped_shape", "first: int\n    second: int", "second: int\n    first: int") == (10017, True)
+    assert run("stamped_outer", "", "") == (10017, False)
