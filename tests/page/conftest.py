@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
     from tests.support.serving import Server
 
@@ -171,6 +171,13 @@ class MainThread:
     def seconds(self) -> float:
         """The seconds so far."""
         return self._now() - self._started
+
+
+def downloaded(page: Page, part: Locator, button: str) -> bytes:
+    """What a button in a part of the page gives."""
+    with page.expect_download() as download:
+        part.get_by_role("button", name=button).click()
+    return download.value.path().read_bytes()
 
 
 def dropped(page: Page, label: str, files: dict[str, bytes]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from service.page.views import FOLDER
-from tests.page.conftest import Contexts, dropped, link, opened, settled
+from tests.page.conftest import Contexts, downloaded, dropped, link, opened, settled
 from tests.support.serving import serving
 
 WORKBENCHES = ("groups", "timeline", "members", "keys", "placement", "disks")
@@ -85,17 +85,20 @@ def test_screenshots_and_downloads(page, pictures, service, name):
         assert len(csv.decode().splitlines()) > figure.locator("tbody tr").count() > 0
 
 
-def downloaded(page, part, button):
-    """What a button in a part of the page gives."""
-    with page.expect_download() as download:
-        part.get_by_role("button", name=button).click()
-    return download.value.path().read_bytes()
-
-
 CHANGES = [
     ("groups", {"price_per_gb": 0.02}, {"members": [{"member_id": "a"}, {"member_id": "a"}]}, "/members/1"),
     ("members", {"members_counts": [2, 3, 7]}, {"consumption_rate": -1}, "/consumption_rate"),
-    ("keys", {"histogram": [{"key": "k", "records": 2}, {"key": None, "records": 3}]}, {"max_skew": "x"}, "/max_skew"),
+    (
+        "keys",
+        {
+            "target_mb_per_second": 90,
+            "producer_mb_per_second": 9,
+            "consumer_mb_per_second": 5,
+            "histogram": [{"key": "k", "records": 2}, {"key": None, "records": 3}],
+        },
+        {"max_skew": "x"},
+        "/max_skew",
+    ),
 ]
 
 

@@ -112,11 +112,18 @@ export async function table({ path, body }) {
   return response.text();
 }
 
-/** The request as a command. @param {Exchange} made */
+/** Bytes of an argument that Linux takes, less a quote for each. */
+const LONGEST_ARGUMENT = 100_000;
+
+/** A text as one word of a shell. @param {string} text */
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The request as a command for a POSIX shell. @param {Exchange} made */
 export function asCurl({ path, body }) {
   const credentials = token ? ` -H "Authorization: Bearer $TOKEN"` : "";
-  if (body instanceof Blob)
-    return `curl '${address(path)}'${credentials} -H 'Content-Type: ${ARROW}' --data-binary @request.arrow`;
-  const quoted = `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
-  return `curl '${address(path)}'${credentials} --json ${quoted}`;
+  const command = `curl ${quoted(address(path))}${credentials}`;
+  if (body instanceof Blob) return `${command} -H 'Content-Type: ${ARROW}' --data-binary @request.arrow`;
+  const json = JSON.stringify(body);
+  if (new Blob([quoted(json)]).size <= LONGEST_ARGUMENT) return `${command} --json ${quoted(json)}`;
+  return `${command} --json @- <<'JSON'\n${json}\nJSON\n`; // JSON.stringify writes one line
 }

@@ -5,6 +5,8 @@ import { html, useLayoutEffect, useRef, useState } from "./lib.js";
 
 /** Rows of a table that the page shows; its CSV has them all. */
 const SHOWN = 200;
+/** Columns of a table that a phone has room for; where there are more, each row is a card there. */
+const MOST_COLUMNS = 4;
 
 /** @typedef {string | number | null} Cell */
 /** @typedef {{columns: string[], rows: Cell[][]}} Table */
@@ -69,7 +71,12 @@ function isFigure(cell) {
 /** @param {Table & {caption: string}} props */
 export function DataTable({ columns, rows, caption }) {
   const numeric = columns.map((_, i) => rows.every((row) => isFigure(row[i])));
-  return html`<div class="wide" tabindex="0" role="region" aria-label=${caption}>
+  return html`<div
+    class="wide ${columns.length > MOST_COLUMNS ? "cards" : ""}"
+    tabindex="0"
+    role="region"
+    aria-label=${caption}
+  >
     <table>
       ${
         rows.length > SHOWN &&
@@ -86,7 +93,7 @@ export function DataTable({ columns, rows, caption }) {
         ${rows.slice(0, SHOWN).map(
           (row) =>
             html`<tr>
-              ${row.map((cell, i) => html`<td class=${numeric[i] && "number"}>${typeof cell === "number" ? number(cell) : cell}</td>`)}
+              ${row.map((cell, i) => html`<td class=${numeric[i] && "number"} data-label=${columns[i]}>${typeof cell === "number" ? number(cell) : cell}</td>`)}
             </tr>`,
         )}
       </tbody>

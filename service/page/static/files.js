@@ -20,8 +20,10 @@ export async function copy(text) {
   area.remove();
 }
 
+/** What a style sheet may say of a part of a picture. SVG has an attribute of the same name for each. */
 const LOOKS = [
   "fill",
+  "fill-opacity",
   "stroke",
   "stroke-width",
   "stroke-dasharray",
@@ -31,6 +33,7 @@ const LOOKS = [
   "font-weight",
   "font-family",
   "text-anchor",
+  "unicode-bidi",
 ];
 
 /** A picture as a file of its own: what style sheets gave its parts is written into it. @param {SVGSVGElement} svg */
@@ -40,6 +43,7 @@ export function standalone(svg) {
   [copied, ...copied.querySelectorAll("*")].forEach((part, i) => {
     const style = getComputedStyle(parts[i]);
     for (const look of LOOKS) part.setAttribute(look, style.getPropertyValue(look));
+    part.setAttribute("text-decoration", style.getPropertyValue("text-decoration-line"));
     part.removeAttribute("class");
     part.removeAttribute("tabindex");
   });

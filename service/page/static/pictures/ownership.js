@@ -34,7 +34,7 @@ export function partitions(owned, width) {
       ({ name, first, count }, topic) =>
         html`<g>
           <text class="label" x=${x(topic, first)} y="12"
-            >${clipped(name, Math.max(Math.floor((count * cell) / 7), 3))}</text
+            >${clipped(name, Math.max(Math.floor((count * cell) / 7.6), 3))}</text
           >
           ${ticks(count, cell).map((id) => html`<text class="tick" x=${x(topic, first + id) + side / 2} y="27" text-anchor="middle">${id}</text>`)}
         </g>`,

@@ -29,7 +29,7 @@ export function Batches({ plan }) {
   const shown = batches.slice(0, MOST_BATCHES).map((/** @type {any} */ _, /** @type {number} */ i) => row(i));
   if (batches.length === 0) return null;
   return html`<h4>Batches</h4>
-    <div class="wide" tabindex="0" role="region" aria-label="Batches">
+    <div class="wide cards" tabindex="0" role="region" aria-label="Batches">
       <table>
         ${
           batches.length > MOST_BATCHES &&
@@ -64,11 +64,11 @@ export function Batches({ plan }) {
 function Batch({ batch: { name, suffix, moves, bytes, duration_seconds, reassignment, rollback } }) {
   const files = { reassignment, rollback };
   return html`<tr class=${suffix === "" ? "total" : ""}>
-    <td>${name}</td>
-    <td class="number">${number(moves)}</td>
-    <td class="number">${size(bytes)}</td>
-    <td class="number">${duration(duration_seconds)}</td>
-    <td class="number">
+    <td data-label="batch">${name}</td>
+    <td class="number" data-label="copies">${number(moves)}</td>
+    <td class="number" data-label="bytes">${size(bytes)}</td>
+    <td class="number" data-label="duration">${duration(duration_seconds)}</td>
+    <td class="number" data-label="files">
       <span class="downloads">
         ${Object.entries(files).map(
           ([file, value]) =>
