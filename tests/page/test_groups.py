@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.page.conftest import MainThread, link, opened
+import subprocess
+
+from tests.page.conftest import MainThread, downloaded, link, opened
+from tests.support.programs import program
 
 GROUP = {"group_protocol": "classic", "assignor": "range", "assignor_then": ""}
 
@@ -59,6 +62,28 @@ def test_the_load_is_what_the_service_says(page, service):
     totals = answer["weighted_member_load"]["totals"]
     bars = page.get_by_role("group", name="Load per member").locator("g > title").all_text_contents()
     assert [text.partition(" → ")[2] for text in bars] == [f"{load:.0f}" for load in (*totals[:2], totals[2] / 2)]
+
+
+def test_racks_and_a_price_that_are_typed_give_what_crosses_zones(page, service):
+    weights = [1e6, 2e6, 3e6, 4e6]
+    state = GROUP | {
+        "assignor": "roundrobin",
+        "topics": [{"topic_name": "t", "partitions_count": 4, "partition_weights": weights}],
+        "members": [{"member_id": name, "rack_id": name} for name in "abc"],
+    }
+    opened(page, link("groups", state)).locator("summary", has_text="Racks of partitions").click()
+    page.get_by_label("Kafka release").select_option("3.9.2")
+    for label, value in [("Racks of t", "a b, c"), ("Price of a GB", "0.02")]:
+        page.get_by_label(label).fill(value)
+        page.get_by_label(label).press("Tab")
+    topic = {"topic_name": "t", "partitions_count": 4, "partition_weights": weights, "partition_racks": [["a", "b"], ["c"]] * 2}
+    body = {"assignor": "roundrobin", "kafka_version": "3.9.2", "topics": [topic], "members": state["members"]}
+    traffic = service.post("/v1/group-assignments", json=body | {"price_per_gb": 0.02}).json["zone_traffic"]
+    page.locator(".figures > div", has_text="Price of the rest").get_by_text(f"{traffic['cost_per_month']:,.0f}").wait_for()
+    page.locator(".figures > div", has_text="Read within its zone").get_by_text(
+        f"{100 * traffic['local_share']:.0f} %"
+    ).wait_for()
+    assert page.get_by_label("Racks of t").input_value() == "a b, c"
 
 
 def test_every_reader_of_a_share_group_is_drawn(page, service):
@@ -131,7 +156,7 @@ def test_a_fault_is_shown_beside_its_field(page):
 
 
 def test_names_are_data_and_never_markup(page):
-    name = "<img src=x onerror=alert(1)>${1}\u202e"
+    name = """<img src=x onerror=alert(1)>${1}'"`id`\\ !!\n\u202e"""
     state = GROUP | {
         "topics": [{"topic_name": "<b>", "partitions_count": 3}],
         "members": [{"member_id": name}, {"member_id": "'--"}],
@@ -139,6 +164,17 @@ def test_names_are_data_and_never_markup(page):
     opened(page, link("groups", state))
     assert page.locator("img, b").count() == 0
     assert page.locator("svg title", has_text="<img").count() > 0
+    assert_the_command_gives_the_answer(page)
+
+
+def assert_the_command_gives_the_answer(page):
+    """The first request, pasted into a shell."""
+    curl, row = program("curl"), page.locator(".requests li").first
+    row.get_by_role("button", name="Copy as curl").click()
+    row.get_by_role("button", name="Copied").wait_for()
+    command = page.evaluate("navigator.clipboard.readText()").replace("curl", f"{curl} -s", 1)
+    answer = subprocess.run(["/bin/sh"], input=command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert answer == downloaded(page, row, "JSON").decode()
 
 
 def test_a_large_group_stays_fluent(page):
@@ -149,6 +185,7 @@ def test_a_large_group_stays_fluent(page):
     }
     opened(page, link("groups", state))
     page.get_by_text("When m999 joins").wait_for()
+    assert_the_command_gives_the_answer(page)
     assert page.locator(".figures dd").first.inner_text().startswith("100\n")
     thread = MainThread(page)
     page.get_by_label("Change of m0", exact=True).select_option("leaves")

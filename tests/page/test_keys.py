@@ -191,7 +191,7 @@ def test_another_json_is_refused_in_a_sentence(page):
         page.get_by_role("alert").filter(has_text=sentence).wait_for()
 
 
-def test_pasted_pairs_are_told_who_wrote_them(page, service):
+def test_a_throughput_and_pasted_pairs_say_how_many_partitions_and_who_wrote_them(page, service):
     opened(page, "/#/keys")
     page.get_by_text("Who wrote this topic?").click()
     keys = [f"k{i}" for i in range(40)]
@@ -203,6 +203,15 @@ def test_pasted_pairs_are_told_who_wrote_them(page, service):
     page.get_by_label("Partitions of the topic").fill("9")
     page.get_by_label("Partitions of the topic").press("Tab")
     page.locator("section", has_text="Who wrote this topic?").get_by_text("sarama").last.wait_for()
+    page.locator("summary", has_text="does a throughput need").click()
+    rates = {"Whole topic": 300, "Written to a partition": 10, "Read by a consumer": 8}
+    for label, rate in rates.items():
+        page.get_by_label(label, exact=True).fill(str(rate))
+        page.get_by_label(label, exact=True).press("Tab")
+    names = ("target_mb_per_second", "producer_mb_per_second", "consumer_mb_per_second")
+    body = dict(zip(names, rates.values(), strict=True))
+    needed = service.post("/v1/partition-count-plans", json=body).json["throughput"]["partitions_count"]
+    page.locator(".figures > div", has_text="Throughput needs").locator("dd.bad", has_text=str(needed)).wait_for()
 
 
 MOVES = """async () => {

@@ -37,8 +37,8 @@ def test_the_recommendation_is_the_services(page, service):
         "consumption_rate": 1,
         "limits": {"max_lag_seconds": 60},
     }
-    page.get_by_label("A member works off").fill("1")
-    page.get_by_label("A member works off").press("Tab")
+    page.get_by_label("A member processes").fill("1")
+    page.get_by_label("A member processes").press("Tab")
     plan = service.post("/v1/member-count-plans", json=body).json
     page.locator(".verdict", has_text=f"{plan['recommended']} members keep the limits; the group has 2").wait_for()
     rows = page.locator("figure").first.locator("tbody tr")
@@ -85,7 +85,7 @@ def test_pods_and_what_keda_would_choose_are_the_services_for_the_lag_of_a_snaps
         ("Tolerance, %", "0"),
     ]:
         filled(page, label, text)
-    filled(page, "A member works off, records/s", "1500")
+    filled(page, "A member processes, records/s", "1500")
     lag = {"committed_offsets": [*committed[0]["offsets"], None], "log_end_offsets": ends}
     body = {
         "assignor": "range",

@@ -70,11 +70,12 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
     filled(page, "Price of a GB across zones", "0.02")
     filled(page, "Broker 8: disks, GB", "400")
     filled(page, "Broker 8: used now, GB", "20")
+    filled(page, "Broker 8: rack", "d")
     filled(page, "Leaders that each broker has of a topic at least, a rule a line", "orders: 1 on 2, 4\npay*: 1 on 2")
     page.get_by_label("New brokers may replace those that are gone").check()
     page.get_by_label("Pressing a broker means to").select_option("demoted")
     page.get_by_role("button", name="broker 1").click()
-    expected["brokers"][7] |= {"capacity_bytes": 400_000_000_000, "used_bytes": 20_000_000_000}
+    expected["brokers"][7] |= {"rack_id": "d", "capacity_bytes": 400_000_000_000, "used_bytes": 20_000_000_000}
     expected["brokers"][0]["demoted"] = True
     expected["limits"] |= {"bytes_in_flight": 60_000_000_000, "throttle_utilization": 0.75}
     expected |= {"objective": "even", "leaders": "keep", "max_moves": 20, "destinations": [6, 7, 8], "disk_threshold": 0.85}
@@ -94,7 +95,7 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
     again = opened(context_of().new_page(), page.url)
     again.locator(".verdict", has_text=effect).wait_for()
     again.get_by_role("button", name="broker 1 demoted").wait_for()
-    filled(page, "Then, in this order", "leaders")
+    filled(page, "And then, in this order", "leaders")
     page.locator("#f-min_topic_leaders-fault", has_text="Not allowed together with").wait_for()
     assert json.loads(raw.input_value())["balance"] == ["replicas", "leaders"]
 
@@ -183,7 +184,7 @@ def test_resources_have_weights_and_rates_are_typed(page, service):
         page.locator("summary", has_text=name).click()
     raw = page.get_by_label("Request as JSON")
     expected = json.loads(raw.input_value())
-    page.get_by_label("Count", exact=True).select_option("weights")
+    page.get_by_label("What is evened out", exact=True).select_option("weights")
     filled(page, "CPU", "2")
     fault = page.locator("#f-balance-fault", has_text="partition_bytes_per_second are required")
     fault.filter(has_text="partition_bytes_out_per_second are required").wait_for()
@@ -209,7 +210,7 @@ def test_resources_have_weights_and_rates_are_typed(page, service):
     assert json.loads(raw.input_value()) == expected
     plan = service.post("/v1/reassignments", json=expected).json
     page.locator(".verdict", has_text=f"with {plan['moves']['replicas']} copies").wait_for()
-    page.get_by_label("Count", exact=True).select_option("bytes")
+    page.get_by_label("What is evened out", exact=True).select_option("bytes")
     assert json.loads(raw.input_value())["balance"] == "bytes"
 
 
@@ -219,7 +220,14 @@ def test_a_snapshot_has_what_producers_write(page):
     offsets = {"log_start_offsets": [0, 100], "log_end_offsets": [1, 200]}  # 20 bytes a record
     topics = [{"topic_name": "orders", "partitions_count": 2, "placements": placements, **looks, **offsets}]
     opened(page, "/#/placement")
-    pasted(page, json.dumps({"snapshot_version": 1, "brokers": [{"broker_id": 1}, {"broker_id": 2}], "topics": topics}))
+    brokers = [{"broker_id": i, "capacity_bytes": 10_000, "used_bytes": used} for i, used in [(1, 5000), (2, 4000), (3, 0)]]
+    pasted(page, json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics}))
     page.get_by_text("orders: 2 partitions on 2 brokers").wait_for()
     page.locator("summary", has_text="Bytes per second of each topic").click()
     assert page.get_by_label("Written to orders").input_value() == "500, 200"
+    page.get_by_role("button", name="broker 1").click()
+    page.get_by_role("button", name="broker 1 drains 50 % → 29 %").wait_for()  # of its disks, with what is not of the topic
+    page.get_by_role("button", name="broker 3 new 0 % → 21 %").wait_for()
+    page.locator("summary", has_text="Every broker").click()
+    page.get_by_role("cell", name="50 % → 29 %").wait_for()
+    assert page.get_by_role("cell", name="40 %").count() == 1

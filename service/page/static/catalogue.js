@@ -26,13 +26,18 @@ export function useCatalogue(name) {
 
 const PROTOCOLS = ["classic", "consumer", "share"];
 
-/** A protocol and an assignor as one value, and back. @param {{group_protocol?: string, assignor?: string}} way */
-export const wayOf = ({ group_protocol, assignor }) => `${group_protocol ?? "classic"}:${assignor}`;
+/** @typedef {{group_protocol: string, assignor: string, rebalance_protocol?: string}} Way how a group is run */
 
-/** @param {string} value @returns {{group_protocol: string, assignor: string}} */
+/** A protocol and an assignor as one value, and back: `classic:range`, `classic/eager:balanced`. @param {Partial<Way>} way */
+export function wayOf({ group_protocol = "classic", rebalance_protocol, assignor }) {
+  return `${group_protocol}${rebalance_protocol === "eager" ? "/eager" : ""}:${assignor}`;
+}
+
+/** @param {string} value @returns {Way} */
 export function wayFrom(value) {
-  const [group_protocol, assignor] = value.split(/:(.*)/);
-  return { group_protocol, assignor };
+  const [protocols, assignor] = value.split(/:(.*)/);
+  const [group_protocol, rebalance_protocol] = protocols.split("/");
+  return { group_protocol, assignor, ...(rebalance_protocol ? { rebalance_protocol } : {}) };
 }
 
 /** The assignors of groups with members, each with its protocol, as choices. @returns {import("./fields.js").Choice[]} */

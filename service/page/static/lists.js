@@ -5,6 +5,12 @@ export function replaced(list, at, item) {
   return list.flatMap((each, i) => (i !== at ? [each] : item === null ? [] : [item]));
 }
 
+/** Words between commas or spaces; none: null. @param {string} text @returns {string[] | null} */
+export function words(text) {
+  const found = text.split(/[\s,]+/).filter(Boolean);
+  return found.length > 0 ? found : null;
+}
+
 /** A name that is not taken. @param {string} stem @param {string[]} taken */
 export function fresh(stem, taken) {
   let i = taken.length + 1;

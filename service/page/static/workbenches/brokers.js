@@ -1,6 +1,6 @@
 /** The brokers by rack: pressing one says what becomes of it; and what else each is. */
-import { Numeric } from "../fields.js";
-import { count, number, size } from "../format.js";
+import { Numeric, Text } from "../fields.js";
+import { count, number, percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { replaced } from "../lists.js";
 import { Chip, Chips } from "./chip.js";
@@ -32,8 +32,8 @@ export function Brokers({ state, answer, set }) {
   const { brokers, pressing = "draining" } = state;
   const racks = [...new Set(brokers.map(({ rack_id }) => rack_id ?? ""))].sort();
   const held = useMemo(() => holders(state.topics), [state.topics]);
-  const load = loadOf(answer?.plan, state.balance);
-  const most = Math.max(...brokers.flatMap(({ broker_id }) => Object.values(load(broker_id))), 1);
+  const { load, shown } = loadOf(state, answer?.plan);
+  const most = brokers.reduce((top, broker) => Math.max(top, ...Object.values(load(broker))), Number.MIN_VALUE);
   const press = (/** @type {Broker} */ pressed) => {
     const goes = pressing === "draining" && !pressed.draining && !held.has(pressed.broker_id);
     const next = { ...pressed, [pressing]: pressed[pressing] ? undefined : true };
@@ -61,9 +61,8 @@ export function Brokers({ state, answer, set }) {
                     words=${wordsOf(broker, !held.has(broker.broker_id))}
                     leaves=${Boolean(broker.draining || broker.fenced)}
                     pressed=${Boolean(broker[pressing])}
-                    ...${load(broker.broker_id)}
-                    most=${most}
-                    shown=${state.balance === "bytes" ? size : number}
+                    ...${load(broker)}
+                    ...${{ most, shown }}
                     press=${() => press(broker)}
                   />`,
               )}
@@ -81,19 +80,32 @@ export function Brokers({ state, answer, set }) {
   </section>`;
 }
 
-/** What a broker has before and after, by its id: replicas, or bytes where these are balanced. @param {any} plan @param {string} [balance] */
-function loadOf(plan, balance) {
+/**
+ * What a broker has before and after: how full its disks are where all sizes are known, or else bytes where these are evened
+ * out, or else replicas.
+ * @param {PlacementState} state @param {any} plan
+ * @returns {{load: (broker: Broker) => {before: number, after: number}, shown: (value: number) => string}}
+ */
+function loadOf({ brokers, balance }, plan) {
   const ids = plan?.after.broker_load.broker_ids ?? [];
   const place = new Map(ids.map((/** @type {number} */ id, /** @type {number} */ i) => [id, i]));
-  const values = (/** @type {"before" | "after"} */ side) => {
-    const { replicas, bytes } = plan?.[side].broker_load ?? {};
-    return (balance === "bytes" ? bytes?.totals : replicas?.counts) ?? [];
-  };
-  const [before, after] = [values("before"), values("after")];
-  return (/** @type {number} */ id) => ({
-    before: before[place.get(id) ?? -1] ?? 0,
-    after: after[place.get(id) ?? -1] ?? 0,
+  const at = (/** @type {number[] | undefined} */ list, /** @type {Broker} */ { broker_id }) =>
+    list?.[place.get(broker_id) ?? -1] ?? 0;
+  const of = (/** @type {string} */ name, /** @type {string} */ sums) => (/** @type {Broker} */ broker) => ({
+    before: at(plan?.before.broker_load[name]?.[sums], broker),
+    after: at(plan?.after.broker_load[name]?.[sums], broker),
   });
+  const bytes = of("bytes", "totals");
+  if (plan?.after.broker_load.bytes && brokers.every(({ capacity_bytes }) => (capacity_bytes ?? 0) > 0))
+    return { load: (broker) => fullness(broker, bytes(broker)), shown: percent };
+  if (balance === "bytes") return { load: bytes, shown: size };
+  return { load: of("replicas", "counts"), shown: number };
+}
+
+/** The share of its disks that a broker uses, with what is not of these topics. @param {Broker} broker @param {{before: number, after: number}} bytes */
+export function fullness({ capacity_bytes, used_bytes }, { before, after }) {
+  const used = Math.max(used_bytes ?? 0, before);
+  return { before: used / Number(capacity_bytes), after: (used - before + after) / Number(capacity_bytes) };
 }
 
 /** What is to become of a broker, in words. @param {Broker} broker @param {boolean} empty */
@@ -114,15 +126,16 @@ const COLUMNS = [
   { name: "replaces", label: "replaces broker" },
 ];
 
-/** What brokers are beside their racks. @param {{state: PlacementState, set: Set}} props */
+/** What brokers are. @param {{state: PlacementState, set: Set}} props */
 function Rows({ state: { brokers }, set }) {
   return html`<details>
-    <summary>Disks, weights and replacements</summary>
+    <summary>Racks, disks, weights and replacements</summary>
     <div class="wide">
       <table class="rows">
         <thead>
           <tr>
             <th scope="col">broker</th>
+            <th scope="col">rack</th>
             ${COLUMNS.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
           </tr>
         </thead>
@@ -131,6 +144,17 @@ function Rows({ state: { brokers }, set }) {
             (broker, i) =>
               html`<tr key=${broker.broker_id}>
                 <th scope="row">${broker.broker_id}</th>
+                <td>
+                  <${Text}
+                    bare
+                    place="/brokers/${i}/rack_id"
+                    label="Broker ${broker.broker_id}: rack"
+                    placeholder="none"
+                    value=${broker.rack_id ?? ""}
+                    set=${(/** @type {string} */ rack_id) =>
+                      set({ brokers: replaced(brokers, i, { ...broker, rack_id: rack_id || undefined }) })}
+                  />
+                </td>
                 ${COLUMNS.map(
                   ({ name, label, scale }) =>
                     html`<td>

@@ -23,6 +23,7 @@ const OWN = ["assignor_then"];
  * @property {string} assignor_then empty: the same
  * @property {Topic[]} topics @property {Member[]} members
  * @property {number | null} [max_moves] partitions that balanced may move
+ * @property {string} [kafka_version] @property {number | null} [price_per_gb]
  * @property {{assignor: string}[] | null} [compare] what the assignor is compared with; none: those of the protocol
  */
 /** @typedef {{assignor: string, moved: number, largest: number, skew: number | null, local?: number, chosen: boolean}} Rival */

@@ -21,7 +21,7 @@ const OTHER_WAYS = [
 export function GroupsAnswer({ state, answer: { owned, loads, after, rivals, frontier } }) {
   const counted = loads.kind === "" && !loads.divided;
   const least = counted ? (after.movement?.fewest_possible_moves ?? null) : null;
-  const share = after.zone_traffic?.local_share;
+  const { local_share: share, cost_per_month: cost } = after.zone_traffic ?? {};
   const figures = [
     {
       label: "Partitions that move",
@@ -30,7 +30,8 @@ export function GroupsAnswer({ state, answer: { owned, loads, after, rivals, fro
     },
     { label: "Largest load", value: number(loads.after.max), note: `before: ${number(loads.before.max)}` },
     { label: "Skew", value: ratio(loads.after.skew), note: `before: ${ratio(loads.before.skew)}` },
-    share !== undefined && { label: "Read within its zone", value: percent(share), note: "of the partitions" },
+    share !== undefined && { label: "Read within its zone", value: percent(share), note: weighed(loads.kind) },
+    typeof cost === "number" && { label: "Price of the rest", value: number(cost), note: "a month, across zones" },
     {
       label: "Unassigned",
       value: number(owned.idle),
@@ -69,6 +70,9 @@ async function overTime({ group_protocol, assignor, topics, members: all }) {
     generation: 1,
   });
 }
+
+/** What a share is of. @param {import("./load.js").Kind} kind */
+const weighed = (kind) => (kind === "" ? "of the partitions" : "of the load");
 
 /** How far the moves are from the fewest. @param {Ownership} owned @param {number | null} least */
 function againstFewest({ moved }, least) {

@@ -2,7 +2,9 @@
 import { useCatalogue } from "../catalogue.js";
 import { Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
-import { fresh, replaced } from "../lists.js";
+import { replaced, words } from "../lists.js";
+import { MoreOfGroup } from "./group_more.js";
+import { nextName } from "./group_size.js";
 import { GroupSource } from "./group_source.js";
 import { More, useMore } from "./more.js";
 import { Topics } from "./topics_editor.js";
@@ -26,13 +28,13 @@ const CHANGES = [
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
 export function GroupsEditor({ state, set }) {
   const catalogue = useCatalogue("assignors");
-  const choices = catalogue
-    .filter((row) => row.group_protocol === state.group_protocol)
-    .map(({ assignor, client }) => ({
-      value: assignor,
-      label: assignor.replace(/^[^:]+:/, ""),
-      group: client ?? "this service",
-    }));
+  const known = catalogue.filter((row) => row.group_protocol === state.group_protocol);
+  const versions = known.find(({ assignor }) => assignor === state.assignor)?.kafka_versions.toReversed() ?? [];
+  const choices = known.map(({ assignor, client }) => ({
+    value: assignor,
+    label: assignor.replace(/^[^:]+:/, ""),
+    group: client ?? "this service",
+  }));
   /** @param {any} group_protocol */
   const setProtocol = (group_protocol) =>
     set({
@@ -40,10 +42,11 @@ export function GroupsEditor({ state, set }) {
       assignor: DEFAULTS[/** @type {"classic"} */ (group_protocol)],
       assignor_then: "",
       max_moves: null,
+      kafka_version: undefined,
     });
   const take = (/** @type {import("../descriptions.js").Group} */ { topics, members, group_protocol, assignor }) => {
-    const known = choices.some(({ value }) => value === assignor) && group_protocol === state.group_protocol;
-    set({ topics, members, ...(known ? { assignor, assignor_then: "" } : {}) });
+    const offered = choices.some(({ value }) => value === assignor) && group_protocol === state.group_protocol;
+    set({ topics, members, ...(offered ? { assignor, assignor_then: "" } : {}) });
   };
   const limited = (state.assignor_then || state.assignor) === "balanced";
   return html`<h2>Assignor</h2>
@@ -82,6 +85,7 @@ export function GroupsEditor({ state, set }) {
     }
     <${Topics} topics=${state.topics} set=${(/** @type {import("./groups.js").Topic[]} */ topics) => set({ topics })} />
     <${Members} state=${state} set=${set} />
+    <${MoreOfGroup} state=${state} versions=${versions} set=${set} />
     <${GroupSource} take=${take} />`;
 }
 
@@ -90,14 +94,13 @@ function Members({ state: { members }, set }) {
   const [shown, more] = useMore();
   const change = (/** @type {number} */ i, /** @type {Partial<Member> | null} */ part) =>
     set({ members: replaced(members, i, part && { ...members[i], ...part }) });
-  const add = () => {
-    const last = members.at(-1);
-    const id = fresh(
-      last?.member_id.replace(/-?\d+$/, "") || "member",
-      members.map(({ member_id }) => member_id),
-    );
-    set({ members: [...members, { member_id: id, topic_names: last?.topic_names, change: "joins" }] });
-  };
+  const add = () =>
+    set({
+      members: [
+        ...members,
+        { member_id: nextName(members), topic_names: members.at(-1)?.topic_names, change: "joins" },
+      ],
+    });
   return html`<h2>Members</h2>
     <table class="rows">
       <thead>
@@ -160,7 +163,7 @@ function Members({ state: { members }, set }) {
                     label="Subscription of ${member.member_id}"
                     placeholder="reads every topic"
                     value=${(member.topic_names ?? []).join(", ")}
-                    set=${(/** @type {string} */ text) => change(i, { topic_names: names(text) })}
+                    set=${(/** @type {string} */ text) => change(i, { topic_names: words(text) })}
                   />
                 </td>
                 <td class="narrow">
@@ -180,13 +183,4 @@ function Members({ state: { members }, set }) {
     </table>
     <${More} of=${members.length} shown=${shown} more=${more} noun="member" />
     <button type="button" onClick=${add}>Add member</button>`;
-}
-
-/** @param {string} text @returns {string[] | null} */
-function names(text) {
-  const found = text
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name);
-  return found.length ? found : null;
 }

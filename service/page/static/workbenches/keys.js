@@ -11,7 +11,7 @@ const PLANS = "/v1/partition-count-plans";
 const FINGERPRINTS = "/v1/partitioner-fingerprints";
 
 /** What a state has in another form than its request, or beside it. */
-const OWN = ["data", "partitioner", "count", "current", "moving", "pairs", "pairs_count"];
+const OWN = ["data", "partitioner", "count", "current", "moving", "pairs", "pairs_count", "throughput"];
 
 /** Partitioners that are shown beside the one chosen. */
 const RIVALS = ["java", "librdkafka:consistent_random", "sarama", "kafkajs:legacy"];
@@ -21,10 +21,15 @@ const RIVALS = ["java", "librdkafka:consistent_random", "sarama", "kafkajs:legac
  * @property {import("../datasets.js").Data} data
  * @property {string} partitioner @property {number | null} current @property {number} count
  * @property {number | null} max_skew @property {number | null} records_per_second @property {number | null} max_partition_records_per_second
+ * @property {Throughput} [throughput] what the topic must carry, from which a number of partitions follows
  * @property {boolean} [moving] whether the slider moves: then only the partitioner chosen is asked for
  * @property {string} pairs lines of key and partition, to find who wrote them @property {number | null} pairs_count
  */
-/** @typedef {{plan: any, limits: any, hottest: any[], rivals: any[], writers: any | null}} KeysAnswerData */
+/** @typedef {{[name in "target_mb_per_second" | "producer_mb_per_second" | "consumer_mb_per_second"]?: number | null}} Throughput */
+/**
+ * @typedef {{plan: any, limits: any, hottest: any[], throughput: any | null, rivals: any[], writers: any | null}} KeysAnswerData
+ * throughput: what it needs; null if it is not known
+ */
 
 /** The Arrow stream of keys that are not texts, made once for each format. @type {WeakMap<object, Map<string, Promise<Blob>>>} */
 const streams = new WeakMap();
@@ -77,7 +82,8 @@ function request(state) {
     // the answer names the key that is not of this format
   }
   const keys = inline && values ? { histogram: histogramOf(values, inline.records) } : {};
-  return { partitioners: [state.partitioner], ...parametersOf(state), ...keys };
+  const throughput = bodyOf(state.throughput ?? {}, []);
+  return { partitioners: [state.partitioner], ...parametersOf(state), ...throughput, ...keys };
 }
 
 /** @param {any} body @param {KeysState} state @returns {Promise<Partial<KeysState>>} Throws an Error with a sentence. */
@@ -87,13 +93,16 @@ async function take(
 ) {
   if (partitioners.length !== 1) throw new Error("/partitioners: one is needed here; others are shown beside it.");
   if (partitions_counts.length !== 1) throw new Error("/partitions_counts: one is needed here; the slider changes it.");
-  const { key_format, is_sample, histogram, keys, ...rest } = body;
+  const { key_format, is_sample, histogram, keys, ...others } = body;
+  const { target_mb_per_second, producer_mb_per_second, consumer_mb_per_second, ...rest } = others;
+  const throughput = { target_mb_per_second, producer_mb_per_second, consumer_mb_per_second };
   const typed = { key_format, is_sample };
   const same = JSON.stringify(histogram) === JSON.stringify(request(state).histogram);
   const data =
     same && !keys ? { ...state.data, typed } : await dataOf(await pack(countedIn(body)), "keys as JSON", typed);
   const [count] = partitions_counts;
-  return { ...taken(rest, state, OWN), partitioner: partitioners[0], count, current: current_partitions_count, data };
+  const set = { partitioner: partitioners[0], count, current: current_partitions_count, throughput, data };
+  return { ...taken(rest, state, OWN), ...set };
 }
 
 /** @param {any} body @returns {import("../datasets.js").Counted} */
@@ -121,8 +130,15 @@ async function ask(state, post) {
   const keys = await keysIn(state.data);
   const { partitioner } = state;
   const parameters = parametersOf(state);
+  const needs = bodyOf(state.throughput ?? {}, []);
+  const needed = "target_mb_per_second" in needs ? await post(PLANS, needs, { label: "the throughput" }) : null;
   const answer = await plans(keys, { ...parameters, partitioners: [partitioner] }, post, partitioner);
-  const found = { plan: answer.plans[0], limits: answer.limits[0], hottest: answer.hottest_keys.by_records };
+  const found = {
+    plan: answer.plans[0],
+    limits: answer.limits[0],
+    hottest: answer.hottest_keys.by_records,
+    throughput: needed?.throughput ?? null,
+  };
   if (state.moving) return { ...found, rivals: [], writers: null };
   const partitioners = RIVALS.filter((name) => name !== partitioner);
   const others = await plans(keys, { ...parameters, partitioners }, post, "other partitioners");

@@ -1,6 +1,6 @@
 /** The answer about keys: skew, its cause, what moves, and the same with other partitioners. */
 import { DataTable, Figure, Figures } from "../figure.js";
-import { listed, number, percent, ratio } from "../format.js";
+import { count, listed, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
 import { histogram } from "../pictures/histogram.js";
 import { multiples } from "../pictures/multiples.js";
@@ -15,7 +15,7 @@ const CAUSES = {
 };
 
 /** @param {{state: import("./keys.js").KeysState, answer: KeysAnswerData}} props */
-export function KeysAnswer({ state, answer: { plan, limits, hottest, rivals, writers } }) {
+export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput, rivals, writers } }) {
   const { records, moved, meets } = plan;
   const kept = Object.values(meets ?? {});
   const figures = [
@@ -35,6 +35,12 @@ export function KeysAnswer({ state, answer: { plan, limits, hottest, rivals, wri
       value: kept.every(Boolean) ? "kept" : "exceeded",
       tone: kept.every(Boolean) ? /** @type {const} */ ("good") : /** @type {const} */ ("bad"),
       note: limitsOf(state),
+    },
+    throughput && {
+      label: "Throughput needs",
+      value: number(throughput.partitions_count),
+      tone: throughput.partitions_count > plan.partitions_count ? /** @type {const} */ ("bad") : "",
+      note: `partitions, for ${count(throughput.producers, "producer")} and ${count(throughput.consumers, "consumer")}`,
     },
   ];
   return html`<p class="verdict" role="status">${limits.conclusion}</p>

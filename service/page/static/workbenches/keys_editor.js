@@ -40,17 +40,20 @@ export function KeysEditor({ state, set }) {
     <div class="pair">
       <${Numeric}
         place="/records_per_second"
-        label="Topic, records/s"
+        label="Whole topic, records/s"
+        placeholder="not known"
         value=${state.records_per_second}
         set=${(/** @type {number | null} */ records_per_second) => set({ records_per_second })}
       />
       <${Numeric}
         place="/max_partition_records_per_second"
-        label="Partition at most"
+        label="Partition at most, records/s"
+        placeholder="any"
         value=${state.max_partition_records_per_second}
         set=${(/** @type {number | null} */ most) => set({ max_partition_records_per_second: most })}
       />
     </div>
+    <${Throughput} throughput=${state.throughput ?? {}} set=${set} />
     <details open=${state.pairs !== ""}>
       <summary>Who wrote this topic?</summary>
       <${Lines}
@@ -68,6 +71,35 @@ export function KeysEditor({ state, set }) {
         set=${(/** @type {number | null} */ pairs_count) => set({ pairs_count })}
       />
     </details>`;
+}
+
+/** @type {[keyof import("./keys.js").Throughput, string][]} */
+const THROUGHPUT = [
+  ["target_mb_per_second", "Whole topic"],
+  ["producer_mb_per_second", "Written to a partition"],
+  ["consumer_mb_per_second", "Read by a consumer"],
+];
+
+/** @param {{throughput: import("./keys.js").Throughput, set: (change: Partial<KeysState>) => void}} props */
+function Throughput({ throughput, set }) {
+  return html`<details open=${Object.values(throughput).some((value) => typeof value === "number")}>
+    <summary>How many partitions does a throughput need?</summary>
+    <p class="hint">
+      In MB/s: what the topic must carry, and what one producer and one consumer manage of a partition.
+    </p>
+    <div class="triple">
+      ${THROUGHPUT.map(
+        ([name, label]) =>
+          html`<${Numeric}
+            place="/${name}"
+            label=${label}
+            placeholder="MB/s"
+            value=${throughput[name]}
+            set=${(/** @type {number | null} */ value) => set({ throughput: { ...throughput, [name]: value } })}
+          />`,
+      )}
+    </div>
+  </details>`;
 }
 
 /** @param {{state: KeysState, set: (change: Partial<KeysState>) => void}} props */

@@ -92,5 +92,5 @@ export function listOf(text, count) {
 
 /** Pointer to an entry of a list → place of the field that has the list. @param {string} pointer */
 export function fieldOf(pointer) {
-  return pointer.replace(/^(\/topics\/\d+\/(partition_weights|lag\/\w+))\/\d+$/, "$1");
+  return pointer.replace(/^(\/topics\/\d+\/(partition_weights|partition_racks|lag\/\w+))(\/\d+)+$/, "$1");
 }

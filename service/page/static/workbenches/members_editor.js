@@ -3,12 +3,11 @@ import { useWays, wayFrom, wayOf } from "../catalogue.js";
 import { Checkbox, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
 import { html } from "../lib.js";
-import { replaced } from "../lists.js";
+import { TopicSizes, resized } from "./group_size.js";
 import { GroupSource } from "./group_source.js";
-import { weightsOf, withCount } from "./load.js";
+import { weightsOf } from "./load.js";
 import { countsOf } from "./members_counts.js";
-import { LoadKind, LoadOfTopic } from "./load_editor.js";
-import { More, useMore } from "./more.js";
+import { LoadKind } from "./load_editor.js";
 
 /** @typedef {import("./members.js").MembersState} MembersState */
 /** @typedef {import("./members.js").Topic} Topic */
@@ -16,14 +15,6 @@ import { More, useMore } from "./more.js";
 /** @param {{state: MembersState, set: (change: Partial<MembersState>) => void}} props */
 export function MembersEditor({ state, set }) {
   const choices = useWays();
-  const resize = (/** @type {number | null} */ size) => {
-    const wanted = Math.max(size ?? 1, 1);
-    const more = Array.from({ length: Math.max(wanted - state.members.length, 0) }, (_, i) => ({
-      member_id: `member-${state.members.length + i + 1}`,
-    }));
-    set({ members: [...state.members, ...more].slice(0, wanted) });
-  };
-  const [listed, more] = useMore();
   const counts = countsOf({ ...state, most: null });
   const weights = weightsOf(state.topics);
   const take = (/** @type {import("../descriptions.js").Group} */ group) =>
@@ -45,29 +36,20 @@ export function MembersEditor({ state, set }) {
       set=${(/** @type {string} */ value) => set(wayFrom(value))}
     />
     <${LoadKind} topics=${state.topics} set=${(/** @type {Topic[]} */ topics) => set({ topics })} />
-    ${state.topics.slice(0, listed).map((topic, i) => {
-      const change = (/** @type {Topic} */ next) => set({ topics: replaced(state.topics, i, next) });
-      return html`<${Numeric}
-          place="/topics/${i}/partitions_count"
-          label="Partitions of ${topic.topic_name}"
-          min=${1}
-          value=${topic.partitions_count}
-          set=${(/** @type {number | null} */ next) => change(withCount(topic, next ?? 1))}
-        />
-        <${LoadOfTopic}
-          place="/topics/${i}"
-          topic=${topic}
-          change=${(/** @type {Partial<Topic>} */ part) => change({ ...topic, ...part })}
-        />`;
-    })}
-    <${More} of=${state.topics.length} shown=${listed} more=${more} noun="topic" />
+    <${TopicSizes} topics=${state.topics} set=${(/** @type {Topic[]} */ topics) => set({ topics })} />
     <div class="pair">
-      <${Numeric} place="/members" label="Members now" min=${1} value=${state.members.length} set=${resize} />
+      <${Numeric}
+        place="/members"
+        label="Members now"
+        min=${1}
+        value=${state.members.length}
+        set=${(/** @type {number | null} */ size) => set({ members: resized(state.members, size) })}
+      />
       <${Numeric}
         place="/members_counts"
         label="Planned up to"
         min=${1}
-        placeholder=${state.members_counts ? "as in the request" : counts ? `${number(Math.max(...counts))}, in ${count(counts.length, "step")}` : "partitions"}
+        placeholder=${state.members_counts ? "as in the request" : counts ? `${number(Math.max(...counts))}, in ${count(counts.length, "step")}` : "one a partition"}
         value=${state.most}
         set=${(/** @type {number | null} */ most) => set({ most, members_counts: undefined })}
       />
@@ -93,12 +75,14 @@ function Limits({ state, set }) {
   return html`<h2>Limits</h2>
     <${Numeric}
       place="/consumption_rate"
-      label="A member works off, records/s"
+      label="A member processes, records/s"
       placeholder="not known"
       value=${state.consumption_rate}
       set=${(/** @type {number | null} */ consumption_rate) => set({ consumption_rate })}
     />
-    <div class="pair">${limit("max_lag_seconds", "Lag gone within, s")} ${limit("max_load", "Load at most")}</div>
+    <div class="pair">
+      ${limit("max_lag_seconds", "Lag gone within, s")} ${limit("max_load", "Load of a member at most")}
+    </div>
     <p class="hint">${count(state.members.length, "member")} now; further ones subscribe like the last.</p>`;
 }
 
@@ -146,6 +130,19 @@ function Scaling({ state, set }) {
         ${keda("activation_lag_threshold", "activationLagThreshold", "0")}
         ${keda("min_replica_count", "minReplicaCount", "0")} ${keda("max_replica_count", "maxReplicaCount", "100")}
         ${keda("tolerance", "Tolerance, %", "10", 0.01)}
+        <${Select}
+          place="/keda/offset_reset_policy"
+          label="offsetResetPolicy"
+          value=${state.keda?.offset_reset_policy ?? "latest"}
+          choices=${["latest", "earliest"].map((value) => ({ value, label: value }))}
+          set=${(/** @type {string} */ offset_reset_policy) => set({ keda: { ...state.keda, offset_reset_policy } })}
+        />
       </div>
+      <${Checkbox}
+        label="scaleToZeroOnInvalidOffset"
+        checked=${state.keda?.scale_to_zero_on_invalid_offset ?? false}
+        set=${(/** @type {boolean} */ to_zero) =>
+          set({ keda: { ...state.keda, scale_to_zero_on_invalid_offset: to_zero || null } })}
+      />
     </details>`;
 }

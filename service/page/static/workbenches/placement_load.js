@@ -1,10 +1,9 @@
 /** What a plan evens out: one resource, several in an order, or several by weights; and the rates that some need. */
 import { Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
-import { replaced } from "../lists.js";
+import { replaced, words } from "../lists.js";
 import { listOf, textOf } from "./load.js";
 import { More, useMore } from "./more.js";
-import { words } from "./plan_fields.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {(change: Partial<PlacementState>) => void} Set */
@@ -51,7 +50,7 @@ export function Balance({ state, set }) {
   };
   const count = html`<${Select}
     place="/balance"
-    label="Count"
+    label="What is evened out"
     value=${weights ? BY_WEIGHT : first}
     choices=${CHOICES}
     set=${choose}
@@ -65,7 +64,7 @@ export function Balance({ state, set }) {
     ${count}
     <${Text}
       place="/balance_further"
-      label="Then, in this order"
+      label="And then, in this order"
       placeholder="nothing; or leaders, cpu"
       value=${others.join(", ")}
       set=${(/** @type {string} */ text) => ordered([first, ...(words(text) ?? [])])}

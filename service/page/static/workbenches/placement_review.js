@@ -3,6 +3,7 @@ import { DataTable } from "../figure.js";
 import { count, number, percent, plain, size } from "../format.js";
 import { html } from "../lib.js";
 import { Batches } from "./batches.js";
+import { fullness } from "./brokers.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 
@@ -31,6 +32,7 @@ export function Review({ state, plan }) {
         ids=${plan.after.broker_load.broker_ids}
         kind="broker_load"
         plan=${plan}
+        brokers=${state.brokers}
       />
     </details>
     <details>
@@ -99,14 +101,23 @@ function become(before, after) {
  * @param {object} props
  * @param {string} props.caption @param {string} props.name @param {(string | number | null)[]} props.ids
  * @param {"rack_load" | "broker_load"} props.kind @param {any} props.plan
- * @param {number[][]} [props.copied] replicas that arrive and leave
+ * @param {number[][]} [props.copied] replicas that arrive and leave @param {PlacementState["brokers"]} [props.brokers]
  */
-function Loads({ caption, name, ids, kind, plan, copied = [] }) {
+function Loads({ caption, name, ids, kind, plan, copied = [], brokers = [] }) {
   const [before, after] = [plan.before[kind], plan.after[kind]];
+  const sized = after.bytes
+    ? new Map(brokers.filter(({ capacity_bytes }) => capacity_bytes).map((broker) => [broker.broker_id, broker]))
+    : new Map();
+  const full = (/** @type {any} */ id, /** @type {number} */ i) => {
+    if (!sized.has(id)) return null;
+    const shares = fullness(sized.get(id), { before: before.bytes.totals[i], after: after.bytes.totals[i] });
+    return become(percent(shares.before), percent(shares.after));
+  };
   const traffic = kind === "broker_load" ? plan.traffic : null;
   const columns = [
     ...[name, "replicas", ...(copied.length > 0 ? ["arrive", "leave"] : []), "leaders"],
     ...(after.bytes ? ["bytes"] : []),
+    ...(sized.size > 0 ? ["disks used"] : []),
     ...(traffic ? ["received", "sent"] : []),
   ];
   const rows = ids.map((id, i) => [
@@ -115,6 +126,7 @@ function Loads({ caption, name, ids, kind, plan, copied = [] }) {
     ...copied.map((counts) => counts[i]),
     become(before.leaders.counts[i], after.leaders.counts[i]),
     ...(after.bytes ? [become(size(before.bytes.totals[i]), size(after.bytes.totals[i]))] : []),
+    ...(sized.size > 0 ? [full(id, i)] : []),
     ...(traffic ? [size(traffic.bytes_in[i]), size(traffic.bytes_out[i])] : []),
   ]);
   return html`<${DataTable} ...${{ caption, columns, rows }} />`;

@@ -1,7 +1,8 @@
 /** The rules of a placement: which topics may change, which brokers may have what, how full disks may be. */
 import { Checkbox, Lines, Numeric } from "../fields.js";
 import { html } from "../lib.js";
-import { List, WhichTopics, words } from "./plan_fields.js";
+import { words } from "../lists.js";
+import { List, WhichTopics } from "./plan_fields.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {import("./placement.js").BrokerSet} BrokerSet */

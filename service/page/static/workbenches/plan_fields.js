@@ -1,6 +1,7 @@
 /** Fields that plans between brokers and plans between disks have in common. */
 import { Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
+import { words } from "../lists.js";
 
 /** @typedef {(change: any) => void} Set */
 
@@ -17,7 +18,7 @@ const ORDERS = [
 const BETWEEN = [
   { name: "max_moves", label: "Copies at most" },
   { name: "max_bytes", label: "GB copied", scale: 1e9 },
-  { name: "tolerance", label: "Within, % of mean", scale: 0.01 },
+  { name: "tolerance", label: "% from the mean", scale: 0.01 },
 ];
 
 /** @type {Record<string, {label: string, scale?: number, placeholder?: string}>} */
@@ -27,9 +28,9 @@ const LIMITS = {
   moves_per_log_dir: { label: "Moves per disk" },
   moves_per_batch: { label: "Copies per batch" },
   bytes_in_flight: { label: "GB per batch", scale: 1e9 },
-  duration_seconds: { label: "All within, min", scale: 60, placeholder: "not asked" },
+  duration_seconds: { label: "Finish within, min", scale: 60, placeholder: "any" },
   throttle_utilization: { label: "Throttle reached, %", scale: 0.01, placeholder: "80" },
-  batch_seconds: { label: "Beside copying, s", placeholder: "2" },
+  batch_seconds: { label: "Overhead of a batch, s", placeholder: "2" },
 };
 
 /** @param {{state: any, set: Set}} props */
@@ -84,12 +85,6 @@ export function Limits({ state, set, first, further, hints = {} }) {
         />
       </div>
     </details>`;
-}
-
-/** Words between commas or spaces; none: null. @param {string} text */
-export function words(text) {
-  const found = text.split(/[\s,]+/).filter(Boolean);
-  return found.length > 0 ? found : null;
 }
 
 /**

@@ -13,9 +13,9 @@ const OWN = ["ways", "generation"];
 /**
  * @typedef {{at_ms: number, type: string, member_id?: string, member?: {member_id: string, topic_names?: string[] | null}, members_count?: number,
  *   down_ms?: number, pause_ms?: number, for_ms?: number, topic_name?: string, topic_names?: string[],
- *   partitions_count?: number, topic?: {topic_name: string, partitions_count: number}, assignors?: string[]}} Event
+ *   partitions_count?: number, topic?: {topic_name: string, partitions_count: number}, assignors?: string[], group_protocol?: string}} Event
  */
-/** @typedef {{group_protocol: string, assignor: string, rebalance_protocol?: string}} Way */
+/** @typedef {import("../catalogue.js").Way & {static?: boolean}} Way static: all members have a group.instance.id */
 /**
  * The requests but for the protocol, and what the page has beside them.
  * @typedef {object} TimelineState
@@ -28,9 +28,12 @@ const OWN = ["ways", "generation"];
 /** @typedef {{lanes: Lane[]}} TimelineAnswerData */
 
 /** @param {TimelineState} state @param {Way} [way] */
-function request(state, way = state.ways[0]) {
-  const members = state.members.map(({ change: _, ...member }) => member);
-  return bodyOf({ ...way, ...state, members, timing: bodyOf(state.timing ?? {}, []) }, OWN);
+function request(state, { static: all, ...way } = state.ways[0]) {
+  const named = (/** @type {any} */ member) =>
+    all && !member.instance_id ? { ...member, instance_id: member.member_id } : member;
+  const members = state.members.map(({ change: _, ...member }) => named(member));
+  const events = state.events.map((event) => (event.member ? { ...event, member: named(event.member) } : event));
+  return bodyOf({ ...way, ...state, members, events, timing: bodyOf(state.timing ?? {}, []) }, OWN);
 }
 
 /** @param {any} body @param {TimelineState} state @returns {Partial<TimelineState>} */
@@ -61,8 +64,8 @@ async function ask(state, post) {
 }
 
 /** @param {Way} way */
-export function nameOf({ group_protocol, assignor, rebalance_protocol }) {
-  const name = rebalance_protocol ? `${assignor}, ${rebalance_protocol}` : assignor;
+export function nameOf({ group_protocol, assignor, rebalance_protocol, static: all }) {
+  const name = [assignor, rebalance_protocol, all && "static members"].filter(Boolean).join(", ");
   return group_protocol === "classic" ? name : `${group_protocol}: ${name}`;
 }
 

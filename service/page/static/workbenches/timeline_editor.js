@@ -1,9 +1,9 @@
 /** The editor of a timeline: the protocols to compare, the group, its events and what clients and broker wait for. */
 import { useWays, wayFrom, wayOf } from "../catalogue.js";
-import { Numeric, Select } from "../fields.js";
-import { count, listed } from "../format.js";
+import { Checkbox, Numeric, Select } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced } from "../lists.js";
+import { TopicSizes, resized } from "./group_size.js";
 import { GroupSource } from "./group_source.js";
 import { Events } from "./timeline_events.js";
 
@@ -12,18 +12,25 @@ import { Events } from "./timeline_events.js";
 
 /** Protocols that are compared at most. */
 const MOST_WAYS = 8;
+/** What `balanced` is carried out by where all clients ask it to. */
+const EAGER = { value: wayOf({ assignor: "balanced", rebalance_protocol: "eager" }), label: "balanced, eager" };
 
 /** @param {{state: TimelineState, set: Set}} props */
 export function TimelineEditor({ state, set }) {
   const { topics, members } = state;
-  const read = topics.map(
-    ({ topic_name, partitions_count }) => `${topic_name} with ${count(partitions_count, "partition")}`,
-  );
-  const names = read.length > 3 ? count(topics.length, "topic") : listed(read);
-  const summary = `${count(members.length, "member")}; ${names}. Change it in Groups, or in the request as JSON.`;
   return html`<${Ways} state=${state} set=${set} />
     <h2>Group</h2>
-    <p class="hint">${summary}</p>
+    <${Numeric}
+      place="/members"
+      label="Members at the start"
+      min=${1}
+      value=${members.length}
+      set=${(/** @type {number | null} */ size) => set({ members: resized(members, size), generation: 0 })}
+    />
+    <${TopicSizes}
+      topics=${topics}
+      set=${(/** @type {import("./groups.js").Topic[]} */ next) => set({ topics: next, generation: 0 })}
+    />
     <${GroupSource}
       take=${(/** @type {import("../descriptions.js").Group} */ group) =>
         set({
@@ -38,12 +45,11 @@ export function TimelineEditor({ state, set }) {
 
 /** @param {{state: TimelineState, set: Set}} props */
 function Ways({ state: { ways }, set }) {
-  const choices = useWays();
-  const change = (/** @type {number} */ i) => (/** @type {string | null} */ value) =>
-    set({
-      ways: replaced(ways, i, value === null ? null : wayFrom(value)),
-      ...(i === 0 ? { generation: 0 } : {}),
-    });
+  const choices = useWays().flatMap((way) =>
+    way.value === wayOf({ assignor: "balanced" }) ? [way, { ...EAGER, group: way.group }] : [way],
+  );
+  const change = (/** @type {number} */ i) => (/** @type {import("./timeline.js").Way | null} */ way) =>
+    set({ ways: replaced(ways, i, way), ...(i === 0 ? { generation: 0 } : {}) });
   const add = () => {
     const taken = ways.map(wayOf);
     const next = choices.find(({ value }) => !taken.includes(value) && !value.includes(":", value.indexOf(":") + 1));
@@ -53,25 +59,33 @@ function Ways({ state: { ways }, set }) {
     ${ways.map(
       (way, i) =>
         html`<div class="removable">
-          <${Select}
-            place="/ways/${i}/assignor"
-            label=${i === 0 ? "In detail" : `Beside it, ${i}`}
-            value=${wayOf(way)}
-            choices=${choices}
-            set=${change(i)}
-          />
+            <${Select}
+              place="/ways/${i}/assignor"
+              label=${i === 0 ? "Shown in detail" : `Compared with it, ${i}`}
+              value=${wayOf(way)}
+              choices=${choices}
+              set=${(/** @type {string} */ value) => change(i)({ ...wayFrom(value), static: way.static })}
+            />
+            ${
+              i > 0 &&
+              html`<button
+                type="button"
+                class="remove"
+                aria-label="Remove ${wayOf(way)}"
+                onClick=${() => change(i)(null)}
+              >
+                ×
+              </button>`
+            }
+          </div>
           ${
-            i > 0 &&
-            html`<button
-              type="button"
-              class="remove"
-              aria-label="Remove ${wayOf(way)}"
-              onClick=${() => change(i)(null)}
-            >
-              ×
-            </button>`
-          }
-        </div>`,
+            way.group_protocol !== "share" &&
+            html`<${Checkbox}
+              label="static members (group.instance.id)"
+              checked=${way.static ?? false}
+              set=${(/** @type {boolean} */ all) => change(i)({ ...way, static: all || undefined })}
+            />`
+          }`,
     )}
     ${ways.length < MOST_WAYS && html`<button type="button" onClick=${add}>Add protocol</button>`}`;
 }

@@ -1,7 +1,8 @@
 /** The events of a timeline: what can happen to a group, and the fields of each. */
 import { Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
-import { replaced } from "../lists.js";
+import { replaced, words } from "../lists.js";
+import { nextName } from "./group_size.js";
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
 /** @typedef {import("./timeline.js").Event} Event */
@@ -21,14 +22,19 @@ const TYPES = [
   { value: "assignor_changes", label: "assignor changes" },
 ];
 
+const PROTOCOLS_THEN = [
+  { value: "", label: "the same" },
+  { value: "consumer", label: "consumer (KIP-848)" },
+];
+
 /** What an event of a type is at first. @param {string} type @param {TimelineState} state @returns {Partial<Event>} */
 function firstOf(type, { members, topics, events }) {
   const last = members.at(-1)?.member_id ?? "member-1";
-  const joined = events.filter((event) => event.type === "member_joins").length;
+  const all = [...members, ...events.flatMap(({ member }) => member ?? [])];
   const topic = topics[0];
   /** @type {Record<string, Partial<Event>>} */
   const fields = {
-    member_joins: { member: { member_id: `${last.replace(/-?\d+$/, "")}-${members.length + joined + 1}` } },
+    member_joins: { member: { member_id: nextName(all) } },
     member_leaves: { member_id: last },
     member_crashes: { member_id: last },
     member_stalls: { member_id: last, for_ms: 60_000 },
@@ -87,13 +93,6 @@ function OneEvent({ place, event, state, change }) {
   </div>`;
 }
 
-/** Words between commas. @param {string} text */
-const words = (text) =>
-  text
-    .split(",")
-    .map((word) => word.trim())
-    .filter(Boolean);
-
 /** What an event has beside its time and type. @param {{place: string, event: Event, change: (event: Event) => void}} props */
 function Details({ place, event, change }) {
   const numeric = (
@@ -115,7 +114,7 @@ function Details({ place, event, change }) {
       set=${(/** @type {string} */ next) => as(name, next)}
     />`;
   const put = (/** @type {string} */ name, /** @type {any} */ value) => change({ ...event, [name]: value });
-  const list = (/** @type {string} */ name, /** @type {string} */ next) => put(name, words(next));
+  const list = (/** @type {string} */ name, /** @type {string} */ next) => put(name, words(next) ?? []);
   const { member, member_id, topic, topic_name, topic_names, assignors } = event;
   return html`<div class="pair">
     ${member && text("member/member_id", "Member", member.member_id, (_, next) => put("member", { ...member, member_id: next }))}
@@ -132,6 +131,17 @@ function Details({ place, event, change }) {
     }
     ${topic_name !== undefined && text("topic_name", "Topic", topic_name)}
     ${topic_names && text("topic_names", "Reads then", topic_names.join(", "), list)}
+    ${
+      event.type === "assignor_changes" &&
+      html`<${Select}
+        place="${place}/group_protocol"
+        label="Protocol then"
+        value=${event.group_protocol ?? ""}
+        choices=${PROTOCOLS_THEN}
+        set=${(/** @type {string} */ next) =>
+          change({ ...event, group_protocol: next || undefined, assignors: [next ? "uniform" : "cooperative-sticky"] })}
+      />`
+    }
     ${assignors && text("assignors", "Assignor then", assignors.join(", "), list)} ${numeric("for_ms", "For, s", 1000)}
     ${numeric("down_ms", "Away, s", 1000)} ${numeric("pause_ms", "Until the next, s", 1000)}
     ${numeric("members_count", "Members then")} ${numeric("partitions_count", "Partitions then")}

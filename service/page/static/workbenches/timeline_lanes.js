@@ -73,9 +73,8 @@ function summed(steps) {
 function labelOf({ type, member, member_id, topic, topic_name, members_count, partitions_count, assignors }) {
   const what = type.replaceAll("_", " ").replace(/^(member|topic) /, "");
   const who = member?.member_id ?? member_id ?? topic?.topic_name ?? topic_name ?? "";
-  return [who, what, members_count ?? partitions_count ?? assignors?.join(", ") ?? ""]
-    .filter((part) => part !== "")
-    .join(" ");
+  const then = members_count ?? partitions_count ?? assignors?.join(", ");
+  return [who, what, then === undefined ? "" : `→ ${then}`].filter((part) => part !== "").join(" ");
 }
 
 /** @param {{state: TimelineState, lanes: Lane[]}} props */
