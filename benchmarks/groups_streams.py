@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import jvm
 from benchmarks.harness import Row, benchmark
-from service.api.streams.form import FORM
+from service.api.streams.document import FORM
 from service.core.assignors.streams.classic import LEADERS
 from service.core.assignors.streams.classic.racks import STRATEGIES
 from service.decisions.budget import Budget

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def form_of(path: str) -> Form[Any, Any]:
-    """The form of the family that has this path. Only its own modules are imported."""
-    form: Form[Any, Any] = import_module(f"service.api.{BY_PATH[path].name}.form").FORM
+    """The form of the family that has this path. Only its modules are imported."""
+    form: Form[Any, Any] = import_module(f"service.api.{BY_PATH[path].name}.document").FORM
     return form

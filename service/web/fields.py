@@ -152,7 +152,7 @@ class Subject(fields.String):
     def __init__(self, what: str) -> None:
         text = f"the {what}'s name in this service's metrics"
         rule = validate.Length(max=LONGEST_TOPIC_NAME) if what == "topic" else short
-        super().__init__(load_default=None, allow_none=True, validate=rule, metadata=about(text))
+        super().__init__(load_default=None, validate=rule, metadata=about(text))
 
 
 class Boolean(fields.Boolean):

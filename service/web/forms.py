@@ -49,6 +49,7 @@ class Form(Generic[Q, A]):
 
     schema : of a body; it makes the question
     answer : decides. Raises AllocatorError
+    answer_schema : documents the answer
     document : the answer as what ``json.codec`` writes
     table : the answer's main table; None: it has none
     lines : the answer as JSON lines; None: it has none
@@ -59,6 +60,7 @@ class Form(Generic[Q, A]):
 
     schema: Schema
     answer: Callable[[Q, Budget], A]
+    answer_schema: type[Schema]
     document: Callable[[A, Budget], dict[str, Any]]
     table: Callable[[A, Budget], pa.Table] | None = None
     lines: Callable[[A, Budget], LongText] | None = None

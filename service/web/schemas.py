@@ -8,7 +8,7 @@ from marshmallow import Schema, fields, validate
 from service.core.kafka_versions import LATEST, since
 from service.core.measures.skew import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
-from service.web.fields import Number, about
+from service.web.fields import Boolean, Number, about
 
 _OF_A_TOPIC: Final = (
     "topic_id", "partitions_count", "internal", "placements", "partition_bytes", "log_start_offsets", "log_end_offsets",
@@ -30,9 +30,7 @@ def topic_of_a_snapshot(*used: str) -> dict[str, fields.Field[Any]]:
 class ExplainSchema(Schema):
     """The query of every computing resource."""
 
-    explain = fields.Boolean(
-        load_default=False, truthy={"true"}, falsy={"false"}, metadata=about("add an `explanation` to the answer")
-    )
+    explain = Boolean(load_default=False, metadata=about("add an `explanation` to the answer"))
 
 
 class KafkaVersion(fields.String):
@@ -126,4 +124,4 @@ PLACED_TRAFFIC: Final = (
 def price_per_gb_field() -> Number:
     """The body's ``price_per_gb``."""
     text = "the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`"
-    return Number(zero=True, allow_none=True, load_default=None, metadata=about(text, example=0.02))
+    return Number(zero=True, load_default=None, metadata=about(text, example=0.02))

@@ -10,8 +10,8 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from service.api.connect.form import FORM as CONNECT
-from service.api.streams.form import FORM as STREAMS
+from service.api.connect.document import FORM as CONNECT
+from service.api.streams.document import FORM as STREAMS
 from service.core.assignors.streams.classic import LEADERS
 from service.core.assignors.streams.classic.racks import STRATEGIES
 from service.decisions.budget import Budget

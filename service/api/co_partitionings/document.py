@@ -1,13 +1,15 @@
 """The answer of ``/v1/co-partitionings``: its schema and its JSON."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import Schema, fields
 
+from service.api.co_partitionings.schema import CoPartitioningsSchema
 from service.decisions.budget import Budget
-from service.decisions.co_partitionings import CoPartitioningAnswer
+from service.decisions.co_partitionings import CoPartitioningAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
 
 
 class SettingSchema(Schema):
@@ -59,3 +61,6 @@ def document(answer: CoPartitioningAnswer, _: Budget) -> dict[str, Any]:
         "differences": [asdict(difference) for difference in result.differences],
         "notes": result.notes,
     }
+
+
+FORM: Final = Form(CoPartitioningsSchema(), answer, CoPartitioningsAnswerSchema, document)

@@ -2,9 +2,7 @@
 
 from flask import Response
 
-from service.api.co_partitionings.document import CoPartitioningsAnswerSchema
-from service.api.co_partitionings.form import FORM
-from service.api.co_partitionings.schema import CoPartitioningsSchema
+from service.api.co_partitionings.document import FORM
 from service.decisions.co_partitionings import CoPartitioningQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -17,13 +15,9 @@ EXAMPLE = {
         {"topic_name": "customers", "partitions_count": 6, "partitioner": "librdkafka:consistent_random"},
     ]
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/co-partitionings")
-@blueprint.arguments(CoPartitioningsSchema, example=EXAMPLE)
-@blueprint.response(200, CoPartitioningsAnswerSchema)
-@blueprint.doc(operationId="checkCoPartitioning")
+@blueprint.operation("/v1/co-partitionings", FORM, "checkCoPartitioning", example=EXAMPLE)
 def check_co_partitioning(question: CoPartitioningQuestion) -> Response:
     """Check whether two topics are co-partitioned, as joins in Kafka Streams require, and if not, the differences and remedies.
 

@@ -1,15 +1,18 @@
 """The answer of ``/v1/partitioner-comparisons``: its schema, its JSON and its table."""
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.comparisons.schema import PartitionerComparisonsSchema
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.decisions.budget import Budget
-from service.decisions.comparisons import ComparisonAnswer
+from service.decisions.comparisons import ComparisonAnswer, answer
 from service.decisions.keys.values import json_value
 from service.web.fields import about
+from service.web.forms import Form
+from service.web.keys import read_body
 from service.web.schemas import SpreadSchema
 
 
@@ -97,3 +100,6 @@ def table(answer: ComparisonAnswer, _: Budget) -> pa.Table:
             "agreement": pa.array(agreement, pa.float64()),
         }
     )
+
+
+FORM: Final = Form(PartitionerComparisonsSchema(), answer, PartitionerComparisonsAnswerSchema, document, table, read=read_body)

@@ -2,16 +2,17 @@
 
 from flask import Response
 
-from service.api.comparisons.document import PartitionerComparisonsAnswerSchema
-from service.api.comparisons.form import FORM
-from service.api.comparisons.schema import PartitionerComparisonsSchema
+from service.api.comparisons.document import FORM
 from service.decisions.comparisons import ComparisonQuestion
-from service.web.arrow.parser import KeysParser
+from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 
 blueprint = Blueprint(
-    "partitioner-comparisons", __name__, KeysParser("keys"), description="the same keys, different partitioners"
+    "partitioner-comparisons",
+    __name__,
+    ArrowParser("keys", read_json=FORM.read),
+    description="the same keys, different partitioners",
 )
 
 EXAMPLE = {
@@ -19,13 +20,9 @@ EXAMPLE = {
     "partitions_count": 6,
     "keys": ["order-1", "order-2", "order-3"],
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/partitioner-comparisons")
-@blueprint.arguments(PartitionerComparisonsSchema, example=EXAMPLE)
-@blueprint.response(200, PartitionerComparisonsAnswerSchema)
-@blueprint.doc(operationId="comparePartitioners")
+@blueprint.operation("/v1/partitioner-comparisons", FORM, "comparePartitioners", example=EXAMPLE)
 def compare_partitioners(question: ComparisonQuestion) -> Response:
     """Compare partitioners: the share of the records on which each two agree, and examples of keys on which they do not.
 

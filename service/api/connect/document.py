@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.connect.schema import ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
+from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.measures.skew import spread
+from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from service.core.assignors.connect.model import LeaderState
     from service.decisions.budget import Budget
-    from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced
 
 TASK_ID = (1 << TASK_BITS) - 1
 
@@ -201,3 +202,6 @@ def _rows(answer: ConnectAnswer) -> Iterator[tuple[Any, ...]]:
                     yield (*head, connectors[connector], None, revoked)
                 for task in sorted_work.tasks:
                     yield (*head, connectors[connector_of(task)], task & TASK_ID, revoked)
+
+
+FORM: Final = Form(ConnectAssignmentSchema(), answer, ConnectAssignmentAnswerSchema, document, table)

@@ -120,7 +120,6 @@ class ConnectAssignmentSchema(Schema):
     group_protocol = fields.String(validate=validate.Equal("connect"), metadata=about("`connect`", example="connect"))
     kafka_version = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             f"the release of Connect to reproduce. Absent: {LATEST_RUNTIMES}, the newest that is published",
             example=LATEST_RUNTIMES,
@@ -128,13 +127,10 @@ class ConnectAssignmentSchema(Schema):
     )
     assignor = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about("the protocol of the group: sessioned, compatible or eager. Absent: sessioned", example="sessioned"),
     )
     group_id = Subject("group")
-    leader_id = Name(
-        load_default=None, allow_none=True, metadata=about("the worker that leads. Absent: the first worker of each round")
-    )
+    leader_id = Name(load_default=None, metadata=about("the worker that leads. Absent: the first worker of each round"))
     scheduled_rebalance_max_delay_ms = Integer(
         minimum=0, load_default=MAX_DELAY_MS, metadata=about("the leader's setting `scheduled.rebalance.max.delay.ms`")
     )

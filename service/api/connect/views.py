@@ -1,12 +1,8 @@
 """``POST /v1/connect-assignments``: connectors and tasks → the workers of a Connect group."""
 
-from dataclasses import replace
-
 from flask import Response
 
-from service.api.connect.document import ConnectAssignmentAnswerSchema
-from service.api.connect.form import FORM
-from service.api.connect.schema import ConnectAssignmentSchema
+from service.api.connect.document import FORM
 from service.decisions.connect import ConnectQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -27,18 +23,14 @@ EXAMPLE = {
     ],
     "follow_ups": True,
 }
-"""A body for the reference page: w2 joins, and leaves again."""
+"""w2 joins, and leaves again."""
 
 
-@blueprint.post("/v1/connect-assignments")
-@blueprint.arguments(ConnectAssignmentSchema, example=EXAMPLE)
-@blueprint.arguments(ExplainSchema, location="query")
-@blueprint.response(200, ConnectAssignmentAnswerSchema)
-@blueprint.doc(operationId="assignConnectors")
-def assign_connectors(question: ConnectQuestion, query: dict[str, bool]) -> Response:
+@blueprint.operation("/v1/connect-assignments", FORM, "assignConnectors", example=EXAMPLE, query=ExplainSchema)
+def assign_connectors(question: ConnectQuestion) -> Response:
     """Assign a Kafka Connect group's connectors and tasks to its workers, rebalance by rebalance.
 
     The assignment also depends on what the leader remembers and on its clock. Both are in the request, and in the answer for the
     next request. As `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
     """
-    return decide("assignment", FORM, replace(question, explain=query["explain"]))
+    return decide("assignment", FORM, question)

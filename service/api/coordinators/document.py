@@ -1,13 +1,15 @@
 """The coordinator of an id as JSON and as a table."""
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.coordinators.schema import CoordinatorSchema
 from service.decisions.budget import Budget
-from service.decisions.coordinators import CoordinatorAnswer
+from service.decisions.coordinators import CoordinatorAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
 
 
 class CoordinatorStepsSchema(Schema):
@@ -63,3 +65,6 @@ def _told(answer: CoordinatorAnswer) -> dict[str, Any]:
         "partitions_count": question.partitions_count,
         "coordinator_key": coordinator.key,
     }
+
+
+FORM: Final = Form(CoordinatorSchema(), answer, CoordinatorAnswerSchema, document, table)

@@ -1,11 +1,13 @@
 """What captured bytes say as JSON, for each kind."""
 
 import base64
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import Schema, fields
 
 from service.api.decodings import records
+from service.api.decodings.records import json_lines, table
+from service.api.decodings.schema import CaptureSchema
 from service.core.errors import MAX_ERRORS
 from service.core.wire.connect_groups import assignment_document, work_document
 from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata
@@ -14,8 +16,9 @@ from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.members import group_request, member_document, owned_partitions
 from service.core.wire.offsets_topic import OffsetsTopic
 from service.decisions.budget import Budget
-from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, DecodingQuestion
+from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, DecodingQuestion, answer
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.json.rows import enclosed
 
 
@@ -213,3 +216,6 @@ def _topic_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:
 
 def _base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
+
+
+FORM: Final = Form(CaptureSchema(), answer, DecodingSchema, document, table, lines=json_lines)

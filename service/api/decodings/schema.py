@@ -145,9 +145,7 @@ class CaptureSchema(Schema):
     member_id = fields.String(
         load_default="member", validate=short, metadata=about("for a subscription or a worker: the id of its member")
     )
-    instance_id = fields.String(
-        load_default=None, allow_none=True, validate=short, metadata=about("for a subscription: the id of its member")
-    )
+    instance_id = fields.String(load_default=None, validate=short, metadata=about("for a subscription: the id of its member"))
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def has_its_bytes(self, body: dict[str, Any], sent: Any, **_: Any) -> None:

@@ -2,9 +2,7 @@
 
 from flask import Response, request
 
-from service.api.decodings.document import DecodingSchema
-from service.api.decodings.form import FORM
-from service.api.decodings.schema import CaptureSchema
+from service.api.decodings.document import FORM
 from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -17,13 +15,9 @@ EXAMPLE = {
     "kind": "subscription",
     "bytes_base64": "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE=",
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/decodings")
-@blueprint.arguments(CaptureSchema, example=EXAMPLE)
-@blueprint.response(200, DecodingSchema)
-@blueprint.doc(operationId="decode")
+@blueprint.operation("/v1/decodings", FORM, "decode", example=EXAMPLE)
 def decode(question: DecodingQuestion) -> Response:
     """Decode captured bytes.
 

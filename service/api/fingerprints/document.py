@@ -7,6 +7,7 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.api.fingerprints.schema import PartitionerFingerprintsSchema
 from service.core.attribution.binomial import NEVER
 from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
@@ -16,10 +17,11 @@ from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
 from service.decisions.budget import Budget
-from service.decisions.fingerprints import FingerprintAnswer
+from service.decisions.fingerprints import FingerprintAnswer, answer
 from service.decisions.keys.values import json_value
 from service.report.numbers import share
 from service.web.fields import about
+from service.web.forms import Form
 
 INTERVAL: Final = (
     "the lower end of the 95 % interval of the share in what the writers write, of which the observations are a sample. Keys "
@@ -316,3 +318,8 @@ def table(answer: FingerprintAnswer, _: Budget) -> pa.Table:
     for name in ("share", "share_low", "share_high"):
         columns[name] = pa.array([row.get(name) for row in of_rows], pa.float64())
     return pa.table({**columns, "ruled_out": pa.array([row["ruled_out"] for row in rows], pa.bool_())})
+
+
+FORM: Final = Form(
+    PartitionerFingerprintsSchema(), answer, PartitionerFingerprintsAnswerSchema, document, table, stream="observations"
+)

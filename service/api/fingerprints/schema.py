@@ -18,7 +18,7 @@ from service.web.schemas import KafkaVersion
 class ObservationSchema(Schema):
     """An observed record."""
 
-    key = fields.Raw(allow_none=True, load_default=None, metadata=about("absent or null: a record without a key"))
+    key = fields.Raw(load_default=None, metadata=about("absent or null: a record without a key"))
     partition_id = Integer(required=True, minimum=0, metadata=about("the partition that it was observed on"))
 
 

@@ -1,12 +1,8 @@
 """``/v1/partitioner-fingerprints``: which partitioner wrote this, and to how many partitions."""
 
-from dataclasses import replace
-
 from flask import Response
 
-from service.api.fingerprints.document import PartitionerFingerprintsAnswerSchema
-from service.api.fingerprints.form import FORM
-from service.api.fingerprints.schema import PartitionerFingerprintsSchema
+from service.api.fingerprints.document import FORM
 from service.decisions.fingerprints import FingerprintQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
@@ -21,15 +17,10 @@ EXAMPLE = {
     "partitions_count": 6,
     "observations": [{"key": "order-1", "partition_id": 4}, {"key": "order-2", "partition_id": 3}],
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/partitioner-fingerprints")
-@blueprint.arguments(PartitionerFingerprintsSchema, example=EXAMPLE)
-@blueprint.arguments(ExplainSchema, location="query")
-@blueprint.response(200, PartitionerFingerprintsAnswerSchema)
-@blueprint.doc(operationId="fingerprintPartitioners")
-def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, bool]) -> Response:
+@blueprint.operation("/v1/partitioner-fingerprints", FORM, "fingerprintPartitioners", example=EXAMPLE, query=ExplainSchema)
+def fingerprint_partitioners(question: FingerprintQuestion) -> Response:
     """Identify the partitioners and partition counts that explain where keys were seen.
 
     An unrelated partitioner also explains one record in `partitions_count`. A writer is therefore identified only if chance would
@@ -40,4 +31,4 @@ def fingerprint_partitioners(question: FingerprintQuestion, query: dict[str, boo
     The body may also be an Arrow stream with the columns `key` and `partition_id`, the other fields being query parameters. As
     `text/csv` or Arrow the answer is the table of candidates.
     """
-    return decide("partitioner_fingerprint", FORM, replace(question, explain=query["explain"]))
+    return decide("partitioner_fingerprint", FORM, question)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.core.model import NONE, Float64s, Group, Int32s, Ragged
-from service.decisions.groups.alternatives import costs
-from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES
+from service.api.forms import form_of
+from service.api.groups.schema import ELSEWHERE, GroupAssignmentSchema, read_body
+from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragged
+from service.decisions.groups.alternatives import Alternative, Settled, costs
+from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, Comparison, GroupAnswer, answer
+from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.groups.tables import (
     assignments_table,
@@ -24,6 +27,7 @@ from service.decisions.groups.tables import (
     ranges_table,
 )
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.schemas import (
@@ -38,12 +42,8 @@ from service.web.schemas import (
 if TYPE_CHECKING:
     from service.core.measures.certificate import Certificate
     from service.core.measures.zone_traffic import ZoneTraffic
-    from service.core.model import OffsetRanges
     from service.core.rebalances.moves import Moves
     from service.decisions.budget import Budget
-    from service.decisions.groups.alternatives import Alternative, Settled
-    from service.decisions.groups.answer import Assigned, Comparison, GroupAnswer
-    from service.decisions.groups.question import GroupQuestion
 
 
 class AssignmentDifferenceSchema(Schema):
@@ -436,3 +436,30 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> 
         Part([*names, b""], labels, Ragged(np.append(lines, np.int32(len(ids))), ids)),
         Part([b"]}", b"]}" + after, after], closings),
     )
+
+
+_PARTITIONS: Final = Form(GroupAssignmentSchema(), answer, GroupAssignmentAnswerSchema, document, table)
+"""A group of members and partitions."""
+
+
+def _of(question: Any) -> Form[Any, Any]:
+    """The form of the family that the question is of."""
+    return _PARTITIONS if isinstance(question, GroupQuestion) else form_of(ELSEWHERE[question.protocol])
+
+
+def _answer(question: Any, budget: Budget) -> Any:
+    return _of(question).answer(question, budget)
+
+
+def _document(answer: Any, budget: Budget) -> dict[str, Any]:
+    return _of(answer.question).document(answer, budget)
+
+
+def _table(answer: Any, budget: Budget) -> pa.Table:
+    return _of(answer.question).columns(answer, budget, "")
+
+
+FORM: Final[Form[Any, Any]] = Form(
+    GroupAssignmentSchema(), _answer, GroupAssignmentAnswerSchema, _document, _table, read=read_body
+)
+"""A group of any protocol."""

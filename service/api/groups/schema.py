@@ -198,7 +198,6 @@ def client_field() -> fields.String:
     """``client``."""
     return fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
             "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
@@ -211,7 +210,6 @@ def client_version_field() -> fields.String:
     """``client_version``."""
     return fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
     )
 
@@ -227,15 +225,13 @@ class ComparedAssignorSchema(Schema):
     """Another assignor, to be set beside the one that is asked for."""
 
     group_protocol = fields.String(
-        load_default=None,
-        allow_none=True,
-        metadata=about("Absent: classic with a `client`, else as in the body", example="consumer"),
+        load_default=None, metadata=about("Absent: classic with a `client`, else as in the body", example="consumer")
     )
-    assignor = fields.String(load_default=None, allow_none=True, metadata=about("Absent: the default", example="uniform"))
-    client = fields.String(load_default=None, allow_none=True, metadata=about("as in the body"))
-    client_version = fields.String(load_default=None, allow_none=True, metadata=about("as in the body"))
-    balance_racks = Boolean(load_default=None, allow_none=True, metadata=about("as in the body"))
-    kafka_version = fields.String(load_default=None, allow_none=True, metadata=about("Absent: as in the body"))
+    assignor = fields.String(load_default=None, metadata=about("Absent: the default", example="uniform"))
+    client = fields.String(load_default=None, metadata=about("as in the body"))
+    client_version = fields.String(load_default=None, metadata=about("as in the body"))
+    balance_racks = Boolean(load_default=None, metadata=about("as in the body"))
+    kafka_version = fields.String(load_default=None, metadata=about("Absent: as in the body"))
 
 
 class GroupAssignmentSchema(Schema):
@@ -243,7 +239,6 @@ class GroupAssignmentSchema(Schema):
 
     kafka_version = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             f"the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. Absent: {LATEST}",
             example=LATEST,
@@ -251,7 +246,6 @@ class GroupAssignmentSchema(Schema):
     )
     group_protocol = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             "the protocol of the group, as GET /v1/assignors lists them. A body for `connect` or `streams` is one of "
             "/v1/connect-assignments or /v1/streams-assignments, and is answered as there. Absent: classic",
@@ -260,7 +254,6 @@ class GroupAssignmentSchema(Schema):
     )
     assignor = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
             "classic, `uniform` for consumer, `simple` for share",
@@ -270,16 +263,13 @@ class GroupAssignmentSchema(Schema):
     client = client_field()
     client_version = client_version_field()
     balance_racks = Boolean(
-        load_default=None,
-        allow_none=True,
-        metadata=about("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false"),
+        load_default=None, metadata=about("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false")
     )
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
     expected = List(
         fields.Nested(ExpectedSchema),
-        allow_none=True,
         load_default=None,
         metadata=about(
             "`assignments` to compare with. Then `partitions_count` of a topic may be a list of counts, of which the leader may "
@@ -289,7 +279,6 @@ class GroupAssignmentSchema(Schema):
 
     compare = List(
         fields.Nested(ComparedAssignorSchema),
-        allow_none=True,
         load_default=None,
         validate=validate.Length(max=MOST_COMPARED),
         metadata=about(
@@ -303,13 +292,11 @@ class GroupAssignmentSchema(Schema):
     )
     max_moves = Integer(
         minimum=0,
-        allow_none=True,
         load_default=None,
         metadata=about("`balanced`: at most so many owned partitions go to another member; the best balance that this allows"),
     )
     min_partitions = Integer(
         minimum=1,
-        allow_none=True,
         load_default=None,
         metadata=about(
             "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about so "
@@ -319,7 +306,6 @@ class GroupAssignmentSchema(Schema):
     max_records_per_partition = Integer(
         minimum=1,
         maximum=INT64,
-        allow_none=True,
         load_default=None,
         metadata=about("`spark:kafka-source`: Spark's `maxRecordsPerPartition` (since 4.0.0), the most records of a range"),
     )

@@ -1,14 +1,16 @@
 """The answer of ``/v1/keyless-distributions``: its schema, its JSON and its table."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.keyless.schema import KeylessDistributionsSchema
 from service.decisions.budget import Budget
-from service.decisions.keyless import KeylessAnswer
+from service.decisions.keyless import KeylessAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
 
 
 class ProducersSharesSchema(Schema):
@@ -69,3 +71,6 @@ def table(answer: KeylessAnswer, _: Budget) -> pa.Table:
     """The share of each partition."""
     result = answer.distribution
     return pa.table({"partition_id": np.arange(len(result.shares), dtype=np.int32), "share": result.shares})
+
+
+FORM: Final = Form(KeylessDistributionsSchema(), answer, KeylessDistributionsAnswerSchema, document, table)

@@ -19,7 +19,7 @@ class KeylessBrokerSchema(Schema):
         include = of_a_snapshot("fenced", "cordoned", "capacity_bytes", "used_bytes")
 
     broker_id = Integer(required=True)
-    rack_id = Name(empty=True, allow_none=True, load_default=None)
+    rack_id = Name(empty=True, load_default=None)
     waiting_ms = Integer(
         minimum=0,
         load_default=0,
@@ -31,7 +31,7 @@ class KeylessPartitionSchema(Schema):
     """A partition, as the producer sees it."""
 
     partition_id = Integer(required=True, minimum=0)
-    leader_id = Integer(allow_none=True, load_default=None, metadata=about("broker; null: no leader"))
+    leader_id = Integer(load_default=None, metadata=about("broker; null: no leader"))
     queue_size = Integer(minimum=0, load_default=0, metadata=about("`adaptive`: batches that wait in the producer"))
     batch_records = Number(load_default=1.0, metadata=about("`sticky`: the size at which a batch is sent"))
 
@@ -39,7 +39,7 @@ class KeylessPartitionSchema(Schema):
 class ProducersSchema(Schema):
     """Producers of one rack."""
 
-    rack_id = Name(empty=True, allow_none=True, load_default=None, metadata=about("`client.rack`"))
+    rack_id = Name(empty=True, load_default=None, metadata=about("`client.rack`"))
     producers = Integer(minimum=1, load_default=1, metadata=about("the number of producers with these properties"))
 
 

@@ -2,9 +2,7 @@
 
 from flask import Response
 
-from service.api.keyless.document import KeylessDistributionsAnswerSchema
-from service.api.keyless.form import FORM
-from service.api.keyless.schema import KeylessDistributionsSchema
+from service.api.keyless.document import FORM
 from service.decisions.keyless import KeylessQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -16,13 +14,9 @@ EXAMPLE = {
     "partitions": [{"partition_id": 0, "leader_id": 1, "queue_size": 0}, {"partition_id": 1, "leader_id": 2, "queue_size": 3}],
     "brokers": [{"broker_id": 1}, {"broker_id": 2}],
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/keyless-distributions")
-@blueprint.arguments(KeylessDistributionsSchema, example=EXAMPLE)
-@blueprint.response(200, KeylessDistributionsAnswerSchema)
-@blueprint.doc(operationId="distributeKeyless")
+@blueprint.operation("/v1/keyless-distributions", FORM, "distributeKeyless", example=EXAMPLE)
 def distribute_keyless(question: KeylessQuestion) -> Response:
     """Compute the share of each partition in records without a key, from its queue and its leader.
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.log_dirs.schema import LogDirQuestionSchema
 from service.api.log_dirs.texts import DirTexts, Positions
 from service.api.placements.document import ReassignedSchema
 from service.api.reassignments.document import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, timing_document
 from service.core.log_dirs.effects import effects, warnings
 from service.core.measures.skew import spread
 from service.core.reassignments.effects import timing_sentence
+from service.decisions.log_dirs.answer import LogDirAnswer, answer
 from service.decisions.log_dirs.tables import moves_table
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.json.rows import json_list
 from service.web.schemas import CountsSchema, LoadsSchema
 
 if TYPE_CHECKING:
     from service.decisions.budget import Budget
-    from service.decisions.log_dirs.answer import LogDirAnswer
 
 
 class DirMovesSchema(MovesSchema):
@@ -210,3 +212,6 @@ def _load(answer: LogDirAnswer, i: int, texts: DirTexts) -> dict[str, Any]:
 def table(answer: LogDirAnswer, _: Budget) -> pa.Table:
     """The table of moves."""
     return moves_table(answer)
+
+
+FORM: Final = Form(LogDirQuestionSchema(), answer, LogDirAnswerSchema, document, table)

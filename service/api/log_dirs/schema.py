@@ -87,7 +87,6 @@ class LogDirQuestionSchema(Schema):
     tolerance = Number(
         zero=True,
         load_default=None,
-        allow_none=True,
         metadata=about(
             "for `even`: few bytes that bring every directory within this share of the mean of its broker, such as 0.1"
         ),
@@ -95,16 +94,9 @@ class LogDirQuestionSchema(Schema):
     max_moves = Integer(
         minimum=0,
         load_default=None,
-        allow_none=True,
         metadata=about("for `even`: the evenest disks with at most so many replicas moved on each broker"),
     )
-    max_bytes = Integer(
-        minimum=0,
-        maximum=INT64,
-        load_default=None,
-        allow_none=True,
-        metadata=about("for `even`: the same with bytes"),
-    )
+    max_bytes = Integer(minimum=0, maximum=INT64, load_default=None, metadata=about("for `even`: the same with bytes"))
     disk_threshold = Number(
         most=1,
         load_default=1.0,
@@ -132,7 +124,6 @@ class LogDirQuestionSchema(Schema):
     included_topics = List(
         TopicName(),
         load_default=None,
-        allow_none=True,
         validate=validate.Length(min=1),
         metadata=about(f"the only topics whose replicas may move, {PATTERNS}; absent: all"),
     )
@@ -141,7 +132,7 @@ class LogDirQuestionSchema(Schema):
         load_default=[],
         metadata=about(f"topics whose replicas do not move, {PATTERNS}, also if `included_topics` has them"),
     )
-    limits = fields.Nested(LogDirLimitsSchema, load_default=None, allow_none=True)
+    limits = fields.Nested(LogDirLimitsSchema, load_default=None)
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LogDirQuestion:

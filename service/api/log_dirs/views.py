@@ -4,9 +4,7 @@ from typing import Final
 
 from flask import Response
 
-from service.api.log_dirs.document import LogDirAnswerSchema
-from service.api.log_dirs.form import FORM
-from service.api.log_dirs.schema import LogDirQuestionSchema
+from service.api.log_dirs.document import FORM
 from service.decisions.log_dirs.question import LogDirQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -50,10 +48,7 @@ EXAMPLE: Final = {
 }
 
 
-@blueprint.post("/v1/log-dir-plans")
-@blueprint.arguments(LogDirQuestionSchema, example=EXAMPLE)
-@blueprint.response(200, LogDirAnswerSchema)
-@blueprint.doc(operationId="planLogDirs")
+@blueprint.operation("/v1/log-dir-plans", FORM, "planLogDirs", example=EXAMPLE)
 def plan_log_dirs(question: LogDirQuestion) -> Response:
     """Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even disks out.
 

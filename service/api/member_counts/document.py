@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
-from service.decisions.member_counts.judging import drain_seconds, meets
+from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
+from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, meets
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
 
 if TYPE_CHECKING:
     from service.core.member_counts.plans import MembersLoad
     from service.decisions.budget import Budget
-    from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer
-    from service.decisions.member_counts.judging import JudgedPlan, Plans
 
 
 class MembersLoadSchema(Schema):
@@ -221,3 +222,6 @@ def table(answer: MemberCountsAnswer, _: Budget) -> pa.Table:
             row["recommended"] = each.plan.members_count == plans.recommended
             rows.append(row)
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()})
+
+
+FORM: Final = Form(MemberCountPlansSchema(), answer, MemberCountPlansAnswerSchema, document, table)

@@ -25,13 +25,8 @@ GROUP_FIELDS: Final = (
 class MemberLimitsSchema(Schema):
     """What every member must keep."""
 
-    max_load = Number(
-        allow_none=True,
-        load_default=None,
-        metadata=about("the most that one member may have: partitions, or their lag or weights"),
-    )
+    max_load = Number(load_default=None, metadata=about("the most that one member may have: partitions, or their lag or weights"))
     max_lag_seconds = Number(
-        allow_none=True,
         load_default=None,
         metadata=about("how long every member may take to work off its lag; requires `consumption_rate`", example=60),
     )
@@ -79,7 +74,6 @@ class MemberCountPlansSchema(Schema):
     members_counts = List(
         Integer(minimum=1, maximum=MOST_MEMBERS),
         load_default=None,
-        allow_none=True,
         validate=validate.Length(1, MOST_PLANS),
         metadata=about(
             "the numbers to plan. Absent: from 1 to the number of partitions (with `threads_per_pod`, its multiples); of "
@@ -88,7 +82,6 @@ class MemberCountPlansSchema(Schema):
         ),
     )
     consumption_rate = Number(
-        allow_none=True,
         load_default=None,
         metadata=about(
             "what a member works off per second: records of `lag`, or of `partition_weights`, which are then a lag", example=5000

@@ -2,9 +2,7 @@
 
 from flask import Response
 
-from service.api.member_counts.document import MemberCountPlansAnswerSchema
-from service.api.member_counts.form import FORM
-from service.api.member_counts.schema import MemberCountPlansSchema
+from service.api.member_counts.document import FORM
 from service.decisions.member_counts.question import MemberCountsQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -28,13 +26,9 @@ EXAMPLE = {
     "limits": {"max_lag_seconds": 60},
     "keda": {"lag_threshold": 50_000},
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/member-count-plans")
-@blueprint.arguments(MemberCountPlansSchema, example=EXAMPLE)
-@blueprint.response(200, MemberCountPlansAnswerSchema)
-@blueprint.doc(operationId="planMemberCounts")
+@blueprint.operation("/v1/member-count-plans", FORM, "planMemberCounts", example=EXAMPLE)
 def plan_member_counts(question: MemberCountsQuestion) -> Response:
     """Plan the number of members of a group: for each, the worst load, what is idle, what moves, and the standstill.
 

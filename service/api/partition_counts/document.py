@@ -5,13 +5,15 @@ from typing import Any, Final, get_args
 import pyarrow as pa
 from marshmallow import Schema, fields, validate
 
+from service.api.partition_counts.schema import PartitionCountPlansSchema
 from service.core.keys.values import key_value
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
 from service.decisions.budget import Budget
-from service.decisions.partition_counts import PlansAnswer
+from service.decisions.partition_counts import PlansAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.schemas import CountsSchema
 
 LISTED: Final = 1_000
@@ -346,3 +348,6 @@ def rows(plans: list[CountPlan]) -> list[dict[str, Any]]:
         row |= {f"busiest_{name}": rate for name, rate in vars(plan.busiest).items()}
         table.append(row)
     return table
+
+
+FORM: Final = Form(PartitionCountPlansSchema(), answer, PartitionCountPlansAnswerSchema, document, table)

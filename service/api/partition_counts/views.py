@@ -6,9 +6,7 @@ it needs memory for its body and its largest batch.
 
 from flask import Response
 
-from service.api.partition_counts.document import PartitionCountPlansAnswerSchema
-from service.api.partition_counts.form import FORM
-from service.api.partition_counts.schema import PartitionCountPlansSchema
+from service.api.partition_counts.document import FORM
 from service.decisions.partition_counts import PlansQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
@@ -24,13 +22,9 @@ EXAMPLE = {
     "max_skew": 1.5,
     "histogram": [{"key": f"order-{i}", "records": 10} for i in range(1, 13)],
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/partition-count-plans")
-@blueprint.arguments(PartitionCountPlansSchema, example=EXAMPLE)
-@blueprint.response(200, PartitionCountPlansAnswerSchema)
-@blueprint.doc(operationId="planPartitionCounts")
+@blueprint.operation("/v1/partition-count-plans", FORM, "planPartitionCounts", example=EXAMPLE)
 def plan_partition_counts(question: PlansQuestion) -> Response:
     """Plan a partition count: how even each count would be, what moves, and which is the smallest within the limits.
 

@@ -1,13 +1,16 @@
 """Partitions as JSON and as a table."""
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import INCLUDE, Schema, fields
 
+from service.api.partitions.schema import PartitionsSchema
 from service.decisions.budget import Budget
-from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer
+from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
+from service.web.keys import read_body
 from service.web.schemas import CountsSchema
 
 
@@ -72,3 +75,6 @@ def document(answer: PartitionsAnswer, _: Budget) -> dict[str, Any]:
 def table(answer: PartitionsAnswer, _: Budget) -> pa.Table:
     """The partitions or tokens."""
     return pa.table({"token" if answer.partitioner.gives_tokens else "partition_id": answer.result.partitions})
+
+
+FORM: Final = Form(PartitionsSchema(), answer, PartitionsAnswerSchema, document, table, read=read_body, csv_row="record")

@@ -18,7 +18,7 @@ from service.web.schemas import KafkaVersion
 class RecordSchema(Schema):
     """A record to be partitioned."""
 
-    key = fields.Raw(allow_none=True, load_default=None, metadata=about("absent or null: a record without a key"))
+    key = fields.Raw(load_default=None, metadata=about("absent or null: a record without a key"))
     partition = Integer(allow_none=True, metadata=about("a partition that the caller names; it takes precedence"))
     bytes = Integer(minimum=0, metadata=about("bytes added to the batch (`java:sticky`)"))
     enable_switch = Boolean(metadata=about("whether the sticky partition may change after it (`java:sticky`)"))

@@ -3,34 +3,25 @@
 A request is a JSON body, an Arrow stream with the rest in the query, or one key in the query.
 """
 
-from dataclasses import replace
-
 from flask import Response, request
 
-from service.api.partitions.document import PartitionsAnswerSchema
-from service.api.partitions.form import FORM
+from service.api.partitions.document import FORM
 from service.api.partitions.query import PartitionQuerySchema
-from service.api.partitions.schema import PartitionsSchema
 from service.decisions.keys.values import fields_of
 from service.decisions.partitions import PartitionsQuestion
-from service.web.arrow.parser import KeysParser
+from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 from service.web.media_types import ARROW_STREAM, CSV, JSON
 from service.web.schemas import ExplainSchema
 
-blueprint = Blueprint("partitions", __name__, KeysParser("keys"), description="key → partition")
+blueprint = Blueprint("partitions", __name__, ArrowParser("keys", read_json=FORM.read), description="key → partition")
 
 EXAMPLE = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/partitions")
-@blueprint.arguments(PartitionsSchema, example=EXAMPLE)
-@blueprint.arguments(ExplainSchema, location="query")
-@blueprint.response(200, PartitionsAnswerSchema)
-@blueprint.doc(operationId="allocatePartitions")
-def allocate_partitions(question: PartitionsQuestion, query: dict[str, bool]) -> Response:
+@blueprint.operation("/v1/partitions", FORM, "allocatePartitions", example=EXAMPLE, query=ExplainSchema)
+def allocate_partitions(question: PartitionsQuestion) -> Response:
     """Compute the partition of each key.
 
     The body may also be an Arrow stream with a column `key` (binary, string, integers, floats, booleans), the other fields being
@@ -38,12 +29,12 @@ def allocate_partitions(question: PartitionsQuestion, query: dict[str, bool]) ->
     the answer has the columns `record` and `partition_id`.
     """
     offered = (ARROW_STREAM, JSON, CSV) if request.mimetype == ARROW_STREAM else ()
-    return decide("partition", FORM, replace(question, explain=query["explain"]), *offered)
+    return decide("partition", FORM, question, *offered)
 
 
 @blueprint.get("/v1/partitions")
 @blueprint.query(PartitionQuerySchema)
-@blueprint.response(200, PartitionsAnswerSchema)
+@blueprint.response(200, FORM.answer_schema)
 @blueprint.doc(operationId="allocatePartition")
 def allocate_partition(question: PartitionsQuestion) -> Response:
     """Compute the partition of one key: what POST answers for `keys: [key]`."""

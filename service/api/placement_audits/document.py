@@ -1,19 +1,21 @@
 """The audit of a placement as JSON and as a table."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.placement_audits.schema import PlacementAuditSchema
 from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
 from service.core.placement_audits.audit import CreatedPart, PlacerRuleBroken
 from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of
 from service.core.placement_audits.verdict import verdict
 from service.decisions.budget import Budget
-from service.decisions.placement_audits import AuditAnswer
+from service.decisions.placement_audits import AuditAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.schemas import PLACED_TRAFFIC, ZoneTrafficSchema
 
 
@@ -181,3 +183,6 @@ def _skews(evenness: Evenness, actual: list[float]) -> dict[str, Any]:
         for i, (name, column) in enumerate(zip(MEASURES, evenness.skews.T, strict=True))
     }
     return {"draws_considered": evenness.placements, "exhaustive": evenness.exhaustive, **ranges}
+
+
+FORM: Final = Form(PlacementAuditSchema(), answer, PlacementAuditAnswerSchema, document, table)

@@ -2,9 +2,8 @@
 
 from flask import Response
 
-from service.api.placement_audits.document import PlacementAuditAnswerSchema
-from service.api.placement_audits.form import FORM
-from service.api.placement_audits.schema import EXAMPLE, PlacementAuditSchema
+from service.api.placement_audits.document import FORM
+from service.api.placement_audits.schema import EXAMPLE
 from service.decisions.placement_audits import AuditQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -12,10 +11,7 @@ from service.web.deciding import decide
 blueprint = Blueprint("placement-audits", __name__, description="a topic's placement → could its placer have made it?")
 
 
-@blueprint.post("/v1/placement-audits")
-@blueprint.arguments(PlacementAuditSchema, example=EXAMPLE)
-@blueprint.response(200, PlacementAuditAnswerSchema)
-@blueprint.doc(operationId="auditPlacement")
+@blueprint.operation("/v1/placement-audits", FORM, "auditPlacement", example=EXAMPLE)
 def audit_placement(question: AuditQuestion) -> Response:
     """Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
 

@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.placements.schema import ReplicaPlacementSchema
 from service.core.measures.broker_load import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.decisions.budget import Budget
 from service.decisions.names import NAME
-from service.decisions.placements.answer import PlacementAnswer
+from service.decisions.placements.answer import PlacementAnswer, answer
 from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
 from service.decisions.placements.question import UNNAMED
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
 from service.web.schemas import PLACED_TRAFFIC, CountsSchema, ImplementationSchema, ZoneTrafficSchema
@@ -254,3 +256,6 @@ def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
     """The broker ids of a placement as offsets and values."""
     partitions, factor = placed.replicas.shape
     return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
+
+
+FORM: Final = Form(ReplicaPlacementSchema(), answer, ReplicaPlacementAnswerSchema, document, table)

@@ -1,12 +1,8 @@
 """``POST /v1/replica-placements``: replicas → brokers."""
 
-from dataclasses import replace
-
 from flask import Response
 
-from service.api.placements.document import ReplicaPlacementAnswerSchema
-from service.api.placements.form import FORM
-from service.api.placements.schema import ReplicaPlacementSchema
+from service.api.placements.document import FORM
 from service.decisions.placements.question import PlacementQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -22,18 +18,13 @@ EXAMPLE = {
     "replication_factor": 2,
     "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
 }
-"""A body for the reference page."""
 
 
-@blueprint.post("/v1/replica-placements")
-@blueprint.arguments(ReplicaPlacementSchema, example=EXAMPLE)
-@blueprint.arguments(ExplainSchema, location="query")
-@blueprint.response(200, ReplicaPlacementAnswerSchema)
-@blueprint.doc(operationId="placeReplicas")
-def place_replicas(question: PlacementQuestion, query: dict[str, bool]) -> Response:
+@blueprint.operation("/v1/replica-placements", FORM, "placeReplicas", example=EXAMPLE, query=ExplainSchema)
+def place_replicas(question: PlacementQuestion) -> Response:
     """Place partitions' replicas on brokers.
 
     As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is its table: `topic_name`,
     `partition_id`, `replicas` (a list, or text with commas).
     """
-    return decide("placement", FORM, replace(question, explain=query["explain"]))
+    return decide("placement", FORM, question)

@@ -1,14 +1,16 @@
 """The findings about a reassignment as JSON and as a table."""
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
+from service.api.reassignment_lints.schema import ReassignmentLintSchema
 from service.core.reassignments.lint import LintFinding
 from service.decisions.budget import Budget
-from service.decisions.reassignment_lints import LintAnswer
+from service.decisions.reassignment_lints import LintAnswer, answer
 from service.web.fields import about
+from service.web.forms import Form
 
 
 class FindingSchema(Schema):
@@ -68,3 +70,6 @@ def _rows(answer: LintAnswer) -> list[dict[str, str]]:
         {"severity": finding.severity, "rule": finding.rule, "pointer": pointer(finding), "detail": finding.detail}
         for finding in answer.findings
     ]
+
+
+FORM: Final = Form(ReassignmentLintSchema(), answer, ReassignmentLintAnswerSchema, document, table)

@@ -2,9 +2,8 @@
 
 from flask import Response
 
-from service.api.reassignment_lints.document import ReassignmentLintAnswerSchema
-from service.api.reassignment_lints.form import FORM
-from service.api.reassignment_lints.schema import EXAMPLE, ReassignmentLintSchema
+from service.api.reassignment_lints.document import FORM
+from service.api.reassignment_lints.schema import EXAMPLE
 from service.decisions.reassignment_lints import LintQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -12,10 +11,7 @@ from service.web.deciding import decide
 blueprint = Blueprint("reassignment-lints", __name__, description="a reassignment JSON → what is wrong with it")
 
 
-@blueprint.post("/v1/reassignments:lint")
-@blueprint.arguments(ReassignmentLintSchema, example=EXAMPLE)
-@blueprint.response(200, ReassignmentLintAnswerSchema)
-@blueprint.doc(operationId="lintReassignment")
+@blueprint.operation("/v1/reassignments:lint", FORM, "lintReassignment", example=EXAMPLE)
 def lint_reassignment(question: LintQuestion) -> Response:
     """Check a reassignment JSON against a cluster.
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from marshmallow import Schema, fields
 
 from service.api.placements.document import ReassignmentSchema, load_documents, reassignment
+from service.api.reassignments.schema import ReassignmentQuestionSchema
 from service.core.measures.zone_traffic import GB
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
+from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.tables import moves_table, reason_texts
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.json.rows import rows as json_rows
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 
     from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
     from service.decisions.budget import Budget
-    from service.decisions.reassignments.answer import ReassignmentAnswer
 
 
 class MovesSchema(Schema):
@@ -427,3 +429,6 @@ def _reasons_json(answer: ReassignmentAnswer, texts: Texts) -> LongText:
         Part([b',"to":' + broker_id for broker_id in ids], targets),
         Part([b',"reason":%s}' % dumps(reason) for reason in reasons.dictionary.to_pylist()], reasons.indices.to_numpy()),
     )
+
+
+FORM: Final = Form(ReassignmentQuestionSchema(), answer, ReassignmentAnswerSchema, document, table)

@@ -228,7 +228,6 @@ class MinTopicLeadersSchema(Schema):
     leaders = Integer(minimum=1, load_default=1, metadata=about("of each topic, each broker leads at least so many; default 1"))
     broker_ids = List(
         Integer(),
-        allow_none=True,
         load_default=None,
         validate=validate.Length(min=1),
         metadata=about("of these brokers; absent: of all that may lead"),
@@ -238,11 +237,8 @@ class MinTopicLeadersSchema(Schema):
 class FrontierSchema(Schema):
     """The query."""
 
-    frontier = fields.Boolean(
-        load_default=False,
-        truthy={"true"},
-        falsy={"false"},
-        metadata=about("add the `frontier`: how even the cluster can be with each number of copies"),
+    frontier = Boolean(
+        load_default=False, metadata=about("add the `frontier`: how even the cluster can be with each number of copies")
     )
 
 
@@ -292,31 +288,22 @@ class ReassignmentQuestionSchema(Schema):
     tolerance = Number(
         zero=True,
         load_default=None,
-        allow_none=True,
         metadata=about(
             "for `even`: the fewest copies that bring every broker within this share of the mean, such as 0.1, then the evenest "
             "load with so few; the bounds are rounded outwards to whole replicas"
         ),
     )
     max_moves = Integer(
-        minimum=0,
-        load_default=None,
-        allow_none=True,
-        metadata=about("for `even`: the evenest load with at most so many replicas copied"),
+        minimum=0, load_default=None, metadata=about("for `even`: the evenest load with at most so many replicas copied")
     )
     max_bytes = Integer(
-        minimum=0,
-        maximum=INT64,
-        load_default=None,
-        allow_none=True,
-        metadata=about("for `even`: the same with bytes; needs `partition_bytes`"),
+        minimum=0, maximum=INT64, load_default=None, metadata=about("for `even`: the same with bytes; needs `partition_bytes`")
     )
     replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
     min_insync_replicas = Integer(
         minimum=1,
         maximum=LARGEST_FACTOR,
         load_default=None,
-        allow_none=True,
         metadata=about(
             "`min.insync.replicas` of all topics: no step may leave a partition with fewer replicas in sync; absent: not checked"
         ),
@@ -336,7 +323,6 @@ class ReassignmentQuestionSchema(Schema):
     )
     price_per_gb = Number(
         zero=True,
-        allow_none=True,
         load_default=None,
         metadata=about(
             "the price of 10⁹ bytes that cross zones, for the `cost` of `across_racks` and the `cost_per_month` of `zone_traffic`"
@@ -345,7 +331,6 @@ class ReassignmentQuestionSchema(Schema):
     included_topics = List(
         TopicName(),
         load_default=None,
-        allow_none=True,
         validate=validate.Length(min=1),
         metadata=about(f"the only topics whose replicas and leaders may change, {PATTERNS}; absent: all"),
     )
@@ -365,7 +350,6 @@ class ReassignmentQuestionSchema(Schema):
     destinations = List(
         Integer(),
         load_default=None,
-        allow_none=True,
         validate=validate.Length(min=1),
         metadata=about("ids of the only brokers that get replicas; all others keep what they have; absent: all"),
     )
@@ -392,7 +376,7 @@ class ReassignmentQuestionSchema(Schema):
             "rule, for which replicas move if they have to. Of several for a topic and a broker, the largest holds"
         ),
     )
-    limits = fields.Nested(LimitsSchema, load_default=None, allow_none=True)
+    limits = fields.Nested(LimitsSchema, load_default=None)
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> ReassignmentQuestion:

@@ -1,18 +1,14 @@
 """``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
 
-from dataclasses import replace
-
 from flask import Response
 
-from service.api.reassignments.document import ReassignmentAnswerSchema
-from service.api.reassignments.form import FORM
-from service.api.reassignments.schema import FrontierSchema, ReassignmentQuestionSchema
+from service.api.reassignments.document import FORM
+from service.api.reassignments.schema import FrontierSchema
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 
 blueprint = Blueprint("reassignments", __name__, description="current placement → a plan to a better one")
-
 
 EXAMPLE = {
     "objective": "fewest-moves",
@@ -33,12 +29,8 @@ EXAMPLE = {
 }
 
 
-@blueprint.post("/v1/reassignments")
-@blueprint.arguments(ReassignmentQuestionSchema, example=EXAMPLE)
-@blueprint.arguments(FrontierSchema, location="query")
-@blueprint.response(200, ReassignmentAnswerSchema)
-@blueprint.doc(operationId="planReassignment")
-def plan_reassignment(question: ReassignmentQuestion, query: dict[str, bool]) -> Response:
+@blueprint.operation("/v1/reassignments", FORM, "planReassignment", example=EXAMPLE, query=FrontierSchema)
+def plan_reassignment(question: ReassignmentQuestion) -> Response:
     """Plan a reassignment: with the fewest copies or to the evenest load, in batches, each with its rollback.
 
     The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that
@@ -46,4 +38,4 @@ def plan_reassignment(question: ReassignmentQuestion, query: dict[str, bool]) ->
     (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
     `from`, `to`, `reason`, `batch`; with `?frontier=true` it is the frontier.
     """
-    return decide("reassignment", FORM, replace(question, frontier=query["frontier"]))
+    return decide("reassignment", FORM, question)

@@ -2,12 +2,13 @@
 
 from dataclasses import asdict
 from math import isinf
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
+from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.assignors import Assignor
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
@@ -16,9 +17,10 @@ from service.core.timelines.model import Idle, Reading, Rebalance, Totals
 from service.core.timelines.simulation import Variant
 from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
-from service.decisions.rebalances.answer import RebalancesAnswer, Way
+from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.question import COOPERATIVE, EAGER
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.schemas import CountsSchema, ZoneTrafficSchema
 
 
@@ -378,3 +380,6 @@ def _comparison_rows(answer: RebalancesAnswer) -> pa.Table:
     for name in totals[0]:
         columns[name] = pa.array([one[name] for one in totals], kinds.get(name, pa.int64()))
     return pa.table(columns)
+
+
+FORM: Final = Form(GroupRebalancesSchema(), answer, GroupRebalancesAnswerSchema, document, table)

@@ -46,7 +46,6 @@ class TimingSchema(Schema):
     min_session_timeout_ms = Integer(
         minimum=1,
         load_default=None,
-        allow_none=True,
         metadata=about(
             "the broker's `group.min.session.timeout.ms` (default 6000), or `group.consumer.min.session.timeout.ms` or "
             "`group.share.min.session.timeout.ms` (default 45000)"
@@ -55,7 +54,6 @@ class TimingSchema(Schema):
     heartbeat_interval_ms = Integer(
         minimum=1,
         load_default=None,
-        allow_none=True,
         metadata=about("`heartbeat.interval.ms` (default 3000), or `group.consumer.heartbeat.interval.ms` (default 5000)"),
     )
     rebalance_timeout_ms = Integer(minimum=1, load_default=300_000, metadata=about("`max.poll.interval.ms`"))
@@ -67,7 +65,6 @@ class TimingSchema(Schema):
     poll_interval_ms = Integer(
         minimum=0,
         load_default=None,
-        allow_none=True,
         metadata=about(
             "how long a member processes between two polls. Each step of a rebalance waits for another poll; 0: no step waits. "
             f"Absent: 0, or with `compare` {COMPARED_POLL_MS}"
@@ -75,7 +72,6 @@ class TimingSchema(Schema):
     )
     consumption_rate = Number(
         load_default=None,
-        allow_none=True,
         metadata=about("with `partition_weights` as rates: the rate at which a member consumes, in the same unit"),
     )
 
@@ -144,7 +140,6 @@ def rebalance_protocol_field() -> fields.String:
     """How the clients of ``balanced`` carry it out."""
     return fields.String(
         load_default=None,
-        allow_none=True,
         validate=validate.OneOf(REBALANCE_PROTOCOLS),
         metadata=about(
             "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
@@ -156,16 +151,11 @@ def rebalance_protocol_field() -> fields.String:
 class VariantSchema(Schema):
     """Another way to run the group."""
 
-    group_protocol = fields.String(
-        load_default=None, allow_none=True, metadata=about("Absent: as in the body", example="consumer")
-    )
-    assignor = fields.String(
-        load_default=None, allow_none=True, metadata=about("Absent: as in the body, or for another protocol its default")
-    )
+    group_protocol = fields.String(load_default=None, metadata=about("Absent: as in the body", example="consumer"))
+    assignor = fields.String(load_default=None, metadata=about("Absent: as in the body, or for another protocol its default"))
     rebalance_protocol = rebalance_protocol_field()
     static = Boolean(
         load_default=None,
-        allow_none=True,
         metadata=about("whether all members have an instance_id (derived from their member_id), or none. Absent: as in the body"),
     )
 
@@ -175,13 +165,9 @@ class GroupRebalancesSchema(Schema):
 
     kafka_version = KafkaVersion("4.3.1")
     group_protocol = fields.String(
-        load_default=None, allow_none=True, metadata=about("classic, consumer or share. Absent: classic", example="classic")
+        load_default=None, metadata=about("classic, consumer or share. Absent: classic", example="classic")
     )
-    assignor = fields.String(
-        load_default=None,
-        allow_none=True,
-        metadata=about("as in /v1/group-assignments", example="cooperative-sticky"),
-    )
+    assignor = fields.String(load_default=None, metadata=about("as in /v1/group-assignments", example="cooperative-sticky"))
     rebalance_protocol = rebalance_protocol_field()
     client = client_field()
     client_version = client_version_field()
@@ -204,7 +190,6 @@ class GroupRebalancesSchema(Schema):
     )
     detail = fields.String(
         load_default=None,
-        allow_none=True,
         validate=validate.OneOf(["totals", "rebalances", "assignments"]),
         metadata=about(
             "what to answer: `totals` alone, also the `rebalances`, or these with their `assignments` and `requests`. "

@@ -1,19 +1,14 @@
 """``POST /v1/group-rebalances``: a timeline of group events → every rebalance they cause."""
 
-from dataclasses import replace
-
 from flask import Response
 
-from service.api.rebalances.document import GroupRebalancesAnswerSchema
-from service.api.rebalances.form import FORM
-from service.api.rebalances.schema import GroupRebalancesSchema
+from service.api.rebalances.document import FORM
 from service.decisions.rebalances.question import RebalancesQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("group-rebalances", __name__, description="a timeline of a group → its rebalances")
-
 
 EXAMPLE = {
     "group_protocol": "classic",
@@ -27,15 +22,11 @@ EXAMPLE = {
 }
 
 
-@blueprint.post("/v1/group-rebalances")
-@blueprint.arguments(GroupRebalancesSchema, example=EXAMPLE)
-@blueprint.arguments(ExplainSchema, location="query")
-@blueprint.response(200, GroupRebalancesAnswerSchema)
-@blueprint.doc(operationId="simulateRebalances")
-def simulate_rebalances(question: RebalancesQuestion, query: dict[str, bool]) -> Response:
+@blueprint.operation("/v1/group-rebalances", FORM, "simulateRebalances", example=EXAMPLE, query=ExplainSchema)
+def simulate_rebalances(question: RebalancesQuestion) -> Response:
     """Simulate what happens to a group: every rebalance that the events cause, who stands still, and for how long.
 
     If no member owns anything, the group forms at 0 ms; otherwise it is stable then, with what its members own. As `text/csv` or
     an Arrow stream the answer is the table of rebalances, or with `compare` that of the comparisons.
     """
-    return decide("rebalance", FORM, replace(question, explain=query["explain"]))
+    return decide("rebalance", FORM, question)

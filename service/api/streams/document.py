@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, fields
 
-from service.api.streams.schema import SubtopologyTasksSchema
+from service.api.streams.schema import StreamsAssignmentSchema, SubtopologyTasksSchema
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID
 from service.core.measures.skew import spread
-from service.decisions.streams.groups import rows_of
+from service.decisions.streams.groups import StreamsAnswer, answer, rows_of
 from service.web.fields import about
+from service.web.forms import Form
 from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.decisions.budget import Budget
-    from service.decisions.streams.groups import StreamsAnswer
 
 
 class MemberTasksSchema(Schema):
@@ -139,3 +139,6 @@ def table(answer: StreamsAnswer, _: Budget) -> pa.Table:
     name = answer.question.holders[1]
     kinds = {"subtopology_id": pa.string(), "task_id": pa.int32(), name: pa.string(), "role": pa.string()}
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)], names=list(kinds))
+
+
+FORM: Final = Form(StreamsAssignmentSchema(), answer, StreamsAssignmentAnswerSchema, document, table)

@@ -112,12 +112,10 @@ class StreamsAssignmentSchema(Schema):
     group_protocol = fields.String(validate=validate.Equal("streams"), metadata=about("`streams`", example="streams"))
     kafka_version = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(f"the release to reproduce. Absent: {LATEST}; of a classic group {LATEST_RUNTIMES}", example=LATEST),
     )
     member_protocol = fields.String(
         load_default=None,
-        allow_none=True,
         validate=validate.OneOf(["streams", "classic"]),
         metadata=about(
             "`streams` (KIP-1071): the broker assigns to `members`; `classic`: the leader assigns to `clients`. Absent: streams",
@@ -126,7 +124,6 @@ class StreamsAssignmentSchema(Schema):
     )
     assignor = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             "the task assignor. Of brokers: sticky. Of leaders: high-availability (the default), sticky, fallback-prior",
             example="sticky",
@@ -141,17 +138,9 @@ class StreamsAssignmentSchema(Schema):
     )
     subtopologies = List(fields.Nested(SubtopologySchema), required=True, validate=validate.Length(min=1))
     members = List(
-        fields.Nested(StreamsMemberSchema),
-        allow_none=True,
-        load_default=None,
-        metadata=about("of a group of the streams protocol, at least one"),
+        fields.Nested(StreamsMemberSchema), load_default=None, metadata=about("of a group of the streams protocol, at least one")
     )
-    clients = List(
-        fields.Nested(StreamsClientSchema),
-        allow_none=True,
-        load_default=None,
-        metadata=about("of a classic group, at least one"),
-    )
+    clients = List(fields.Nested(StreamsClientSchema), load_default=None, metadata=about("of a classic group, at least one"))
     max_warmup_replicas = Integer(minimum=1, load_default=2, metadata=about("classic: `max.warmup.replicas`"))
     acceptable_recovery_lag = Integer(
         minimum=0, maximum=INT64, load_default=10_000, metadata=about("classic: `acceptable.recovery.lag`")
@@ -162,7 +151,6 @@ class StreamsAssignmentSchema(Schema):
 
     rack_aware_assignment_strategy = fields.String(
         load_default=None,
-        allow_none=True,
         metadata=about(
             "classic: `rack.aware.assignment.strategy` (KIP-925), none, min_traffic or balance_subtopology. The latter two need "
             "`topics`, the topics of each subtopology and the rack of each client",
@@ -172,13 +160,11 @@ class StreamsAssignmentSchema(Schema):
     rack_aware_assignment_traffic_cost = Integer(
         minimum=-(2**31),
         load_default=None,
-        allow_none=True,
         metadata=about("classic: `rack.aware.assignment.traffic_cost`. Absent: 10; with sticky 1"),
     )
     rack_aware_assignment_non_overlap_cost = Integer(
         minimum=-(2**31),
         load_default=None,
-        allow_none=True,
         metadata=about("classic: `rack.aware.assignment.non_overlap_cost`. Absent: 1; with sticky 10"),
     )
     topics = List(

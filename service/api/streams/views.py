@@ -2,9 +2,7 @@
 
 from flask import Response
 
-from service.api.streams.document import StreamsAssignmentAnswerSchema
-from service.api.streams.form import FORM
-from service.api.streams.schema import StreamsAssignmentSchema
+from service.api.streams.document import FORM
 from service.decisions.streams.groups import StreamsQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
@@ -24,13 +22,10 @@ EXAMPLE = {
         {"member_id": "m2", "process_id": "p2", "standby_tasks": [{"subtopology_id": "0", "task_ids": [1]}]},
     ],
 }
-"""A body for the reference page: m2 has joined."""
+"""m2 has joined."""
 
 
-@blueprint.post("/v1/streams-assignments")
-@blueprint.arguments(StreamsAssignmentSchema, example=EXAMPLE)
-@blueprint.response(200, StreamsAssignmentAnswerSchema)
-@blueprint.doc(operationId="assignTasks")
+@blueprint.operation("/v1/streams-assignments", FORM, "assignTasks", example=EXAMPLE)
 def assign_tasks(question: StreamsQuestion) -> Response:
     """Assign a Kafka Streams group's active and standby tasks to its members.
 

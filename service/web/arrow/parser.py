@@ -1,6 +1,6 @@
 """Bodies that are an Arrow stream: its columns are the request's large list, the query's parameters the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BufferedReader, RawIOBase
 from typing import Any
@@ -15,7 +15,7 @@ from service.web.arrow.limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.context import reserve
-from service.web.keys import read_body as read_keys
+from service.web.json.codec import loads
 from service.web.media_types import ARROW_STREAM
 
 
@@ -25,8 +25,8 @@ class ArrowParser(Parser):
     members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody
     """
 
-    def __init__(self, *members: str) -> None:
-        super().__init__()
+    def __init__(self, *members: str, read_json: Callable[[bytes], Any] = loads) -> None:
+        super().__init__(read_json)
         self.members = members
 
     def load_json(self, req: Request, schema: Schema) -> Any:
@@ -46,12 +46,6 @@ class ArrowParser(Parser):
         if req.mimetype == ARROW_STREAM and isinstance(values, dict):
             return {name: value for name, value in values.items() if name in schema.fields}
         return values
-
-
-class KeysParser(ArrowParser):
-    """The parser of bodies with ``keys``, as JSON or as an Arrow stream."""
-
-    read_json = staticmethod(read_keys)
 
 
 class ArrowBody:

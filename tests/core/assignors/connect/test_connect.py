@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from service.api.connect.form import FORM
+from service.api.connect.document import FORM
 from service.conformance.connect_groups import connect_group
 from service.core.assignors.connect.incremental import backoff
 from service.core.assignors.connect.work import TASK_BITS, Work, serialized
