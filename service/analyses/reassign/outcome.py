@@ -11,13 +11,9 @@ from service.analyses.outcome import Outcome
 from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
-from service.core.reassignments import BATCH_ORDERS
-from service.core.reassignments.batches.model import Batches, BatchLimits, Pace
-from service.core.reassignments.model import (
-    Brokers,
-    Goal,
-    Placements,
-)
+from service.core.reassignments import RESOURCES
+from service.core.reassignments.batches.model import Batches
+from service.core.reassignments.model import Brokers, Placements
 from service.decisions.budget import Budget
 from service.decisions.names import NAME
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
@@ -52,20 +48,22 @@ BROKERS: Final = (
 
 
 def reassign(
-    placements: tuple[str, pa.Table], brokers: tuple[str, pa.Table], *, price_per_gb: float | None = None, **options: Any
+    placements: tuple[str, pa.Table], brokers: tuple[str, pa.Table], *, balance: str | None = None, **options: Any
 ) -> Outcome:
-    """Plan the reassignment. placements, brokers : a name for errors, and a table; options : see ``_question``.
+    """Plan the reassignment. placements, brokers : a name for errors, and a table; options : as of ``ReassignmentQuestion.of``
 
     Raises WrongTable, and AllocatorError.
     """
-    question = _question(_topics(*placements), _brokers(*brokers), **options)
+    counted, resources = read_balance(parse_balance(balance or RESOURCES[0]))
+    options |= {"balance": counted, "resources": resources}
+    question = ReassignmentQuestion.of(_brokers(*brokers), _topics(*placements), **options)
     try:
         planned = answer(question, Budget())
     except InvalidQuestion as error:
         detail = "Column partition_bytes is required for --balance bytes, throttles and capacities."
         text = detail if "partition_bytes are required" in error.detail else str(error)
         raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {text}") from None
-    summary = _summary(planned, options["balance"], price_per_gb)
+    summary = _summary(planned, balance or RESOURCES[0])
     steps = _batches(planned.batches, planned.timing.seconds, sized=planned.placements.sizes is not None)
     moves = moves_table(planned.brokers, planned.placements, planned.moves)
     tables = {REASSIGNMENT: _reassignment(planned.brokers, planned.placements, planned.batches), MOVES: moves, STEPS: steps}
@@ -82,62 +80,6 @@ def reassign(
             "leaders to change": number(summary["moves"]["leaders"]),
             "batches": number(len(planned.batches)),
         },
-    )
-
-
-def _question(
-    topics: pa.StructArray,
-    brokers: pa.StructArray,
-    *,
-    excluded_topics: tuple[str, ...],
-    included_topics: tuple[str, ...] = (),
-    destinations: tuple[int, ...] = (),
-    broker_sets: tuple[tuple[str, tuple[int, ...]], ...] = (),
-    topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...] = (),
-    infer_replaces: bool = False,
-    replication_factor: int | None,
-    objective: str | None,
-    racks: str,
-    leaders: str,
-    balance: str,
-    per_topic: bool = False,
-    tolerance: float | None = None,
-    max_moves: int | None = None,
-    max_bytes: int | None = None,
-    disk_threshold: float = 1.0,
-    frontier: bool = False,
-    min_insync_replicas: int | None = None,
-    order: str = BATCH_ORDERS[0],
-    moves_per_broker: int | None,
-    moves_per_batch: int | None,
-    bytes_in_flight: int | None,
-    throttle_bytes_per_second: int | None,
-    duration_seconds: int | None = None,
-    throttle_utilization: float,
-    batch_seconds: float,
-) -> ReassignmentQuestion:
-    """The rows and the options of the job as a question."""
-    counted, resources = read_balance(parse_balance(balance))
-    between = {"tolerance": tolerance, "max_moves": max_moves, "max_bytes": max_bytes}
-    return ReassignmentQuestion(
-        brokers,
-        topics,
-        None,
-        Goal.of(objective, racks=racks, leaders=leaders, balance=counted, resources=resources, per_topic=per_topic, **between),
-        BatchLimits(moves_per_broker, moves_per_batch, bytes_in_flight, order),
-        Pace(throttle_utilization, batch_seconds),
-        replication_factor,
-        tuple(excluded_topics),
-        throttle_bytes_per_second,
-        duration_seconds,
-        frontier=frontier,
-        min_insync_replicas=min_insync_replicas,
-        included=tuple(included_topics),
-        destinations=tuple(destinations) or None,
-        broker_sets=tuple(broker_sets),
-        disk_threshold=disk_threshold,
-        topic_leaders=tuple(topic_leaders),
-        infer_replaces=infer_replaces,
     )
 
 
@@ -212,7 +154,7 @@ def _batches(batches: Batches, seconds: Any, *, sized: bool) -> pa.Table:
     )
 
 
-def _summary(planned: ReassignmentAnswer, balance: str, price_per_gb: float | None) -> dict[str, Any]:
+def _summary(planned: ReassignmentAnswer, balance: str) -> dict[str, Any]:
     brokers, placements, question = planned.brokers, planned.placements, planned.question
     result, batches, timing = planned.plan, planned.batches, planned.timing
     now = placements.replicas
@@ -220,7 +162,7 @@ def _summary(planned: ReassignmentAnswer, balance: str, price_per_gb: float | No
     before, after = (load_summary(brokers, load) for load in planned.loads)
     for state, traffic in zip((before, after), planned.traffic, strict=True):
         if traffic is not None:
-            state["zone_traffic"] = traffic.figures(price_per_gb)
+            state["zone_traffic"] = traffic.figures(question.price_per_gb)
     return {
         "job": "reassign",
         "objective": question.goal.objective,
@@ -244,5 +186,5 @@ def _summary(planned: ReassignmentAnswer, balance: str, price_per_gb: float | No
         "throttle_needed_bytes_per_second": timing.throttle_needed,
         "before": before,
         "after": after,
-        "pace": {"throttle_bytes_per_second": question.throttle, **asdict(question.pace)},
+        "pace": {"throttle_bytes_per_second": question.throttle_bytes_per_second, **asdict(question.pace)},
     }

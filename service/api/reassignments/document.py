@@ -361,7 +361,7 @@ def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
             }
             for i, (step, back) in enumerate(texts.steps(batches))
         ],
-        **timing_document(timing, question.throttle, question.pace),
+        **timing_document(timing, question.throttle_bytes_per_second, question.pace),
         "traffic": _traffic(answer) if sized else None,
         "across_racks": _across_racks(answer),
         **{name: _placed(answer, i) for i, name in enumerate(("before", "after"))},

@@ -1,6 +1,5 @@
 """The JSON body of a question about a reassignment to be planned."""
 
-from dataclasses import fields as fields_of
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
@@ -16,8 +15,7 @@ from service.core.reassignments import (
     RESOURCES,
     THROTTLE_UTILIZATION,
 )
-from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import Goal, Priorities
+from service.core.reassignments.model import Priorities
 from service.decisions.reassignments.balance import read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
@@ -381,31 +379,16 @@ class ReassignmentQuestionSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> ReassignmentQuestion:
         """The question."""
-        limits = {name: value for name, value in (body["limits"] or {}).items() if value is not None}
-        throttle, seconds = limits.pop("throttle_bytes_per_second", None), limits.pop("duration_seconds", None)
-        named = body | dict(zip(("balance", "resources"), body["balance"], strict=True))
-        goal = {each.name: named[each.name] for each in fields_of(Goal)}
-        pace = {name: limits.pop(name) for name in ("throttle_utilization", "batch_seconds") if name in limits}
-        return ReassignmentQuestion(
-            body["brokers"],
-            body.get("topics"),
-            body["reassignment"]["partitions"] if "reassignment" in body else None,
-            Goal.of(**goal),
-            BatchLimits(**limits),
-            Pace(**pace),
-            body["replication_factor"],
-            tuple(body["excluded_topics"]),
-            throttle,
-            seconds,
-            min_insync_replicas=body["min_insync_replicas"],
-            price_per_gb=body["price_per_gb"],
-            included=tuple(body["included_topics"] or ()),
-            disk_threshold=body["disk_threshold"],
-            destinations=None if body["destinations"] is None else tuple(body["destinations"]),
-            broker_sets=tuple((each["topics"], tuple(each["broker_ids"])) for each in body["broker_sets"]),
-            infer_replaces=body["infer_replaces"],
-            topic_leaders=tuple(
-                (each["topics"], each["leaders"], None if each["broker_ids"] is None else tuple(each["broker_ids"]))
-                for each in body["min_topic_leaders"]
-            ),
+        balance, resources = body.pop("balance")
+        rules = [tuple(rule[name] for name in ("topics", "leaders", "broker_ids")) for rule in body.pop("min_topic_leaders")]
+        return ReassignmentQuestion.of(
+            body.pop("brokers"),
+            body.pop("topics", None),
+            body.pop("reassignment", {}).get("partitions"),
+            balance=balance,
+            resources=resources,
+            broker_sets=tuple((each["topics"], tuple(each["broker_ids"])) for each in body.pop("broker_sets")),
+            topic_leaders=tuple((topics, leaders, ids and tuple(ids)) for topics, leaders, ids in rules),
+            **(body.pop("limits") or {}),
+            **body,
         )

@@ -12,6 +12,7 @@ from service.cli.reassignments import plans
 from service.cli.reassignments.disk_files import dir_rows, summary, write_disk_files
 from service.cli.reassignments.files import batch_rows
 from service.cli.terminal import fill, table
+from service.spark.reassign.planning import OBJECTIVE, PACE
 from service.web.json.codec import loads
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ PATH: Final = "/v1/log-dir-plans"
     "--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory that gets no replicas, likewise. Repeatable."
 )
 @click.option("--broker", "broker_ids", type=int, multiple=True, metavar="ID", help="Broker to plan. Repeatable. Default: all.")
-@plans.OBJECTIVE
 @click.option(
     "--tolerance", type=float, help="Few bytes that bring every disk within this share of its broker's mean, such as 0.1."
 )
@@ -56,11 +56,7 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option("--moves-per-broker", type=int, help="Replicas that a broker moves in one batch.")
 @click.option("--moves-per-log-dir", type=int, help="Replicas that a directory gets, or gives away, in one batch.")
 @click.option("--bytes-in-flight", type=int, help="Bytes that a broker copies in one batch.")
-@plans.ORDER
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker.")
-@plans.DURATION
-@plans.UTILIZATION
-@plans.SECONDS
 @options.OUTPUT
 @options.JSON
 def disks(
@@ -80,6 +76,9 @@ def disks(
     answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_disk_files)
     if answer is not None:
         plans.show(answer, summary(answer), _moves(answer), _dirs(answer), _batches(answer))
+
+
+disks.params.extend((OBJECTIVE, *PACE))
 
 
 def _mark(brokers: list[dict[str, Any]], text: str, field: str, option: str) -> None:

@@ -13,7 +13,6 @@ from rich.text import Text
 from service.cli.asking import ask
 from service.cli.errors import note
 from service.core.printable import printable
-from service.core.reassignments import BATCH_ORDERS, BATCH_SECONDS, OBJECTIVES, THROTTLE_UTILIZATION
 from service.web.json.codec import dumps, loads
 from service.web.media_types import CSV, JSON
 
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
 
 OUT: Final = click.option(
     "--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder."
-)
-OBJECTIVE: Final = click.option("--objective", type=click.Choice(OBJECTIVES), help="First goal. Default: fewest-moves.")
-ORDER: Final = click.option(
-    "--order", type=click.Choice(BATCH_ORDERS), help=f"What is in the first batches. Default: {BATCH_ORDERS[0]}."
-)
-DURATION: Final = click.option(
-    "--duration", "duration_seconds", type=int, help="Seconds for all batches; raises the throttle as far as needed."
-)
-UTILIZATION: Final = click.option(
-    "--throttle-utilization",
-    type=float,
-    help=f"Share of the throttle that the copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
-)
-SECONDS: Final = click.option(
-    "--batch-seconds", type=float, help=f"Seconds of a batch beside the copying. Default: {BATCH_SECONDS:g}."
 )
 LIMITS: Final = (
     "moves_per_broker", "moves_per_batch", "moves_per_log_dir", "bytes_in_flight", "order", "throttle_bytes_per_second",

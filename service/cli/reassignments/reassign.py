@@ -13,11 +13,10 @@ from service.cli.reassignments import plans
 from service.cli.reassignments.files import batch_rows, number, write_files
 from service.cli.terminal import ROWS, fill, table
 from service.core.errors import InvalidQuestion
-from service.core.reassignments import LEADER_RULES, RACK_RULES, RESOURCES
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.descriptions import bodies
 from service.report.numbers import counted
-from service.spark.reassign.selectors import BrokerSet, TopicLeaders
+from service.spark.reassign.planning import PLANNING
 from service.web.json.codec import loads
 
 if TYPE_CHECKING:
@@ -37,29 +36,8 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
 @plans.OUT
 @click.option("--drain", "drained", type=int, multiple=True, metavar="ID", help="Broker to empty. Repeatable.")
 @click.option("--cordon", "cordoned", type=int, multiple=True, metavar="ID", help="Broker that gets no replicas. Repeatable.")
-@click.option(
-    "--to", "destinations", type=int, multiple=True, metavar="ID", help="Broker that may get replicas; no others do. Repeatable."
-)
-@click.option(
-    "--broker-set",
-    "broker_sets",
-    type=BrokerSet(),
-    multiple=True,
-    help="Topics that may be on these brokers only. The first that fits a topic holds. Repeatable.",
-)
-@click.option(
-    "--min-topic-leaders",
-    "topic_leaders",
-    type=TopicLeaders(),
-    multiple=True,
-    help="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they have to. "
-    "Repeatable.",
-)
 @click.option("--add", "added", multiple=True, metavar="ID[:RACK]", help="Broker to add. Repeatable.")
 @click.option("--replace", "replaced", multiple=True, metavar="OLD=NEW", help="Broker whose replicas NEW takes over. Repeatable.")
-@click.option(
-    "--infer-replaces", is_flag=True, help="Let a new broker replace one that is gone, where no other could by their racks."
-)
 @click.option(
     "--demote",
     "demoted",
@@ -70,49 +48,6 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
     "Repeatable.",
 )
 @click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
-@click.option(
-    "--include-topics",
-    "included_topics",
-    multiple=True,
-    metavar="PATTERN",
-    help="Topics to change, with * for any characters and ? for one; all others stay as they are. Repeatable.",
-)
-@click.option(
-    "--exclude-topics",
-    "--exclude",
-    "excluded_topics",
-    multiple=True,
-    metavar="PATTERN",
-    help="Topics to leave as they are. Repeatable.",
-)
-@plans.OBJECTIVE
-@click.option("--racks", type=click.Choice(RACK_RULES), help="Rack rule. Default: strict.")
-@click.option("--leaders", type=click.Choice(LEADER_RULES), help="Preferred leaders. Default: balance.")
-@click.option(
-    "--balance",
-    metavar="RESOURCE[,…]",
-    help="What to even out: a resource, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
-    f"Resources: {', '.join(RESOURCES)}. Default: replicas.",
-)
-@click.option("--per-topic", is_flag=True, help="Even out each topic by itself too.")
-@click.option("--tolerance", type=float, help="Fewest copies that bring every broker within this share of the mean, such as 0.1.")
-@click.option("--max-moves", type=int, help="Evenest load with at most so many replicas copied.")
-@click.option("--max-bytes", type=int, help="Evenest load with at most so many bytes copied.")
-@click.option(
-    "--disk-threshold", type=float, help="Share of its capacity_bytes that a broker may use, such as 0.85. Default: all of it."
-)
-@click.option("--frontier", is_flag=True, help="Show how even the cluster can be with each number of copies.")
-@click.option("--replication-factor", type=int, help="Replication factor of all topics. Default: as it is.")
-@click.option("--min-insync-replicas", type=int, help="min.insync.replicas of all topics, which no step may break.")
-@click.option("--moves-per-broker", type=int, help="Replicas that a broker receives, or gives away, in one batch.")
-@click.option("--moves-per-batch", type=int, help="Replicas copied in one batch.")
-@click.option("--bytes-in-flight", type=int, help="Bytes copied in one batch.")
-@plans.ORDER
-@click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker, in each direction.")
-@plans.DURATION
-@plans.UTILIZATION
-@plans.SECONDS
-@options.PRICE
 @options.OUTPUT
 @options.JSON
 def reassign(
@@ -146,6 +81,9 @@ def reassign(
     if answer is not None:
         plan = _moves(answer), _brokers(answer), _batches(answer)
         plans.show(answer, summary(answer), *((_frontier(answer),) if frontier else plan))
+
+
+reassign.params.extend(PLANNING)
 
 
 def _check_sizes(body: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from service.core.log_dirs.plan import plan_log_dirs
 from service.core.log_dirs.usage import DirUsage
 from service.core.reassignments.batches.model import BatchTiming, Traffic
 from service.decisions.figures import Figures
-from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, plan_id, read
+from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, id_of, read
 
 if TYPE_CHECKING:
     from service.core.log_dirs.model import LogDirPlan
@@ -46,7 +46,7 @@ def answer(question: LogDirQuestion, budget: Budget) -> LogDirAnswer:
     traffic = _traffic(cluster, plan)
     return LogDirAnswer(
         question,
-        plan_id(question, cluster),
+        id_of(question, cluster),
         cluster,
         plan,
         (DirUsage.of(log_dirs, replicas, replicas.dirs), DirUsage.of(log_dirs, replicas, plan.dirs)),

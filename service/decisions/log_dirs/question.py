@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-import orjson
 
-from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.model import NONE, Cluster, Int32s
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.decisions.log_dirs.rows import DirRows, check_dir_rows, read_dir_replicas, read_log_dirs
+from service.decisions.reassignments.plan_ids import plan_id
 from service.decisions.reassignments.rows import check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
 
@@ -117,13 +115,12 @@ def _faults(question: LogDirQuestion, log_dirs: LogDirs, replicas: DirReplicas) 
         yield InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "brokers")
 
 
-def plan_id(question: LogDirQuestion, cluster: DirCluster) -> str:
-    """A hash of the question and of the version of the service."""
+def id_of(question: LogDirQuestion, cluster: DirCluster) -> str:
+    """The plan's id."""
     log_dirs, replicas, placements = cluster.log_dirs, cluster.replicas, cluster.placements
     settled = question.goal, question.limits, question.throttle, question.seconds, question.pace
     names = log_dirs.paths, replicas.topic_names, placements.topic_names
-    digest = sha256(orjson.dumps([__version__, *map(repr, settled), *names]))
-    for array in (
+    arrays = (
         log_dirs.broker_ids,
         log_dirs.offsets,
         log_dirs.path_of,
@@ -143,6 +140,5 @@ def plan_id(question: LogDirQuestion, cluster: DirCluster) -> str:
         placements.replicas.offsets,
         placements.replicas.values,
         placements.rates,
-    ):
-        digest.update(b"\0" if array is None else np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:32]
+    )
+    return plan_id(settled, names, arrays)

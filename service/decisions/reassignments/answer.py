@@ -13,7 +13,7 @@ from service.core.reassignments.rack_traffic import RackTraffic, rack_traffic
 from service.core.reassignments.resources.loads import placed_loads
 from service.decisions.figures import Figures
 from service.decisions.reassignments.frontier import Frontier, frontier_of
-from service.decisions.reassignments.question import ReassignmentQuestion, plan_id, read
+from service.decisions.reassignments.question import ReassignmentQuestion, id_of, read
 
 if TYPE_CHECKING:
     from service.core.measures.broker_load import Load
@@ -75,14 +75,14 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
     budget.check_time()
     return ReassignmentAnswer(
         question,
-        plan_id(question, cluster),
+        id_of(question, cluster),
         brokers,
         placements,
         plan,
         batches,
         moves,
         placed_loads(brokers, placements, plan.replicas),
-        batches.timing(question.pace, question.throttle, question.seconds),
+        batches.timing(question.pace, question.throttle_bytes_per_second, question.duration_seconds),
         rack_traffic(brokers, placements, plan.replicas, batches.steps),
         tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
         frontier_of(cluster, goal, budget) if question.frontier else None,

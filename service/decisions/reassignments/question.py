@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
-from service import __version__
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.replacements import Replacements
 from service.core.reassignments.resources.loads import names_of
 from service.decisions.reassignments.balance import faults_of_balance
+from service.decisions.reassignments.plan_ids import plan_id
 from service.decisions.reassignments.rows import (
     as_topics,
     check_broker_ids,
@@ -29,7 +27,7 @@ from service.decisions.reassignments.rows import (
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from service.decisions.budget import Budget
 
@@ -41,13 +39,13 @@ class ReassignmentQuestion:
     brokers : rows TARGET_BROKER, the cluster as it should be
     topics, reassigned : rows PLACED_TOPIC or rows REASSIGNED (see ``reassignments.rows``): the current placement, one of the two
     replication_factor : of all topics; None: unchanged
-    excluded, included : names and patterns of topics (see ``reassignments.selection``): those whose replicas and leaders do not
-        change, and the only ones that may; no ``included``: all topics may
-    throttle : bytes per second of each broker, in each direction; seconds : the time for all batches
+    excluded_topics, included_topics : names and patterns of topics (see ``reassignments.selection``): those whose replicas and
+        leaders do not change, and the only ones that may; none included: all topics may
+    throttle_bytes_per_second : of each broker, in each direction; duration_seconds : the time for all batches
     frontier : also answer copies against evenness
     min_insync_replicas : of topics that give none; None: unknown
     price_per_gb : of traffic between zones; None: unknown
-    destinations : ids of the brokers that may get replicas; None: all
+    destinations : ids of the brokers that may get replicas; none: all
     broker_sets : for names and patterns of topics the ids of the brokers that they may be on; the first that fits a topic holds
     disk_threshold : the share of its ``capacity_bytes`` that a broker may use
     topic_leaders : for names and patterns of topics how many of their partitions each of these brokers leads at least; None: each
@@ -62,18 +60,30 @@ class ReassignmentQuestion:
     limits: BatchLimits
     pace: Pace
     replication_factor: int | None = None
-    excluded: tuple[str, ...] = ()
-    throttle: int | None = None
-    seconds: int | None = None
+    excluded_topics: Sequence[str] = ()
+    throttle_bytes_per_second: int | None = None
+    duration_seconds: int | None = None
     frontier: bool = False
     min_insync_replicas: int | None = None
     price_per_gb: float | None = None
-    included: tuple[str, ...] = ()
-    destinations: tuple[int, ...] | None = None
+    included_topics: Sequence[str] = ()
+    destinations: Sequence[int] = ()
     broker_sets: tuple[tuple[str, tuple[int, ...]], ...] = ()
     disk_threshold: float = 1.0
     topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...] = ()
     infer_replaces: bool = False
+
+    @classmethod
+    def of(
+        cls, brokers: pa.StructArray, topics: pa.StructArray | None, reassigned: pa.StructArray | None = None, **given: Any
+    ) -> ReassignmentQuestion:
+        """The question. given : fields of it, and of its goal, its limits and its pace; those that are None have their default"""
+        rest = {name: value for name, value in given.items() if value is not None}
+        goal, limits, pace = (
+            {each.name: rest.pop(each.name) for each in fields(part) if each.name in rest} for part in (Goal, BatchLimits, Pace)
+        )
+        goal = {"objective": None, **goal}
+        return cls(brokers, topics, reassigned, Goal.of(**goal), BatchLimits(**limits), Pace(**pace), **rest)
 
 
 @dataclass(frozen=True)
@@ -102,32 +112,8 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
     cells = max(len(replicas.flatten()), partitions * max(factor, int(factors.max(initial=0))))
     budget.check("max_placement_cells", cells, "partitions × replicas", field)
     brokers = read_brokers(question.brokers, np.unique(np.array(replicas.flatten(), np.int32)), question.destinations)
-    budget.check("max_placement_cells", len(brokers) ** 2, "brokers × brokers", "brokers")
-    budget.check("max_assignment_cells", cells * len(brokers), "replicas × brokers")
-    sets = len(question.broker_sets)
-    budget.check("max_placement_cells", sets * max(len(topics), len(brokers)), "broker sets × topics or brokers", "broker_sets")
-    budget.check("max_assignment_cells", sets * len(brokers) ** 2, "broker sets × brokers × brokers", "broker_sets")
-    if question.goal.per_topic:
-        budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "per_topic")
-    rules = len(question.topic_leaders)
-    if rules:
-        budget.check("max_placement_cells", len(topics) * len(brokers), "topics × brokers", "min_topic_leaders")
-        budget.check(
-            "max_placement_cells", rules * max(len(topics), len(brokers)), "rules × topics or brokers", "min_topic_leaders"
-        )
-    # The matrices of exchanges, and the arrays.
-    memory = 100_000 + 2 * 13 * len(brokers) ** 2 + 140 * partitions + 140 * cells
-    memory += 8 * sets * (len(brokers) + len(topics))
-    if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
-        memory += 4 * len(topics) * len(brokers) + 8 * len(brokers) ** 2 + 5 * partitions + 30 * cells
-    memory += 16 * len(names_of(question.goal)) * (partitions + len(brokers)) + 16 * partitions
-    if rules:  # edges of partitions to brokers, and to racks where they lack a replica
-        racks = 1 if question.goal.racks == "none" else 1 + len(question.brokers.field("rack_id").unique())
-        memory += 4 * len(topics) * len(brokers) + 150 * (cells + partitions * (2 + racks) + 4 * len(topics) * len(brokers))
-    if question.frontier:  # the points of the curve
-        memory += 57 * cells
-    budget.reserve(memory)
-    excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included, question.excluded, budget)
+    _check_size(question, topics, len(brokers), cells, budget)
+    excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included_topics, question.excluded_topics, budget)
     try:
         placements = read_placements(topics, brokers, question.replication_factor, excluded, question.min_insync_replicas)
     except InvalidQuestion as error:
@@ -147,10 +133,44 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
     return cluster
 
 
-def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
-    """A hash of the question and of the version of the service."""
+def _check_size(question: ReassignmentQuestion, topics: pa.StructArray, brokers: int, cells: int, budget: Budget) -> None:
+    """Raise LimitExceeded for more than a plan may take, and reserve its memory. cells : partitions × replicas"""
+    partitions = len(topics.field("placements").flatten())
+    budget.check("max_placement_cells", brokers**2, "brokers × brokers", "brokers")
+    budget.check("max_assignment_cells", cells * brokers, "replicas × brokers")
+    sets = len(question.broker_sets)
+    budget.check("max_placement_cells", sets * max(len(topics), brokers), "broker sets × topics or brokers", "broker_sets")
+    budget.check("max_assignment_cells", sets * brokers**2, "broker sets × brokers × brokers", "broker_sets")
+    if question.goal.per_topic:
+        budget.check("max_placement_cells", len(topics) * brokers, "topics × brokers", "per_topic")
+    rules = len(question.topic_leaders)
+    if rules:
+        budget.check("max_placement_cells", len(topics) * brokers, "topics × brokers", "min_topic_leaders")
+        budget.check("max_placement_cells", rules * max(len(topics), brokers), "rules × topics or brokers", "min_topic_leaders")
+    # The matrices of exchanges, and the arrays.
+    memory = 100_000 + 2 * 13 * brokers**2 + 140 * partitions + 140 * cells
+    memory += 8 * sets * (brokers + len(topics))
+    if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
+        memory += 4 * len(topics) * brokers + 8 * brokers**2 + 5 * partitions + 30 * cells
+    memory += 16 * len(names_of(question.goal)) * (partitions + brokers) + 16 * partitions
+    if rules:  # edges of partitions to brokers, and to racks where they lack a replica
+        racks = 1 if question.goal.racks == "none" else 1 + len(question.brokers.field("rack_id").unique())
+        memory += 4 * len(topics) * brokers + 150 * (cells + partitions * (2 + racks) + 4 * len(topics) * brokers)
+    if question.frontier:  # the points of the curve
+        memory += 57 * cells
+    budget.reserve(memory)
+
+
+def id_of(question: ReassignmentQuestion, cluster: Cluster) -> str:
+    """The plan's id."""
     brokers, placements = cluster.brokers, cluster.placements
-    settled: tuple[object, ...] = (question.goal, question.limits, question.throttle, question.seconds, question.pace)
+    settled: tuple[object, ...] = (
+        question.goal,
+        question.limits,
+        question.throttle_bytes_per_second,
+        question.duration_seconds,
+        question.pace,
+    )
     if question.price_per_gb is not None:
         settled += (question.price_per_gb,)
     if question.broker_sets:
@@ -159,8 +179,7 @@ def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
         settled += (question.topic_leaders,)
     if question.infer_replaces:
         settled += ("infer_replaces",)
-    digest = sha256(orjson.dumps([__version__, *map(repr, settled), brokers.cluster.rack_ids, placements.topic_names]))
-    for array in (
+    arrays = (
         brokers.cluster.broker_ids,
         brokers.cluster.racks,
         brokers.cluster.fenced,
@@ -185,9 +204,8 @@ def plan_id(question: ReassignmentQuestion, cluster: Cluster) -> str:
         placements.excluded,
         placements.in_sync,
         placements.min_in_sync,
-    ):
-        digest.update(b"\0" if array is None else np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:32]
+    )
+    return plan_id(settled, (brokers.cluster.rack_ids, placements.topic_names), arrays)
 
 
 def _check_one_placement(question: ReassignmentQuestion) -> None:
@@ -255,8 +273,8 @@ def _faults_without_sizes(question: ReassignmentQuestion, cluster: Cluster) -> I
         ("balance = bytes", question.goal.balance == "bytes", "balance"),
         ("a limit of bytes", question.goal.max_bytes is not None, "max_bytes"),
         ("a limit of bytes", question.limits.bytes_in_flight, "limits", "bytes_in_flight"),
-        ("the time at a throttle", question.throttle, "limits", "throttle_bytes_per_second"),
-        ("the throttle for a time", question.seconds, "limits", "duration_seconds"),
+        ("the time at a throttle", question.throttle_bytes_per_second, "limits", "throttle_bytes_per_second"),
+        ("the throttle for a time", question.duration_seconds, "limits", "duration_seconds"),
         ("capacities", limited.size, "brokers", *limited[:1].tolist(), "capacity_bytes"),
     ):
         if given:

@@ -1,5 +1,6 @@
 """Brokers and placements of a reassignment, from Arrow to arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -121,11 +122,11 @@ def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
     return pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC)), order
 
 
-def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: tuple[int, ...] | None = None) -> Brokers:
+def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: Sequence[int] = ()) -> Brokers:
     """The brokers of these rows of type TARGET_BROKER, and after them those that only the placements mention.
 
     mentioned : int32[...]   ids of all replicas
-    destinations : ids of the brokers that may get replicas; None: all
+    destinations : ids of the brokers that may get replicas; none: all
     Raises InvalidQuestion for duplicates, for unknown destinations, and for a broker that replaces what it cannot.
     """
     check_broker_ids(rows)
@@ -143,7 +144,7 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: tuple[in
         np.concatenate([ids, gone]), tuple(racks.dictionary.to_pylist()), rack_of, column("fenced", False, np.bool_)
     )
     draining, cordoned = column("draining", False, np.bool_), column("cordoned", False, np.bool_)
-    open_to = np.ones(count, np.bool_) if destinations is None else _destinations(cluster, ids, destinations)
+    open_to = _destinations(cluster, ids, destinations) if destinations else np.ones(count, np.bool_)
     return Brokers(
         cluster,
         draining,
@@ -159,7 +160,7 @@ def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: tuple[in
     )
 
 
-def _destinations(cluster: Cluster, listed: Int32s, destinations: tuple[int, ...]) -> Bools:
+def _destinations(cluster: Cluster, listed: Int32s, destinations: Sequence[int]) -> Bools:
     """bool[brokers], those with these ids. listed : int32[...], the ids that there may be"""
     known = np.isin(np.array(destinations, np.int64), listed).tolist()
     raise_all(

@@ -15,7 +15,7 @@ from service.files.errors import WrongTable
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.reassign import job
-from service.spark.reassign.options import TopicLeaders
+from service.spark.reassign.planning import TopicLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable

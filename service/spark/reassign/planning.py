@@ -1,0 +1,152 @@
+"""The options of a plan, of the job and of the command ``reassign``. One that is not given is None, or empty."""
+
+from typing import Any, Final
+
+import click
+
+from service.core.reassignments import (
+    BATCH_ORDERS,
+    BATCH_SECONDS,
+    LEADER_RULES,
+    OBJECTIVES,
+    RACK_RULES,
+    RESOURCES,
+    THROTTLE_UTILIZATION,
+)
+
+
+def _int32(text: str, smallest: int = -(2**31)) -> int:
+    number = int(text)
+    if not smallest <= number < 2**31:
+        raise ValueError(text)
+    return number
+
+
+class BrokerSet(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """Topics, by name or pattern, and the ids of the brokers that they may be on."""
+
+    name = "PATTERN=ID,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, tuple[int, ...]]:
+        """The pattern and the ids of ``PATTERN=1,2``."""
+        if isinstance(value, tuple):
+            return value
+        pattern, _, ids = value.partition("=")
+        try:
+            return pattern, tuple(map(_int32, ids.split(",")))
+        except ValueError:
+            self.fail(f"{value!r} is not {self.name}.", param, ctx)
+
+
+class TopicLeaders(click.ParamType[tuple[str, int, tuple[int, ...] | None]]):
+    """Topics, by name or pattern, how many of their partitions a broker is to lead, and the ids of these brokers."""
+
+    name = "PATTERN[=COUNT[:ID,…]]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int, tuple[int, ...] | None]:
+        """The parts of ``PATTERN=1:1,2``; by default one partition, and all brokers that may lead."""
+        if isinstance(value, tuple):
+            return value
+        pattern, equals, rest = value.partition("=")
+        count, colon, ids = rest.partition(":")
+        try:
+            number = _int32(count, smallest=1) if equals else 1
+            return pattern, number, tuple(map(_int32, ids.split(","))) if colon else None
+        except ValueError:
+            self.fail(f"{value!r} is not {self.name}.", param, ctx)
+
+
+def _several(*names: str, text: str, **attributes: Any) -> click.Option:
+    return click.Option(names, multiple=True, help=f"{text} Repeatable.", **attributes)
+
+
+def _count(*names: str, text: str, least: int = 1) -> click.Option:
+    return click.Option(names, type=click.IntRange(least), help=text)
+
+
+SHARE: Final = click.FloatRange(0, 1, min_open=True)
+
+OBJECTIVE: Final = click.Option(
+    ["--objective"],
+    type=click.Choice(OBJECTIVES),
+    help=f"First goal. Default: {OBJECTIVES[0]}, and {OBJECTIVES[1]} with --tolerance, --max-moves or --max-bytes.",
+)
+PACE: Final = (
+    click.Option(["--order"], type=click.Choice(BATCH_ORDERS), help=f"What is in the first batches. Default: {BATCH_ORDERS[0]}."),
+    _count("--duration", "duration_seconds", text="Seconds for all batches; raises the throttle as far as needed."),
+    click.Option(
+        ["--throttle-utilization"],
+        type=SHARE,
+        help=f"Share of the throttle that the copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
+    ),
+    click.Option(
+        ["--batch-seconds"],
+        type=click.FloatRange(0),
+        help=f"Seconds of a batch beside the copying. Default: {BATCH_SECONDS:g}.",
+    ),
+)
+"""How batches follow each other, also between the disks of brokers."""
+
+PLANNING: Final = (
+    _several(
+        "--include-topics",
+        "included_topics",
+        metavar="PATTERN",
+        text="Topics to change, with * for any characters and ? for one; all others stay as they are.",
+    ),
+    _several("--exclude-topics", "--exclude", "excluded_topics", metavar="PATTERN", text="Topics to leave as they are."),
+    _several("--to", "destinations", type=int, metavar="ID", text="Broker that may get replicas; no others do."),
+    _several(
+        "--broker-set",
+        "broker_sets",
+        type=BrokerSet(),
+        text="Topics that may be on these brokers only. The first that fits a topic holds.",
+    ),
+    _several(
+        "--min-topic-leaders",
+        "topic_leaders",
+        type=TopicLeaders(),
+        text="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they have "
+        "to.",
+    ),
+    click.Option(
+        ["--infer-replaces"],
+        is_flag=True,
+        help="Let a new broker replace one that is gone, where no other could by their racks.",
+    ),
+    _count("--replication-factor", text="Replication factor of all topics. Default: as it is."),
+    OBJECTIVE,
+    click.Option(["--racks"], type=click.Choice(RACK_RULES), help=f"Rack rule. Default: {RACK_RULES[0]}."),
+    click.Option(["--leaders"], type=click.Choice(LEADER_RULES), help=f"Preferred leaders. Default: {LEADER_RULES[0]}."),
+    click.Option(
+        ["--balance"],
+        metavar="RESOURCE[,…]",
+        help="What to even out: a resource, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
+        f"Resources: {', '.join(RESOURCES)}. Default: {RESOURCES[0]}.",
+    ),
+    click.Option(["--per-topic"], is_flag=True, help="Even out each topic by itself too."),
+    click.Option(
+        ["--tolerance"],
+        type=click.FloatRange(0),
+        help="Fewest copies that bring every broker within this share of the mean, such as 0.1.",
+    ),
+    _count("--max-moves", least=0, text="Evenest load with at most so many replicas copied."),
+    _count("--max-bytes", least=0, text="Evenest load with at most so many bytes copied."),
+    click.Option(
+        ["--disk-threshold"],
+        type=SHARE,
+        help="Share of its capacity_bytes that a broker may use, such as 0.85. Default: all of it.",
+    ),
+    click.Option(["--frontier"], is_flag=True, help="Show how even the cluster can be with each number of copies."),
+    _count("--min-insync-replicas", text="min.insync.replicas of all topics, which no step may break."),
+    _count("--moves-per-broker", text="Replicas that a broker receives, or gives away, in one batch."),
+    _count("--moves-per-batch", text="Replicas copied in one batch."),
+    _count("--bytes-in-flight", text="Bytes copied in one batch."),
+    _count("--throttle", "throttle_bytes_per_second", text="Bytes per second of each broker, in each direction."),
+    *PACE,
+    click.Option(
+        ["--price-per-gb"], type=click.FloatRange(0), help="Price of 10⁹ bytes that cross racks, for their cost per month."
+    ),
+)
