@@ -8,18 +8,14 @@ import click
 
 from service.cli import options
 from service.cli.descriptions import descriptions
-from service.cli.reassignments import plans
-from service.cli.reassignments.disk_files import dir_rows, summary, write_disk_files
-from service.cli.reassignments.files import batch_rows
-from service.cli.terminal import fill, table
+from service.cli.reassignments import plans, tables
+from service.cli.reassignments.disk_files import MOVES, summary, write_disk_files
 from service.spark.reassign.planning import OBJECTIVE, PACE
 from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
-
-    from rich.table import Table
 
 PATH: Final = "/v1/log-dir-plans"
 
@@ -75,7 +71,8 @@ def disks(
             _mark(body["brokers"], text, field, option)
     answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_disk_files)
     if answer is not None:
-        plans.show(answer, summary(answer), _moves(answer), _dirs(answer), _batches(answer))
+        shown = tables.moves(answer, MOVES), tables.log_dirs(answer), tables.batches(answer, "moves")
+        plans.show(answer, summary(answer), *shown)
 
 
 disks.params.extend((OBJECTIVE, *PACE))
@@ -98,18 +95,3 @@ def _mark(brokers: list[dict[str, Any]], text: str, field: str, option: str) -> 
         raise click.BadParameter(f"{where} {'no' if broker_id else 'a'} log directory {path!r}.", param_hint=option)
     for log_dir in found:
         log_dir[field] = True
-
-
-def _moves(answer: dict[str, Any]) -> Table:
-    names = ("topic_name", "partition_id", "broker_id", "from", "to", "reason")
-    rows = [tuple(str(move[name]) for name in names) for move in answer["reasons"]]
-    return fill(table("topic", "partition", "broker", "from", "to", "reason"), rows)
-
-
-def _dirs(answer: dict[str, Any]) -> Table:
-    heads = ("broker", "directory", "replicas", "after", "bytes", "after", "used", "after")
-    return fill(table(*heads), list(dir_rows(answer)))
-
-
-def _batches(answer: dict[str, Any]) -> Table:
-    return fill(table("batch", "partitions", "moves", "bytes", "seconds"), batch_rows(answer))

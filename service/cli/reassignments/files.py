@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from service.cli.errors import BadInput
-from service.core.printable import printable
+from service.cli.reassignments import tables
+from service.cli.reassignments.tables import literal, number
 from service.report.curves import curve
 from service.report.palette import variables
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-_MARKUP: Final = re.compile(r"[&<>|`*\[\]\\~$@]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w/])|#(?=\d)|(?<=www)\.")
-"""Characters that Markdown does not show as they are, or makes links of. An underscore within a word is none."""
 
 NAMED = 4
 """Files that an error names at most."""
@@ -28,23 +25,6 @@ _STYLE: Final = (
     variables("svg", ("soft", "card", "accent"))
     + ".paper{fill:var(--card)}text,.before{fill:var(--soft)}.before{opacity:.6}.after{fill:var(--accent)}"
 )
-
-
-def number(value: float | None) -> str:
-    """A number for people: 1,234 or 12.3, or a dash."""
-    if value is None:
-        return "—"
-    return f"{value:,.1f}" if isinstance(value, float) and value < 100 else f"{value:,.0f}"
-
-
-def batch_rows(answer: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Of each batch its number, the partitions that change, the replicas and bytes that it copies, and the seconds it takes."""
-    return [
-        tuple(
-            map(number, (i, len(batch["reassignment"]["partitions"]), batch["moves"], batch["bytes"], batch["duration_seconds"]))
-        )
-        for i, batch in enumerate(answer["batches"], 1)
-    ]
 
 
 def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
@@ -85,13 +65,46 @@ def write_texts(folder: Path, texts: dict[str, bytes]) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
-    moves, before, after = answer["moves"], answer["before"]["broker_load"], answer["after"]["broker_load"]
-    yield f"# Reassignment {answer['plan_id']}"
-    yield ""
+MOVES: Final = {"topic_name": "topic", "partition_id": "partition", "from": "from", "to": "to", "reason": "reason"}
+"""The fields of a move, and the heads of their columns."""
+
+COPIED: Final = "replicas copied"
+
+
+def head(answer: dict[str, Any], title: str) -> Iterator[str]:
+    """How the text of a plan begins: what it does, and what to know before."""
+    yield from (f"# {title} {answer['plan_id']}", "")
     yield from (f"- {literal(sentence)}" for sentence in answer["effects"])
     if answer["warnings"]:
         yield from ("", "Before you execute it:", "", *(f"- **{literal(sentence)}**" for sentence in answer["warnings"]))
+
+
+def commands(answer: dict[str, Any], digits: int, throttle: str, advice: Sequence[str]) -> Iterator[str]:
+    """What executes the plan, and what takes it back. throttle : the option; advice : what to know of it"""
+    limit, numbers = answer["throttle_bytes_per_second"], range(1, len(answer["batches"]) + 1)
+    elects = bool(answer.get("preferred_leader_elections", {}).get("partitions"))
+    yield from ("", *advice)
+    for name, heading, order in (
+        ("reassignment", "", numbers),
+        ("rollback", "To go back, roll back the batches that have begun, the last first:", reversed(numbers)),
+    ):
+        yield from ("", heading, "", "```sh") if heading else ("", "```sh")
+        for i in order:
+            limited = f"{throttle} {limit} " if limit and answer["batches"][i - 1]["moves"] else ""
+            for action in (f"{limited}--execute", "--verify"):
+                file = f"{name}-{i:0{digits}}.json"
+                yield f'kafka-reassign-partitions --bootstrap-server "$BOOTSTRAP" --reassignment-json-file {file} {action}'
+        if elects:
+            yield (
+                'kafka-leader-election --bootstrap-server "$BOOTSTRAP" --election-type preferred '
+                "--path-to-json-file preferred-leader-elections.json"
+            )
+        yield "```"
+
+
+def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
+    moves, throttle = answer["moves"], answer["throttle_bytes_per_second"]
+    yield from head(answer, "Reassignment")
     yield from ("", "In figures:", "")
     yield f"- Objective: {answer['objective']}"
     yield f"- Replicas copied: {number(moves['replicas'])}" + (
@@ -113,71 +126,22 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
         yield f"- Throttle needed: {number(answer['throttle_needed_bytes_per_second'])} bytes per second"
     if answer["duration_seconds"] is not None:
         yield f"- Duration: {number(answer['duration_seconds'])} s"
-    yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches")
-    yield from ("", "| batch | partitions | replicas copied | bytes | seconds |", "| ---: | ---: | ---: | ---: | ---: |")
-    for row in batch_rows(answer):
-        yield f"| {' | '.join(row)} |"
-    yield from _commands(answer, digits)
-    yield from _frontier(answer.get("frontier", ()))
-    yield from ("", "## Brokers", "")
-    yield from ("| broker | replicas | after | leaders | after |", "| ---: | ---: | ---: | ---: | ---: |")
-    counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
-    for row in zip(before["broker_ids"], *counts, strict=True):
-        yield f"| {' | '.join(map(str, row))} |"
-    yield from ("", "## Moves", "", "| topic | partition | from | to | reason |", "| --- | ---: | ---: | ---: | --- |")
-    for move in answer["reasons"]:
-        row = (move["topic_name"], move["partition_id"], move["from"], move["to"], move["reason"])
-        yield f"| {' | '.join('—' if cell is None else literal(str(cell)) for cell in row)} |"
-
-
-def _frontier(points: list[dict[str, Any]]) -> Iterator[str]:
-    """How even the cluster can be with each number of copies."""
-    if not points:
-        return
-    yield from ("", "## Copies against evenness", "", "![The spread with each number of copies](frontier.svg)", "")
-    yield from ("| copies | bytes | most - least | stddev | |", "| ---: | ---: | ---: | ---: | --- |")
-    for point in points:
-        cells = [number(point[name]) for name in ("copies", "bytes", "spread", "stddev")]
-        yield f"| {' | '.join(cells)} | {'proven the evenest' if point['proven'] else 'not proven'} |"
+    yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches", "")
+    yield from tables.batches(answer, COPIED).markdown()
+    stays = "`--verify` also takes the throttle off, which stays on the brokers and topics if you leave it out."
+    none = "The plan has no throttle: `--throttle` with `--execute` keeps the copying from slowing down clients."
+    repeat = "Repeat `--verify` until each reassignment of the batch is complete; only then execute the next batch."
+    yield from commands(answer, digits, "--throttle", (repeat, stays if throttle else none))
+    if answer.get("frontier"):
+        yield from ("", "## Copies against evenness", "", "![The spread with each number of copies](frontier.svg)", "")
+        yield from tables.frontier(answer["frontier"]).markdown()
+    yield from ("", "## Brokers", "", *tables.brokers(answer).markdown())
+    yield from ("", "## Moves", "", *tables.moves(answer, MOVES).markdown())
 
 
 def _frontier_picture(points: list[dict[str, Any]]) -> str:
     copies, spreads = ([point[name] for point in points] for name in ("copies", "spread"))
     return curve("The evenest load with each number of copies", ("replicas copied", copies), ("most - least", spreads))
-
-
-def _commands(answer: dict[str, Any], digits: int) -> Iterator[str]:
-    """What executes the plan, and what takes it back."""
-    throttle = answer["throttle_bytes_per_second"]
-    elects = bool(answer["preferred_leader_elections"]["partitions"])
-    numbers = range(1, len(answer["batches"]) + 1)
-    yield ""
-    yield "Repeat `--verify` until each reassignment of the batch is complete; only then execute the next batch."
-    if throttle:
-        yield "`--verify` also takes the throttle off, which stays on the brokers and topics if you leave it out."
-    else:
-        yield "The plan has no throttle: `--throttle` with `--execute` keeps the copying from slowing down clients."
-    for name, heading, order in (
-        ("reassignment", "", numbers),
-        ("rollback", "To go back, roll back the batches that have begun, the last first:", reversed(numbers)),
-    ):
-        yield from ("", heading, "", "```sh") if heading else ("", "```sh")
-        for i in order:
-            limit = f"--throttle {throttle} " if throttle and answer["batches"][i - 1]["moves"] else ""
-            for action in (f"{limit}--execute", "--verify"):
-                file = f"{name}-{i:0{digits}}.json"
-                yield f'kafka-reassign-partitions --bootstrap-server "$BOOTSTRAP" --reassignment-json-file {file} {action}'
-        if elects:
-            yield (
-                'kafka-leader-election --bootstrap-server "$BOOTSTRAP" --election-type preferred '
-                "--path-to-json-file preferred-leader-elections.json"
-            )
-        yield "```"
-
-
-def literal(text: str) -> str:
-    """The text as Markdown that shows it as it is: what would be markup as character references."""
-    return _MARKUP.sub(lambda mark: f"&#{ord(mark[0])};", printable(text))
 
 
 def _picture(answer: dict[str, Any]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from service.web.media_types import CSV, JSON
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rich.table import Table
+    from service.cli.reassignments.tables import Rows
 
 OUT: Final = click.option(
     "--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder."
@@ -66,11 +66,11 @@ def plan(
     return document
 
 
-def show(answer: dict[str, Any], summary: str, *tables: Table) -> None:
+def show(answer: dict[str, Any], summary: str, *tables: Rows) -> None:
     """Print the tables, and what the plan does."""
     console = Console()
     for each in tables:
-        console.print(each)
+        console.print(each.table())
         console.print()
     for sentence in answer["effects"]:
         console.print(Text(printable(sentence)))

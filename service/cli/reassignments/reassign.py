@@ -9,9 +9,9 @@ import click
 from service.cli import options
 from service.cli.descriptions import descriptions
 from service.cli.errors import note
-from service.cli.reassignments import plans
-from service.cli.reassignments.files import batch_rows, number, write_files
-from service.cli.terminal import ROWS, fill, table
+from service.cli.reassignments import plans, tables
+from service.cli.reassignments.files import COPIED, MOVES, write_files
+from service.cli.terminal import ROWS
 from service.core.errors import InvalidQuestion
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.descriptions import bodies
@@ -22,8 +22,6 @@ from service.web.json.codec import loads
 if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
-
-    from rich.table import Table
 
 PATH = "/v1/reassignments"
 SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "--duration": "duration_seconds"}
@@ -79,11 +77,17 @@ def reassign(
         body.setdefault("leaders", "demote")
     answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_files, frontier=frontier)
     if answer is not None:
-        plan = _moves(answer), _brokers(answer), _batches(answer)
-        plans.show(answer, summary(answer), *((_frontier(answer),) if frontier else plan))
+        plan = tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
+        plans.show(answer, summary(answer), *((tables.frontier(_few(answer["frontier"])),) if frontier else plan))
 
 
 reassign.params.extend(PLANNING)
+
+
+def _few(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many points as a terminal shows, the last among them."""
+    shown = points[:: -(-len(points) // ROWS)]
+    return shown if shown[-1] == points[-1] else [*shown, points[-1]]
 
 
 def _check_sizes(body: dict[str, Any]) -> None:
@@ -160,53 +164,14 @@ def _number(text: str, option: str) -> int:
         raise click.BadParameter(f"{text!r} is not a broker id.", param_hint=option) from None
 
 
-def _moves(answer: dict[str, Any]) -> Table:
-    rows = [
-        (move["topic_name"], str(move["partition_id"]), _id(move["from"]), _id(move["to"]), move["reason"])
-        for move in answer["reasons"]
-    ]
-    return fill(table("topic", "partition", "from", "to", "reason"), rows)
-
-
-def _id(broker_id: int | None) -> str:
-    return "—" if broker_id is None else str(broker_id)
-
-
-def _brokers(answer: dict[str, Any]) -> Table:
-    before, after = answer["before"]["broker_load"], answer["after"]["broker_load"]
-    counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
-    rows = [tuple(map(str, row)) for row in zip(before["broker_ids"], *counts, strict=True)]
-    return fill(table("broker", "replicas", "after", "leaders", "after"), rows)
-
-
-def _frontier(answer: dict[str, Any]) -> Table:
-    points = answer["frontier"]
-    shown = points[:: -(-len(points) // ROWS)]
-    shown += points[-1:] if shown[-1] != points[-1] else []
-    rows = [tuple(map(number, (point["copies"], point["bytes"], point["spread"], point["stddev"]))) for point in shown]
-    proofs = ["proven" if point["proven"] else "not proven" for point in shown]
-    return fill(
-        table("copies", "bytes", "most - least", "stddev", "evenest"),
-        [(*row, proof) for row, proof in zip(rows, proofs, strict=True)],
-    )
-
-
-def _batches(answer: dict[str, Any]) -> Table:
-    return fill(table("batch", "partitions", "replicas copied", "bytes", "seconds"), batch_rows(answer))
-
-
 def summary(answer: dict[str, Any]) -> str:
     """One line: how much moves, and how much less could."""
     moves = answer["moves"]
     bytes_moved = "" if moves["bytes"] is None else f" · {moves['bytes']:,} bytes"
-    of_bound = "" if moves["gap"] is None else f", gap {moves['gap']:.2%}"
-    proof = "proven minimal" if moves["gap"] == 0 else f"lower bound {moves['lower_bound']:,}{of_bound}"
-    needed = answer["throttle_needed_bytes_per_second"]
-    throttle = "" if needed is None else f" · throttle needed {needed:,} bytes/s"
     copied = counted(moves["replicas"], "replica copied", "replicas copied")
     leaders = counted(moves["leaders"], "leader changes", "leaders change")
     gap = answer["goals"]["evenness"]["gap"]
     evenness = f" · evenness within {gap:.2%} of its bound" if gap else ""
     across = answer["across_racks"]
     racks = "" if across is None or not moves["replicas"] else f" · {across['replicas']:,} from another rack"
-    return f"{copied} ({proof}){bytes_moved}{racks} · {leaders}{evenness}{throttle}"
+    return f"{copied} ({tables.proof(moves)}){bytes_moved}{racks} · {leaders}{evenness}{tables.throttle_needed(answer)}"
