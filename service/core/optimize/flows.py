@@ -6,7 +6,7 @@ look at the time: ``reach`` finds the distances from node 0 (Dijkstra's, on redu
 
 *Proof*: for any potentials, ``dual_bound`` is at most the cost of any flow of this size (weak duality of linear programmes).
 
-Source: Ahuja, Magnanti and Orlin, "Network Flows", chapter 9. ``min_cost_flow`` answers only how large and how cheap.
+Source: Ahuja, Magnanti and Orlin, "Network Flows", chapter 9.
 """
 
 from __future__ import annotations

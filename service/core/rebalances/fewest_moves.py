@@ -30,7 +30,7 @@ import numpy as np
 from service.core.kinds import claimed_once, claims_of, one_of_each, split_kinds
 from service.core.measures.skew import occurrences
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
-from service.core.optimize.min_cost_flow import least_cost
+from service.core.optimize.flows import cost, fill, network
 from service.core.ragged import transposed
 
 LARGEST_NETWORK: Final = 500_000
@@ -142,7 +142,7 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
     each_kind, each_member = first_partitions + np.arange(len(sizes)), first_member + np.arange(members)
     each_step = first_step + np.arange(len(steps))
     total = loads.sum()
-    edges: list[tuple[Any, Any, Any, Any]] = [  # from, to, at most, at a cost
+    edges: list[tuple[Any, Any, Any, Any]] = [  # from, to, at most, at a price
         (source, each_kind, sizes, 0),
         (
             first_partitions + claimants.row_of_each_value(),
@@ -157,8 +157,6 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
         (each_step, sink, (steps + 1) * drops[steps], 0),
     ]
     columns = zip(*(np.broadcast_arrays(*edge) for edge in edges), strict=True)
-    tails, heads, capacities, costs = (np.concatenate(column) for column in columns)
-    flow, cost = least_cost(
-        sink + 1, tails.astype(np.int32), heads.astype(np.int32), capacities.astype(np.int64), costs.astype(np.int32)
-    )
-    return int(cost) if flow == total else None
+    tails, heads, capacities, prices = (np.concatenate(column).astype(np.int64) for column in columns)
+    through = network(sink + 1, tails.astype(np.int32), heads.astype(np.int32), capacities, prices)
+    return cost(through, prices) if fill(through, lambda: None) == total else None
