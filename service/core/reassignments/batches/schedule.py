@@ -86,23 +86,27 @@ class BatchProgress:
 
 def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:
     """Fill batches until all is done, or nothing goes (False). tree : leave the tree's moves for last"""
-    p = progress
-    last_into, into = np.full(len(p.brokers), NONE, np.int32), np.zeros(len(p.brokers), np.int64)
-    if tree:
-        last_into, into = last_moves(p)
+    p, count = progress, len(progress.brokers)
+    of_all = [
+        NO_LIMIT if limit is None else limit
+        for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)
+    ]
+    rows, partitions = (p.now.offsets, p.now.values, p.then.offsets, p.then.values), (p.sizes, p.copies)
+    last_into = last_moves(p) if tree else np.full(count, NONE, np.int32)
+    into, out, total = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(4, np.int64)
+    _count_moves(rows, partitions, p.pending, into, out, total)
+    needed = -(-max(int(into.max(initial=0)), int(out.max(initial=0))) // of_all[0])
+    needed = p.batch + max(needed, *(-(-amount // limit) for amount, limit in zip(total[:2].tolist(), of_all[1:], strict=True)))
     while len(p.pending):
-        if p.batch >= MAX_BATCHES:
-            raise InvalidQuestion(f"The plan takes more than {MAX_BATCHES} batches within these limits.", "limits")
-        of_all = [
-            NO_LIMIT if limit is None else limit
-            for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)
-        ]
+        if max(needed, p.batch + 1) > MAX_BATCHES:
+            detail = f"The plan takes at least {max(needed, p.batch + 1):,} batches within these limits, {MAX_BATCHES:,} at most."
+            raise InvalidQuestion(detail, "limits")
         left = _fill(
-            (p.now.offsets, p.now.values, p.then.offsets, p.then.values),
-            (p.sizes, p.copies),
+            rows,
+            partitions,
             (p.counts, p.loads, p.brokers.max_replicas, p.brokers.capacity_bytes),
             (of_all[0], of_all[1], of_all[2]),
-            (last_into, into),
+            (last_into, into, out, total[2:]),
             p.pending,
             p.batch_of,
             p.batch,
@@ -118,8 +122,8 @@ def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[
     return True
 
 
-def last_moves(progress: BatchProgress) -> tuple[Int32s, Int64s]:
-    """int32[brokers], the partition whose move into each comes last, or NONE; int64[brokers], the moves into each."""
+def last_moves(progress: BatchProgress) -> Int32s:
+    """int32[brokers], the partition whose move into each comes last, or NONE."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - takes a quarter of a second, and most plans do not need it
     from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
 
@@ -134,7 +138,7 @@ def last_moves(progress: BatchProgress) -> tuple[Int32s, Int64s]:
     last = np.where((before >= count) & (before < root), before - count, NONE)
     last_into = np.full(count, NONE, np.int32)
     last_into[last != NONE] = pending[last[last != NONE]]
-    return last_into, np.bincount(coming[1], minlength=count)
+    return last_into
 
 
 def pairs(progress: BatchProgress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
@@ -166,7 +170,7 @@ def _fill(  # noqa: C901 (a kernel)
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],
     limits: tuple[int, int, int],
-    last_moves: tuple[Int32s, Int64s],
+    moves_left: tuple[Int32s, Int64s, Int64s, Int64s],
     pending: Int32s,
     batch_of: Int32s,
     batch: int,
@@ -176,18 +180,26 @@ def _fill(  # noqa: C901 (a kernel)
     rows : the current replicas and those of the plan, both Ragged; partitions : bytes and copies of each
     brokers : replicas and bytes of each, which become those after the batch, and the most of both
     limits : moves of each broker, moves in all, bytes in all
-    last_moves : of each broker the partition to come last, or NONE; the moves into it that are left, which is counted down
+    moves_left : of each broker the partition to come last, or NONE; the rest is counted down: of each broker the moves into it,
+        and out of it; the partitions that copy nothing, and those that copy and leave no broker. The batch ends as soon as no
+        move can fit
     """
     now_of, now, then_of, then = rows
     sizes, copies = partitions
     counts, loads, most, capacities = brokers
-    last_into, into = last_moves
+    last_into, into, out, others = moves_left
     receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
     loads_before = loads.copy()
     more_counts, more_loads = counts.copy(), loads.copy()  # with what comes, and what goes still there
     left = np.empty(len(pending), np.int32)
     lefts, moves, flight = 0, 0, 0
-    for partition in pending:
+    receivers, givers = np.count_nonzero(into), np.count_nonzero(out)  # that may do more
+    for i in range(len(pending)):
+        if others[0] == 0 and (receivers == 0 or (givers == 0 and others[1] == 0) or moves >= limits[1]):
+            left[lefts : lefts + len(pending) - i] = pending[i:]
+            lefts += len(pending) - i
+            break
+        partition = pending[i]
         size = sizes[partition]
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         fits = moves + copies[partition] <= limits[1] and flight + copies[partition] * size <= limits[2]
@@ -206,20 +218,58 @@ def _fill(  # noqa: C901 (a kernel)
         batch_of[partition] = batch
         moves += copies[partition]
         flight += copies[partition] * size
+        others[0] -= copies[partition] == 0
+        stays = True
         for b in new:
             if not within(old, b):
                 receives[b] += 1
                 into[b] -= 1
+                receivers -= into[b] == 0 or receives[b] == limits[0]
                 more_counts[b] += 1
                 more_loads[b] += size
         for a in old:
             if not within(new, a):
-                gives[a] += copies[partition] > 0
+                stays = False
                 counts[a] -= 1
                 loads[a] -= size
+                if copies[partition] > 0:
+                    gives[a] += 1
+                    out[a] -= 1
+                    givers -= out[a] == 0 or gives[a] == limits[0]
+        others[1] -= stays and copies[partition] > 0
     counts += receives
     loads += more_loads - loads_before
     return left[:lefts]
+
+
+@kernel
+def _count_moves(
+    rows: tuple[Int32s, Int32s, Int32s, Int32s],
+    partitions: tuple[Int64s, Int64s],
+    pending: Int32s,
+    into: Int64s,
+    out: Int64s,
+    total: Int64s,
+) -> None:
+    """Count the moves that are pending: into and out of each broker, int64[brokers], and in all. rows, partitions : of ``_fill``
+
+    total : int64[4], replicas, bytes, partitions that copy nothing, and those that copy and leave no broker
+    """
+    now_of, now, then_of, then = rows
+    sizes, copies = partitions
+    for partition in pending:
+        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
+        stays = True
+        for b in new:
+            into[b] += not within(old, b)
+        for a in old:
+            if copies[partition] > 0 and not within(new, a):
+                out[a] += 1
+                stays = False
+        total[0] += copies[partition]
+        total[1] += copies[partition] * sizes[partition]
+        total[2] += copies[partition] == 0
+        total[3] += stays and copies[partition] > 0
 
 
 @inner_kernel
