@@ -213,7 +213,7 @@ class Search:
         low, high = np.full(len(self.brokers), -1, np.int64), np.full(len(self.brokers), -1, np.int64)
         if self.goal.tolerance is not None:
             low, high = band(self.brokers.usable, self.brokers.weights, record.loads, self.goal.tolerance)
-        done = Exchanged.none(state, record.sizes)
+        done = Exchanged.none(state, record.sizes, per_byte=self.goal.max_bytes is not None)
         most_cost = int(self.goal.objective == "even")
         in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, done), self.check)
         return _Improved(moves, curve=record.curve((0, 0.0), 0.0, 1.0, optimal=False))

@@ -160,7 +160,7 @@ class Exchanged(NamedTuple):
 
     smaller : int64[partitions], the largest size that is smaller than that of each; 0: none
     moved : bool[members], the places that an exchange has changed; all others are in the brokers' lists from the largest to the
-        smallest
+        smallest, or with a limit of bytes from the smallest to the largest
     exhausted : bool[brokers], those that no exchange relieves
     counts : int64[2], exchanges since ``exhausted`` was cleared, and in all, at most four times the replicas
     """
@@ -171,9 +171,13 @@ class Exchanged(NamedTuple):
     counts: Int64s
 
     @classmethod
-    def none(cls, s: ReplicaSets, sizes: Int64s) -> Exchanged:
-        """Before the first exchange. sizes : int64[partitions of the state], ascending; makes the lists anew"""
-        link_last_first(s, np.arange(len(sizes), dtype=np.int32))
+    def none(cls, s: ReplicaSets, sizes: Int64s, *, per_byte: bool) -> Exchanged:
+        """Before the first exchange; makes the lists anew.
+
+        sizes : int64[partitions of the state], ascending; per_byte : is there a limit of bytes?
+        """
+        order = np.arange(len(sizes), dtype=np.int32)
+        link_last_first(s, order[::-1].copy() if per_byte else order)
         steps = np.append(0, np.unique(sizes))
         smaller = steps[np.searchsorted(steps[1:], sizes)]
         return cls(smaller, np.zeros(len(s.members), np.bool_), np.zeros(len(s.loads), np.bool_), np.zeros(2, np.int64))
@@ -227,7 +231,8 @@ def _best(
     """The exchange of a that gains most, or with a limit of bytes most per byte; of equal ones that of the smallest partition.
 
     The emptiest brokers are looked at first, until none of the rest could gain more than the best so far. What a replica gains at
-    most grows with its size up to ``peak``, so from there on no smaller one gains more than the next size does.
+    most grows with its size up to ``peak``, so from there on no smaller one gains more than the next size does. Per byte, the
+    smallest gains most.
     """
     loads, low, high = record.loads, band[0], band[1]
     left, left_bytes = record.limits[0] - record.copied[0], record.limits[1] - record.copied[1]
@@ -247,7 +252,10 @@ def _best(
         place = s.after[place]
         s.work[0] += 1
         relief = size * (2.0 * loads[a] - size) / s.weights[a]
-        if best != NONE and not (moved or per_byte) and size <= peak:
+        if best != NONE and per_byte and not moved:
+            if 2.0 * (loads[a] / s.weights[a] - least) - size * (1.0 / s.weights[a] + 1.0 / largest_weight) <= best_gain:
+                break
+        elif best != NONE and not moved and size <= peak:
             next_size = float(done.smaller[partition])
             next_gain = next_size * ((2.0 * loads[a] - next_size) / s.weights[a] - 2.0 * least - next_size / largest_weight)
             gain = relief - size * (2.0 * least + size / largest_weight)

@@ -62,8 +62,9 @@ def test_bytes_are_evened_out_and_kept_below_capacities(question, data: st.DataO
     assert (loads <= brokers.capacity_bytes)[brokers.usable].all()
     before, copies = squares(loads, state.weights), [len(set_of(state, i) - homes(state, i)) for i in range(len(chosen))]
     capacities = np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT)
-    record, band = Record.start((None, None), (0, 0), sizes[chosen], loads, capacities), np.full(len(brokers), -1, np.int64)
-    done = Exchanged.none(state, record.sizes)
+    most_bytes = data.draw(st.sampled_from((None, 0, 20)))
+    record, band = Record.start((None, most_bytes), (0, 0), sizes[chosen], loads, capacities), np.full(len(brokers), -1, np.int64)
+    done = Exchanged.none(state, record.sizes, per_byte=most_bytes is not None)
     evened = in_turns(state, lambda: balance_bytes(state, record, (band, band), 0, done), lambda: None)
     assert evened == DONE
     assert loads.tolist() == bytes_of_brokers(brokers, placements, chosen, state).tolist()
