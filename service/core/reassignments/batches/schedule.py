@@ -165,7 +165,7 @@ def circles(progress: BatchProgress) -> Int32s:
 
 
 @kernel
-def _fill(  # noqa: C901 (a kernel)
+def _fill(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],

@@ -225,7 +225,7 @@ def balance_bytes(s: ReplicaSets, record: Record, band: tuple[Int64s, Int64s], m
 
 
 @inner_kernel
-def _best(
+def _best(  # noqa: C901 (a kernel)
     s: ReplicaSets, record: Record, band: tuple[Int64s, Int64s], most_cost: int, done: Exchanged, a: int
 ) -> tuple[int, int]:
     """The exchange of a that gains most, or with a limit of bytes most per byte; of equal ones that of the smallest partition.

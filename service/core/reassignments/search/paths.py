@@ -204,7 +204,7 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
     """Lower the sum of squares of replicas ÷ weight by paths of at most this cost each. DONE or MORE.
 
     ideal : int64[brokers]   about the replicas of each at the optimum: as long as both ends are on either side of it, several
-        replicas go along one path
+        replicas go along the paths of one search
     exhausted : bool[brokers]   brokers with no way to improve; all False at the start, and kept between calls
 
     If no exchange has a negative cost or all costs may be paid, nothing that can be reached from an exhausted broker is of any
@@ -227,11 +227,7 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
         if on_cycle != NONE:
             cancel(s, on_cycle, previous)
             continue
-        sink = int(NONE)
-        for b in range(brokers):
-            possible = key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source)
-            if possible and (sink == NONE or _better_sink(s, b, sink, ideal, key)):
-                sink = b
+        sink = _best_sink(s, source, most_cost, ideal, key)
         if sink == NONE:
             if lasting:
                 exhausted |= key < FAR
@@ -239,10 +235,36 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
             continue
         if not lasting:
             exhausted[:] = False
-        moved = follow(s, sink, previous)
-        while moved and s.loads[source] > ideal[source] and s.loads[sink] < ideal[sink] and s.loads[sink] < s.most[sink]:
-            moved = lighter(s, sink, source) and _same_costs(s, sink, previous, cost_of(key[sink])) and follow(s, sink, previous)
+        while sink != NONE:
+            if not follow(s, sink, previous):
+                key[sink] = FAR
+            sink = _next_sink(s, source, most_cost, ideal, key, previous)
     return MORE
+
+
+@inner_kernel
+def _best_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: Int64s) -> int:
+    """Where a replica of the source goes by a path of at most this cost; NONE if it improves nothing anywhere."""
+    sink = int(NONE)
+    s.work[0] += len(s.loads)
+    for b in range(len(s.loads)):
+        possible = key[b] < FAR and s.loads[b] < s.most[b] and cost_of(key[b]) <= most_cost and lighter(s, b, source)
+        if possible and (sink == NONE or _better_sink(s, b, sink, ideal, key)):
+            sink = b
+    return sink
+
+
+@inner_kernel
+def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: Int64s, previous: Int32s) -> int:
+    """The sink of another path of the same search that is still there, as long as both ends are on either side of the ideal."""
+    while s.loads[source] > ideal[source]:
+        sink = _best_sink(s, source, most_cost, ideal, key)
+        if sink == NONE or s.loads[sink] >= ideal[sink]:
+            break
+        if _same_costs(s, sink, previous, cost_of(key[sink])):
+            return sink
+        key[sink] = FAR
+    return int(NONE)
 
 
 @inner_kernel
