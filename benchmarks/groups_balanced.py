@@ -12,6 +12,7 @@ from benchmarks.groups import JVM_SECONDS, SUBJECTS
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
 from service.core.assignors.balanced import balanced
+from service.core.model import Ragged
 from service.core.ragged import grouped
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ ALIKE, UNLIKE = Shape(2_000, 1_000, 1_000), Shape(1_000, 100, 1_000, heterogeneo
 UNLIKE_SECONDS: Final = 2.0
 WEIGHTED_SECONDS: Final = 1.0
 GAP: Final = 0.01
+RACKS_GAP: Final = 0.05
 """Allowed."""
 
 
@@ -84,3 +86,26 @@ def weighted(members: int = 100, partitions: int = 10_000) -> Iterator[Sides]:
         return [seconds(balanced.assign, group), certificate.load.gap if certificate else 1.0]
 
     yield ours, lambda: [WEIGHTED_SECONDS, GAP]
+
+
+@benchmark(
+    Row("groups/balanced/100x10000-weighted-racks/seconds", "s", 1.0, "balanced with weights and racks, 10,000 ÷ 1 s allowed"),
+    Row("groups/balanced/100x10000-weighted-racks/gap", "gap", 1.0, "the gap of what is read nearby ÷ 0.05 allowed"),
+    rounds=1,
+)
+def weighted_with_racks(members: int = 100, partitions: int = 10_000, replicas: int = 2) -> Iterator[Sides]:
+    """Skewed weights, and a rack for each member, which is where the search finds least."""
+    draw = np.random.default_rng(1)
+    group = group_of(Shape(members, 10, partitions // 10))
+    racks = draw.permuted(np.tile(np.arange(members, dtype=np.int32), (partitions, 1)), axis=1)[:, :replicas]
+    racks_of = Ragged(np.arange(0, racks.size + 1, replicas, dtype=np.int32), np.sort(racks).ravel())
+    topics = replace(group.topics, weights=draw.lognormal(0, 1, partitions), racks=racks_of)
+    names = tuple(f"rack-{i:03}" for i in range(members))
+    group = replace(group, topics=topics, racks=np.arange(members, dtype=np.int32), rack_ids=names)
+
+    def ours() -> list[float]:
+        certificate = balanced.assign(group).certificate
+        aim = certificate.rack_local if certificate else None
+        return [seconds(balanced.assign, group), aim.gap if aim else 1.0]
+
+    yield ours, lambda: [WEIGHTED_SECONDS, RACKS_GAP]

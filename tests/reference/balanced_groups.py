@@ -137,11 +137,11 @@ def most_near(
 
 
 class Nearer:
-    """Exchanges of items for ones about as heavy, so that more are near their holders (``core.assignors.balanced.nearer``).
+    """Exchanges of sets of items, so that fewer move and more are near their holders (``core.assignors.balanced.nearer``).
 
     weights : of each item, heaviest first; may, near, claims : of each item the members that may have it, that are on its racks,
     and that claim it; claimed : does any member, even one that may not have it? could : can it be near anybody?
-    widths : of each item, its racks and claimants
+    widths : of each item, its racks and claimants; topics : its kind of topic
     """
 
     def __init__(
@@ -154,79 +154,111 @@ class Nearer:
         claimed: Sequence[bool],
         could: Sequence[bool],
         widths: Sequence[int],
+        topics: Sequence[int],
     ) -> None:
         self.weights, self.capacities, self.may, self.near = weights, capacities, may, near
-        self.claims, self.claimed, self.could, self.widths = claims, claimed, could, widths
+        self.claims, self.claimed, self.could, self.widths, self.topics = claims, claimed, could, widths, topics
 
     def run(self, holders: list[int], loads: list[int], steps: int) -> None:
         """Exchange items. holders, loads : updated"""
-        self.holders, self.loads = holders, loads
-        self.limits = [load + load // 10_000 for load in loads]
-        self.most = max(self._ratio(member) for member in range(len(loads)))
-        improved = True
-        while improved and steps > 0:
+        self.holders, members = holders, len(loads)
+        limits = self._limits(loads)
+        passes = idle = 0
+        while idle < 3 and steps > 0:
             improved = False
-            self.growth = max(limit - load for limit, load in zip(self.limits, loads, strict=True))
-            self.least = min(loads)
-            away = [0] * len(loads)
-            for item, holder in enumerate(holders):
-                for member in self.claims[item] if self._moves(item, holder) else ():
-                    away[member] += 1
-            far = sum(self._may_gain(item, away) for item in range(len(holders)))
-            steps -= 2 * len(holders)
-            for item in range(len(holders)):
-                if steps <= 0:
-                    break
-                if self._may_gain(item, away):
-                    other, took = self._partner(item, max(64, steps // max(far, 1)))
-                    steps -= took
-                    if other is not None:
-                        improved = True
-                        difference = self.weights[item] - self.weights[other]
-                        loads[holders[item]] -= difference
-                        loads[holders[other]] += difference
-                        holders[item], holders[other] = holders[other], holders[item]
-                        for member in (holders[item], holders[other]):
-                            self.growth = max(self.growth, self.limits[member] - loads[member])
-                            self.least = min(self.least, loads[member])
+            for apart in range(1, members):
+                steps -= members - apart
+                for one in range(members - apart):
+                    other = one + apart
+                    if steps <= 0 or not any(self._may_gain(item) for item, its in enumerate(holders) if its in (one, other)):
+                        continue
+                    ours, theirs = self._offer(one, other, passes), self._offer(other, one, passes)
+                    steps -= self._steps(one, other) + self._steps(other, one)
+                    if not any(gain > 0 for _, gain in ours + theirs):
+                        continue
+                    steps -= (1 << len(ours)) + (1 << len(theirs))
+                    room = limits[one] - loads[one], limits[other] - loads[other]
+                    gain, given, taken = self._best(ours, theirs, room, -1 if idle else 0)
+                    if limits[one] != limits[other] and self.capacities[one] == self.capacities[other]:
+                        room = limits[other] - loads[one], limits[one] - loads[other]
+                        swapped = self._best(ours, theirs, room, -1 if idle else 0)
+                        if swapped[0] > gain:
+                            gain, given, taken = swapped
+                            limits[one], limits[other] = limits[other], limits[one]
+                    improved |= gain > 0
+                    for item, source, target in [(item, one, other) for item in given] + [(item, other, one) for item in taken]:
+                        holders[item] = target
+                        loads[source] -= self.weights[item]
+                        loads[target] += self.weights[item]
+            passes += 1
+            idle = 0 if improved else idle + 1
 
-    def _ratio(self, member: int, more: int = 0) -> float:
-        return (self.loads[member] + more) / self.capacities[member]
+    def _limits(self, loads: list[int]) -> list[int]:
+        most = max(load / capacity for load, capacity in zip(loads, self.capacities, strict=True))
+        limits = []
+        for load, capacity in zip(loads, self.capacities, strict=True):
+            trials = (load + load // 10_000, max(load, int(most * capacity)), load)
+            limits.append(next(limit for limit in trials if limit / capacity <= most))
+        return limits
 
     def _moves(self, item: int, member: int) -> int:
         return int(self.claimed[item] and member not in self.claims[item])
 
-    def _may_gain(self, item: int, away: list[int]) -> bool:
+    def _may_gain(self, item: int) -> bool:
         holder = self.holders[item]
-        if not self.could[item] or holder in self.near[item]:
-            return False
-        return len(self.claims[item]) != 1 or self._moves(item, holder) > 0 or away[holder] > 0
+        returns = self._moves(item, holder) and bool(self.claims[item])
+        return returns or (self.could[item] and holder not in self.near[item])
 
-    def _partner(self, item: int, looks: int) -> tuple[int | None, int]:
-        member, loads = self.holders[item], self.loads
-        own = int(self.most * self.capacities[member]) - loads[member]
-        room = int(max(self.growth, self._ratio(member) * max(self.capacities) - self.least))
-        apart = [(weight - self.weights[item], other) for other, weight in enumerate(self.weights) if other != item]
-        within = [(gap, other) for gap, other in apart if (gap <= own if other < item else -gap <= room)]
-        took = 0
-        for _, other in sorted(within, key=lambda each: (abs(each[0]), abs(each[1] - item), each[1])):
-            if took >= looks:
-                break
-            took += 1 + (self.widths[item] + self.widths[other]) // 8
-            if self._may_exchange(item, other):
-                return other, took
-        return None, took
+    def _held(self, member: int, other: int) -> list[int]:
+        return [item for item, holder in enumerate(self.holders) if holder == member and other in self.may[item]]
 
-    def _may_exchange(self, item: int, other: int) -> bool:
-        member, its = self.holders[item], self.holders[other]
-        if member == its or its not in self.near[item] or not {its} & self.may[item] or member not in self.may[other]:
-            return False
-        if its in self.near[other] and member not in self.near[other]:
-            return False
-        difference = self.weights[item] - self.weights[other]
-        grows, falls = (its, member) if difference > 0 else (member, its)
-        ratio = self._ratio(grows, abs(difference))
-        if ratio > self.most or (self.loads[grows] + abs(difference) > self.limits[grows] and ratio > self._ratio(falls)):
-            return False
-        before = self._moves(item, member) + self._moves(other, its)
-        return self._moves(item, its) + self._moves(other, member) <= before
+    def _steps(self, member: int, other: int) -> int:
+        topics = [topic for topic, holder in zip(self.topics, self.holders, strict=True) if holder == member]
+        kinds = sum(topic != before for topic, before in zip(topics, [None, *topics], strict=False))
+        return len(topics) + 8 * kinds + sum(self.widths[item] // 8 for item in self._held(member, other))
+
+    def _offer(self, member: int, other: int, passes: int) -> list[tuple[int, int]]:
+        """Items and their gains: eight, those that gain first, and of those that lose three."""
+        gains = {
+            item: 64 * (self._moves(item, member) - self._moves(item, other))
+            + (other in self.near[item])
+            - (member in self.near[item])
+            for item in self._held(member, other)
+        }
+        offered: list[int] = []
+        for some in (
+            [item for item, gain in gains.items() if gain > 0],
+            [item for item, gain in gains.items() if gain == 0],
+            [item for item, gain in gains.items() if gain < 0],
+        ):
+            most = min(len(some), 8 - len(offered), 3 if some and gains[some[0]] < 0 else 8)
+            skipped = passes * most % len(some) if len(some) > most else 0
+            turned = some[skipped:] + some[:skipped]
+            offered += turned[:most]
+        return [(item, gains[item]) for item in sorted(offered)]
+
+    def _best(
+        self, ours: list[tuple[int, int]], theirs: list[tuple[int, int]], room: tuple[int, int], best: int
+    ) -> tuple[int, list[int], list[int]]:
+        """The gain, if more than ``best``, of the sets to give and to take. room : of the giver, and of the other"""
+        found = best, 0, 0
+        takes = self._sets(theirs)
+        for weight, gain, mask in self._sets(ours):
+            within = [each for each in takes if weight - room[1] <= each[0] <= weight + room[0]]
+            if within:
+                _, more, taken = max(reversed(within), key=lambda each: each[1])
+                if gain + more > found[0] and mask | taken:
+                    found = gain + more, mask, taken
+        given, taken = (
+            [item for place, (item, _) in enumerate(some) if mask >> place & 1]
+            for some, mask in zip((ours, theirs), found[1:], strict=True)
+        )
+        return found[0], given, taken
+
+    def _sets(self, offered: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+        """Weight, gain and mask of all sets, by weight and mask."""
+        sets = []
+        for mask in range(1 << len(offered)):
+            some = [each for place, each in enumerate(offered) if mask >> place & 1]
+            sets.append((sum(self.weights[item] for item, _ in some), sum(gain for _, gain in some), mask))
+        return sorted(sets, key=lambda each: (each[0], each[2]))

@@ -32,7 +32,7 @@ def exchange(items: Items, holders: Int32s, loads: Int64s, left: Int64s, settled
     for holder in holders:
         sizes[holder] += 1
     room = np.empty((2, len(holders)), np.int32)
-    first, following = _lists(holders, len(loads))
+    first, following = lists(holders, len(loads))
     while steps > 0:
         worst = _most_loaded(items, loads, settled)
         steps -= len(loads)
@@ -78,7 +78,7 @@ def _best_exchange(
     """What a member gives, what it takes or NONE, with whom, and the steps it took to find out; NONE if nothing is worthwhile.
 
     left : how many more items may leave their owners
-    sizes : int64[members], the items of each; first, following : as of ``_lists``; room : int32[2, items], scratch
+    sizes : int64[members], the items of each; first, following : as of ``lists``; room : int32[2, items], scratch
     """
     ours, theirs = room[0], room[1]
     one_kind = items.kinds.max() == 0 and len(items.readers_of) == 2
@@ -109,7 +109,7 @@ def _moves(items: Items, item: int, source: int, target: int) -> int:
 
 
 @inner_kernel
-def _lists(holders: Int32s, members: int) -> tuple[Int32s, Int32s]:
+def lists(holders: Int32s, members: int) -> tuple[Int32s, Int32s]:
     """The items of each member, heaviest first, as linked lists: int32[members] the first, int32[items] the following."""
     first = np.full(members, NONE, np.int32)
     following = np.empty(len(holders), np.int32)

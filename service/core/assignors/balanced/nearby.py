@@ -19,7 +19,7 @@ EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, 
 MOST_CELLS: Final = 10_000_000
 """Racks of partitions × prices up to which the prices of racks are sought: half a second."""
 
-SWEEPS: Final = 3
+SWEEPS: Final = 2
 """How often each price is set anew."""
 
 SLACK: Final = 1e-9
@@ -61,16 +61,17 @@ def near_racks(group: Group, partitions: Int32s) -> Ragged:
 
 @dataclass(frozen=True)
 class Options:
-    """What can be read nearby: each option is an item on a rack.
+    """Where items can be: each option is an item on a rack, or elsewhere (NONE). Every item can be elsewhere.
 
-    items, racks : int32[options], by item; weights : float64[options], of the item
-    moves : bool[options], is it a move that need not be? room : float64[racks], what the members there may read together
-    spare : how many such moves there may be
+    items, racks : int32[options], by item; weights : float64[options], of the item; 0 elsewhere
+    near, moves : bool[options], is it then read nearby, and is it a move that need not be?
+    room : float64[racks], what the members there may read together; spare : how many such moves there may be
     """
 
     items: Int32s
     racks: Int32s
     weights: Float64s
+    near: Bools
     moves: Bools
     room: Float64s
     spare: int
@@ -80,35 +81,38 @@ def most_near(options: Options, check_time: Callable[[], None]) -> int:
     """What no assignment has more items near than, whose members keep the room of their rack, and that moves no more.
 
     The bound is the dual of the linear programme of that: at any prices of room and of moves no more can be near than what room
-    and moves are worth, and the items gain beyond what they pay. The prices are set one after the other, each to its best.
+    and moves are worth, and what each item gains at most beyond what it pays. The prices are set one after the other, each to
+    its best.
     """
-    if not len(options.items):
+    if not options.near.any():
         return 0
     starts = np.flatnonzero(np.diff(options.items, prepend=-1))
-    sizes = np.diff(np.append(starts, len(options.items)))
-    prices, price = np.zeros(len(options.room)), 0.0
-    kinds = [NONE, *np.unique(options.racks).tolist()]
+    racks = options.racks
+    room = np.append(options.room, 0)  # there is no room to pay for elsewhere
+    prices, price = np.zeros(len(room)), 0.0
+    kinds = [NONE, *np.unique(racks[racks != NONE]).tolist()]
     if len(kinds) * SWEEPS * len(options.items) > MOST_CELLS:
         kinds = [NONE]
     for kind in kinds * SWEEPS:
         check_time()
-        gains = 1 - options.weights * prices[options.racks] - options.moves * price
         if kind == NONE:
-            pays, amounts, room = options.moves, np.ones(len(starts)), float(options.spare)
-            free = gains + options.moves * price
+            price = 0.0
+            pays, amounts, most = options.moves, np.ones(len(starts)), float(options.spare)
         else:
-            pays, amounts, room = options.racks == kind, options.weights[starts], float(options.room[kind])
-            free = gains + np.where(pays, options.weights * prices[kind], 0)
-        others = np.maximum(np.maximum.reduceat(np.where(pays, -np.inf, gains), starts), 0)
-        worth = np.maximum.reduceat(np.where(pays, free, -np.inf), starts) - others
-        best = _best_price(worth, amounts, room)
+            prices[kind] = 0.0
+            pays, most = racks == kind, float(room[kind])
+            amounts = np.maximum.reduceat(np.where(pays, options.weights, 0), starts)
+        gains = options.near - options.weights * prices[racks] - options.moves * price
+        others = np.maximum.reduceat(np.where(pays, -np.inf, gains), starts)
+        worth = np.maximum.reduceat(np.where(pays, gains, -np.inf), starts) - others
+        best = _best_price(worth, amounts, most)
         if kind == NONE:
             price = best
         else:
             prices[kind] = best
-    gains = 1 - options.weights * prices[options.racks] - options.moves * price
-    most = np.maximum(np.maximum.reduceat(gains, starts), 0).sum() + options.room @ prices + options.spare * price
-    return min(len(sizes), int(most * (1 + SLACK) + SLACK))
+    gains = options.near - options.weights * prices[racks] - options.moves * price
+    bound = np.maximum.reduceat(gains, starts).sum() + room @ prices + options.spare * price
+    return min(len(np.unique(options.items[options.near])), int(bound * (1 + SLACK) + SLACK))
 
 
 def _best_price(worth: Float64s, amounts: Float64s, room: float) -> float:

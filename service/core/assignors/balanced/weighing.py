@@ -35,8 +35,8 @@ BY_SEARCH: Final = (
     "and from what members own."
 )
 BY_EXCHANGES: Final = (
-    "A search exchanged partitions of about one weight, within a number of steps. The bound is the dual of a linear programme: "
-    "what the members of each rack may read, and how many partitions may move."
+    "A search let pairs of members exchange several partitions for several, within a number of steps. The bound is the dual of a "
+    "linear programme: what the members of each rack may read, and how many partitions may move."
 )
 BY_EXCESS: Final = "The bound is what members own beyond the largest load."
 
@@ -78,7 +78,7 @@ def weigh(
     few = len(partitions) <= MOST_ITEMS
     choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
-    places = _places(group, order, partitions, claims, claimed) if racks_matter and glance is None else None
+    places = _places(group, order, partitions, claims, claimed) if glance is None else None
     shared = share_out(items, choices, places, may_leave, check_time, glance)
     holders = np.full(len(topic_of), NONE, np.int32)
     holders[partitions] = shared.holders
@@ -157,24 +157,29 @@ def _places(group: Group, order: Int32s, partitions: Int32s, claims: Ragged, cla
 
 
 def _options(group: Group, items: Items, places: Places, largest: float, moved: int) -> Options:
-    """What could be read nearby with no load ÷ capacity above ``largest``, and so many moves."""
+    """Where items could be with no load ÷ capacity above ``largest``, and so many moves: near, with a claimant, or elsewhere."""
     racks, claimants = (Ragged(*each) for each in (places[:2], places[3:5]))
-    of_each = racks.row_of_each_value()
-    width = len(group.rack_ids)
-    on_racks = places.member_racks[claimants.values]
-    stays = claimants.row_of_each_value().astype(np.int64)[on_racks != NONE] * width + on_racks[on_racks != NONE]
-    may_stay = np.isin(of_each.astype(np.int64) * width + racks.values, stays)
+    width, count = len(group.rack_ids), len(items.weights)
+    near = racks.row_of_each_value().astype(np.int64) * width + racks.values
+    on_racks, claimed = places.member_racks[claimants.values], claimants.row_of_each_value().astype(np.int64)
+    stays = (claimed * width + on_racks)[on_racks != NONE]
+    pairs = np.union1d(near, stays)
+    elsewhere = np.arange(count)
+    of_each = np.concatenate([pairs // width, elsewhere])
     is_kept = claimants.lengths() > 0
+    may_stay = np.concatenate([np.isin(pairs, stays), np.isin(elsewhere, claimed[on_racks == NONE])])
+    on_rack = np.concatenate([pairs % width, np.full(count, NONE)]).astype(np.int32)
+    weights = np.concatenate([items.weights[of_each[: len(pairs)]], np.zeros(count)]).astype(np.float64)
+    is_near = np.concatenate([np.isin(pairs, near), np.zeros(count, np.bool_)])
+    moves = is_kept[of_each] & ~may_stay
+    spare = moved - int(np.count_nonzero(places.claimed & ~is_kept))
+    order = np.argsort(of_each, kind="stable")
+    if not spare:
+        order = order[~moves[order]]
     there = places.member_racks != NONE
-    room = np.bincount(places.member_racks[there], items.capacities[there], width) * largest
-    return Options(
-        of_each,
-        racks.values,
-        items.weights[of_each].astype(np.float64),
-        is_kept[of_each] & ~may_stay,
-        np.asarray(room * (1 + SLACK), np.float64),
-        moved - int(np.count_nonzero(places.claimed & ~is_kept)),
-    )
+    room = np.asarray(np.bincount(places.member_racks[there], items.capacities[there], width) * largest * (1 + SLACK), np.float64)
+    of_each = of_each.astype(np.int32)
+    return Options(of_each[order], on_rack[order], weights[order], is_near[order], moves[order], room, spare)
 
 
 def _near(racks: Ragged, readers: Int32s) -> int:

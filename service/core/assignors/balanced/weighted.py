@@ -8,7 +8,7 @@ assignments.
 many light ones. The others go, heaviest first, to the member that is then least loaded (``spread``).
 Then the most loaded member gives a partition to another, or exchanges one, as long as the worse of the two becomes better by
 a ten-thousandth. Then partitions of one weight and with the same subscribers return to their owners where members exchange them
-for one another, and partitions of about one weight go where they are read nearby (``nearer``).
+for one another, and pairs of members exchange partitions so that fewer move and more are read nearby (``nearer``).
 
 Limits are numbers of steps, never a time, so that the same group always has the same answer.
 """
@@ -23,7 +23,7 @@ import numpy as np
 from service.core.assignors.balanced.bounds import keep, least_maximum, least_within
 from service.core.assignors.balanced.exchanges import exchange
 from service.core.assignors.balanced.exhaustive import Choices, exhaust
-from service.core.assignors.balanced.nearer import MOST_STEPS, Places, draw_near
+from service.core.assignors.balanced.nearer import STEPS, STEPS_OF_EACH, Places, draw_near
 from service.core.assignors.balanced.spread import spread
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s
@@ -76,7 +76,7 @@ def share_out(
 ) -> Shared:
     """The assignment.
 
-    choices : only of few items, which are then looked through; places : None if nobody looks at racks
+    choices : only of few items, which are then looked through; places : None for a glance
     max_moves : how many items may leave their owners
     glance : None: as thorough as can be
     """
@@ -97,7 +97,7 @@ def share_out(
                 break
     restore(items, holders)
     if places is not None and len(holders):
-        draw_near(items, places, holders, loads, MOST_STEPS)
+        draw_near(items, places, holders, loads, STEPS + STEPS_OF_EACH * len(holders))
         check_time()
     if choices is None or is_best:
         return Shared(holders, least, bound, exact=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -39,7 +39,8 @@ def places(draw):
     near = [{member for member in members if racks[member] in some} for some in there]
     widths = [len(one) + len(other) for one, other in zip(there, claims, strict=True)]
     could = [bool(some) for some in there]
-    twin = Nearer(items.weights.tolist(), items.capacities.tolist(), may, near, list(map(set, claims)), claimed, could, widths)
+    weights, capacities, topics = items.weights.tolist(), items.capacities.tolist(), items.topics.tolist()
+    twin = Nearer(weights, capacities, may, near, list(map(set, claims)), claimed, could, widths, topics)
     return items, found, holders, twin
 
 
@@ -50,7 +51,8 @@ def measured(twin, holders, loads):
     return ratios, moves, sum(holder in twin.near[item] for item, holder in enumerate(holders))
 
 
-@given(drawn=places(), steps=st.sampled_from([0, 100, 1_000_000]))
+@settings(max_examples=50)
+@given(drawn=places(), steps=st.sampled_from([0, 200, 5_000]))
 def test_the_twin_exchanges_the_same_and_nothing_becomes_worse(drawn, steps):
     items, found, holders, twin = drawn
     loads = np.bincount(holders, items.weights, len(items.kinds)).astype(np.int64)
@@ -61,9 +63,8 @@ def test_the_twin_exchanges_the_same_and_nothing_becomes_worse(drawn, steps):
     assert loads.tolist() == np.bincount(holders, items.weights, len(loads)).astype(int).tolist()
     after = measured(twin, holders.tolist(), loads.tolist())
     assert after[0][0] <= before[0][0]
-    assert all(new <= old * 1.0001 for new, old in zip(after[0], before[0], strict=True)) or after[0] < before[0]
-    assert after[1] <= before[1]
-    assert after[2] >= before[2]
+    assert all(new <= old * 1.0001 for new, old in zip(after[0], before[0], strict=True))
+    assert (-after[1], after[2]) >= (-before[1], before[2])
     assert all(holder in twin.may[item] for item, holder in enumerate(theirs))
 
 
@@ -80,11 +81,12 @@ def a_group(seed, members, partitions, *, copies=2, owned=0.0):
     return replace(group, topics=topics, subscriptions=everybody, racks=on_racks, rack_ids=("a", "b", "c"))
 
 
-def test_nearly_everything_is_read_nearby_where_loads_are_as_even_without_it():
-    """A partition of three has a replica on the rack of the member that it happens to go to, of two thirds."""
-    aim = balanced.assign(a_group(1, 9, 900)).certificate.rack_local
-    assert aim.bound == 900
-    assert aim.gap < 0.06
+@pytest.mark.parametrize(("members", "partitions"), [(9, 900), (6, 70), (6, 100)])
+def test_nearly_everything_is_read_nearby_where_loads_are_as_even_without_it(members, partitions):
+    """Of three partitions, two happen to go to a member on a rack of theirs."""
+    aim = balanced.assign(a_group(1, members, partitions)).certificate.rack_local
+    assert aim.bound == partitions
+    assert aim.gap < 0.005
     assert aim.method == weighing.BY_EXCHANGES
 
 
@@ -108,12 +110,15 @@ def most_near(group, largest, moved):
     return -solved.fun
 
 
-@pytest.mark.parametrize(("seed", "copies", "owned"), [(1, 2, 0.0), (2, 1, 1.0), (3, 2, 0.6), (4, 1, 0.0)])
-def test_a_linear_programme_is_below_the_bound_and_close_to_it(seed, copies, owned):
+@pytest.mark.parametrize(
+    ("seed", "copies", "owned", "share"), [(1, 2, 0.0, 1), (2, 1, 1.0, 0.85), (3, 2, 0.6, 0.95), (4, 1, 0.0, 0.9)]
+)
+def test_the_search_comes_close_to_a_linear_programme_which_is_below_the_bound(seed, copies, owned, share):
     group = a_group(seed, 7, 200, copies=copies, owned=owned)
     assignment = balanced.assign(group)
     told = values(assignment)
     near, bound = told["rack_local"]
+    assert near >= share * bound
     best = most_near(group, told["load"][0] * (1 + 1e-9), told["moves"][0])
     assert near <= best + 1e-6
-    assert int(best + 1e-6) <= bound <= best * 1.03 + 1
+    assert int(best + 1e-6) <= bound <= best * 1.01 + 1
