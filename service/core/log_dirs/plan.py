@@ -35,7 +35,7 @@ from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.feasibility.packing import Effort
-from service.core.reassignments.model import Brokers, Goal, Placements, Plan, bytes_on
+from service.core.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 
 if TYPE_CHECKING:
     from service.core.reassignments.batches.model import Batches, BatchLimits
@@ -101,6 +101,15 @@ class BrokerDisks:
         leaves = brokers.draining[placements.replicas.values] & ~placements.excluded
         return not leaves.any() and bool((loads <= brokers.capacity_bytes)[brokers.usable].all())
 
+    def as_good_as_any(self, goal: Goal) -> bool:
+        """Are the replicas, which keep all rules, as the goal wants them?"""
+        if goal.objective == "fewest-moves" or np.count_nonzero(self.brokers.usable) < 2:
+            return True
+        now = self.placements.replicas
+        if goal.tolerance is not None:
+            return not len(outside_band(self.brokers, self.placements, goal, now))
+        return self.evenness(now.values) <= least_unevenness(self.brokers, self.placements) * (1 + ROUNDING)
+
     def evenness(self, dirs: Int32s) -> float:
         """The sum of squares ÷ weight. dirs : int32[partitions], where each is"""
         return squares(self.brokers, np.bincount(dirs, self.placements.bytes_of_each(), len(self.brokers)))
@@ -123,7 +132,7 @@ def plan_log_dirs(
     for broker in range(count):
         check()
         disks = BrokerDisks.of(log_dirs, replicas, weights, broker)
-        if disks.rests and (goal.objective == "fewest-moves" or np.count_nonzero(disks.brokers.usable) < 2):
+        if disks.rests and disks.as_good_as_any(goal):
             evenness[broker] = evenness_bound[broker] = disks.evenness(disks.placements.replicas.values)
             continue
         best, batches = _planned(disks, log_dirs, broker, goal, limits, check)
