@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.errors import NoPlan
-from service.core.log_dirs.bounds import least_bytes, least_unevenness
+from service.core.log_dirs.bounds import least_unevenness
 from service.core.log_dirs.exchanges import MOST_WORK, MOST_WORK_IN_ALL, improved
 from service.core.log_dirs.infeasibility import check_feasible, no_order
 from service.core.log_dirs.model import (
@@ -35,6 +35,7 @@ from service.core.reassignments.batches.divide import in_batches
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.feasibility.packing import Effort
+from service.core.reassignments.fewest import fewest_bytes as fewest_bytes_as_even
 from service.core.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def plan_log_dirs(
             evenness[broker] = evenness_bound[broker] = disks.evenness(disks.placements.replicas.values)
             continue
         best, batches = _planned(disks, log_dirs, broker, goal, limits, check)
-        fewest = max(best.lower_bound, least_bytes(disks.brokers, disks.placements, goal, best))
+        fewest = max(best.lower_bound, fewest_bytes_as_even(disks.brokers, disks.placements, goal, best))
         open_ = best.cost > fewest or len(best.outside) > 0
         if open_ and not goal.limited and (goal.objective != "even" or goal.tolerance is not None):
             best, batches, fewest = _proven(disks, goal, limits, (best, batches, fewest), effort, check)

@@ -68,8 +68,8 @@ def _proof(goal: Goal, plan: Plan) -> str:
     if goal.tolerance is not None:
         near = "as near as the rules allow to" if len(plan.outside) else "within"
         fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g} % of the mean" if plan.gap == 0 else ""
-    elif goal.objective == "even" and plan.evenness_gap == 0:
-        fewest += " for the evenest load"
+    elif goal.objective == "even":
+        fewest += " for the evenest load" if plan.evenness_gap == 0 else " for as even a load"
     if plan.gap is None:
         return f"not proven to be {fewest}"
     return fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"

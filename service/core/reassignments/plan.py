@@ -31,11 +31,12 @@ from service.core.model import Int64s, Ragged
 from service.core.reassignments.best_sets import BestSets, Search
 from service.core.reassignments.evenness import least_unevenness, outside_band, unevenness
 from service.core.reassignments.feasibility.infeasibility import explain
+from service.core.reassignments.fewest import fewest_bytes
 from service.core.reassignments.leaders import elect, leading
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 from service.core.reassignments.order import added, copied
 from service.core.reassignments.pins import pin
-from service.core.reassignments.resources.bounds import evenness_of_resources, weighted
+from service.core.reassignments.resources.bounds import evenness_of_resources, fewest_for_resources, weighted
 from service.core.reassignments.resources.loads import Loads
 from service.core.reassignments.resources.search import even_out_leaders
 from service.core.reassignments.search.curve import Curve
@@ -94,7 +95,9 @@ def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[
             replicas = elect(brokers, placements, replicas, goal.leaders, check)
         within = best.copies if goal.objective != "even" and cost == fewest else None
         outside = np.flatnonzero(best.outside).astype(np.int32)
-        return with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
+        result = with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
+        known = fewest_for_resources(brokers, placements, goal, result)
+        return replace(result, lower_bound=min(cost, max(fewest, known)))
     evenness = unevenness(brokers, placements, goal, replicas)
     evenest = min(evenness, _evenest(brokers, placements, goal, best, int(copies.sum()), fewest=cost == fewest))
     replicas = elect(brokers, placements, replicas, goal.leaders, check, per_topic=goal.per_topic)
@@ -103,7 +106,12 @@ def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[
         judged = (leading(brokers, placements, rows, per_topic=goal.per_topic) for rows in (others, replicas))
         if next(judged) <= next(judged):
             replicas = others
-    return Plan(replicas, fewest, cost, evenness, evenest, outside_band(brokers, placements, goal, replicas))
+    result = Plan(replicas, fewest, cost, evenness, evenest, outside_band(brokers, placements, goal, replicas))
+    return (
+        replace(result, lower_bound=min(cost, max(fewest, fewest_bytes(brokers, placements, goal, result))))
+        if in_bytes
+        else result
+    )
 
 
 def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:

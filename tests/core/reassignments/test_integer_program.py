@@ -15,6 +15,7 @@ from service.core.reassignments.evenness import band
 from service.core.reassignments.model import NO_LIMIT, BrokerSets, Goal, TopicLeaders
 from service.core.reassignments.plan import frontier, plan
 from service.core.reassignments.replacements import Replacements
+from service.core.reassignments.resources.loads import band_of
 from service.core.reassignments.sets import integer_weights
 from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
 from tests.reference.program import FAR, Program, Undecided
@@ -184,6 +185,8 @@ def judge_copies(question, answer, program, seen):
             program.rule("fewest", amounts, 0, answer.cost)
     if goal.resources:
         judge_resources(answer, program, seen)
+        if goal.objective == "even" and not (goal.tolerance is not None and len(answer.outside)):
+            fewest = least_copies(answer, program, goal)
         assert answer.lower_bound <= fewest
     else:
         evenest = program.evenest(loads)
@@ -210,6 +213,22 @@ def judge_band(question, answer, program, loads, kinds):
         chosen_one_by_one = question[1].topic_leaders is not None  # replicas that make room for leaders
         assert kinds != ("replicas", "") or chosen_one_by_one or program.least({}) is None
     return not outside.any()
+
+
+def least_copies(answer, program, goal):
+    """The fewest copies of a plan that is within the tolerance of each resource, or as even in the only one that comes first."""
+    names = [name for level in goal.resources for name, _ in level]
+    if goal.tolerance is None and len(goal.resources[0]) > 1:  # that of a sum is not asked
+        return answer.cost
+    for name in names if goal.tolerance is not None else []:
+        loads, unit = program.load(name), 20 if name == "cpu" else 1
+        low, high = band_of(program.brokers, name, program.loads_of(lists_of(answer.replicas), loads) / unit, goal.tolerance)
+        for b, load in loads.items():
+            program.rule("tolerance", load, float(low[b]) * unit * (1 - SMALL), float(high[b]) * unit * (1 + SMALL))
+    if goal.tolerance is not None:
+        return program.least(program.copies())
+    unit = 400 if names[0] == "cpu" else 1
+    return program.least(program.copies(), program.load(names[0]), answer.resources[0].value * unit)
 
 
 def judge_resources(answer, program, seen):

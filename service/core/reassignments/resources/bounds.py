@@ -6,9 +6,10 @@ import numpy as np
 
 from service.core.model import Bools, Float64s, Int64s, Ragged
 from service.core.reassignments.evenness import STEPS, filled, squares
-from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, ResourceEvenness
+from service.core.reassignments.fewest import fewest_copied
+from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
 from service.core.reassignments.permits import Permits
-from service.core.reassignments.resources.loads import COUNTS, Loads
+from service.core.reassignments.resources.loads import COUNTS, Loads, band_of
 
 
 def evenness_of_resources(
@@ -55,6 +56,32 @@ def weighted(goal: Goal, resources: tuple[ResourceEvenness, ...], scales: Float6
     of_first = zip(goal.resources[0], resources, scales.tolist(), strict=False)
     first = [(weight / scale, each) for (_, weight), each, scale in of_first if scale > 0]
     return sum(share * each.value for share, each in first), sum(share * each.lower_bound for share, each in first)
+
+
+def fewest_for_resources(brokers: Brokers, placements: Placements, goal: Goal, best: Plan) -> int:
+    """A bound of the replicas that any plan copies which is as even as this one, or within the tolerance as it is.
+
+    That is the most of what each resource needs by itself. What leaders take more than followers needs no copy to move.
+    """
+    if goal.objective != "even" or len(best.outside):
+        return 0
+    loads, first = Loads.of(brokers, placements, goal, best.replicas), len(goal.resources[0])
+    scales, fewest = loads.scales(brokers), 0
+    shares = [
+        weight / scale if scale > 0 else 0.0 for (_, weight), scale in zip(goal.resources[0], scales.tolist(), strict=False)
+    ]
+    for i, (name, part) in enumerate(zip(loads.names, loads.parts, strict=True)):
+        if (part.leader != part.follower).any():
+            continue
+        most: float | tuple[Float64s, Float64s] | None = None
+        if goal.tolerance is not None:
+            low, high = band_of(brokers, name, loads.totals[:, i], goal.tolerance)
+            most = low * (1 - ROUNDING), high * (1 + ROUNDING)
+        elif i < first and shares[i] > 0:  # of the sum of the first priority, the others leave no more than this
+            most = best.resources[i].lower_bound + (best.evenness - best.evenness_bound) / shares[i]
+        if most is not None:
+            fewest = max(fewest, fewest_copied(brokers, placements, part.follower, most)[0])
+    return fewest
 
 
 def _that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) -> Bools:

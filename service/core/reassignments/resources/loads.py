@@ -19,6 +19,7 @@ import numpy as np
 
 from service.core.measures.broker_load import Load, load_of
 from service.core.model import Bools, Float64s, Int32s, Ragged
+from service.core.reassignments.evenness import band
 from service.core.reassignments.model import Brokers, Goal, Placements
 
 LEADER_IN: Final = 0.7
@@ -93,6 +94,16 @@ class Loads:
         usable = brokers.usable
         totals = self.totals[usable].sum(axis=0)
         return np.asarray(totals**2 / max(float(brokers.weights[usable].sum()), 1e-300), np.float64)
+
+
+def band_of(brokers: Brokers, name: str, totals: Float64s, tolerance: float) -> tuple[Float64s, Float64s]:
+    """float64[brokers] twice, ``band`` of a resource; what is not counted is not rounded. totals : float64[brokers], its loads"""
+    if name in COUNTS:
+        low, high = band(brokers.usable, brokers.weights, totals.astype(np.int64), tolerance)
+        return low.astype(np.float64), high.astype(np.float64)
+    usable = brokers.usable
+    shares = np.where(usable, brokers.weights, 0.0) * totals[usable].sum() / max(float(brokers.weights[usable].sum()), 1e-300)
+    return shares * max(0.0, 1 - tolerance), shares * (1 + tolerance)
 
 
 def placed_loads(brokers: Brokers, placements: Placements, replicas: Ragged) -> tuple[Load, Load]:

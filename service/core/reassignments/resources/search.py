@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.model import NONE, Bools, Float64s, Int32s, Ragged
+from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.ragged import taken
-from service.core.reassignments.evenness import band
 from service.core.reassignments.feasibility.feasible import bytes_of_brokers
 from service.core.reassignments.leaders import elect, with_leaders
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.order import copied, in_order
 from service.core.reassignments.resources.balance import ANY_COPIES, even_out_resources
-from service.core.reassignments.resources.loads import COUNTS, Loads
+from service.core.reassignments.resources.loads import COUNTS, Loads, band_of
 from service.core.reassignments.resources.state import Resources
 from service.core.reassignments.search.exchanges import ReplicaSets, link
 from service.core.reassignments.sets import replica_state
@@ -88,7 +87,7 @@ def _resources(
     banded = np.zeros(len(columns), np.bool_)
     low, high = np.zeros((2, count, len(scales)))
     if goal.tolerance is not None:
-        bands = [_band(brokers, name, loads.totals[:, i], goal.tolerance) for i, name in enumerate(loads.names)]
+        bands = [band_of(brokers, name, loads.totals[:, i], goal.tolerance) for i, name in enumerate(loads.names)]
         low, high = (np.stack([each[i] for each in bands], axis=1) for i in (0, 1))
         columns, least = np.concatenate([columns, columns]), np.concatenate([least, least])
         banded = np.concatenate([~banded, banded])
@@ -119,16 +118,6 @@ def _resources(
         np.array([NO_LIMIT if limit is None else limit for limit in limits], np.int64),
         np.zeros(len(loads.names)),
     )
-
-
-def _band(brokers: Brokers, name: str, totals: Float64s, tolerance: float) -> tuple[Float64s, Float64s]:
-    """float64[brokers] twice, as ``band``; what is not counted is not rounded."""
-    if name in COUNTS:
-        low, high = band(brokers.usable, brokers.weights, totals.astype(np.int64), tolerance)
-        return low.astype(np.float64), high.astype(np.float64)
-    usable = brokers.usable
-    shares = np.where(usable, brokers.weights, 0.0) * totals[usable].sum() / max(float(brokers.weights[usable].sum()), 1e-300)
-    return shares * max(0.0, 1 - tolerance), shares * (1 + tolerance)
 
 
 def _outside(r: Resources) -> Bools:

@@ -178,3 +178,23 @@ def test_the_time_is_checked_and_the_work_bounded(monkeypatch):
     assert all(each.gap < 0.01 for each in answer.resources)
     monkeypatch.setattr(balance, "MOST", 0)
     assert plan(brokers, placements, goal).cost == 0
+
+
+@pytest.mark.parametrize(
+    ("resources", "between", "fewest"),
+    [
+        ([("bytes",)], {}, 2),
+        ([("bytes",)], {"tolerance": 0.5}, 1),
+        ([("bytes", "replicas")], {}, 2),
+        ([("leaders",)], {}, 0),
+        ([("leaders",), ("bytes",)], {"tolerance": 0.0}, 2),
+    ],
+)
+def test_the_bound_of_copies_is_what_brokers_have_too_much_of(resources, between, fewest):
+    """Broker 0 has four partitions of 10 bytes, and broker 1 none."""
+    brokers = a_cluster([None] * 2)
+    placements = some_placements([[0]] * 4, sizes=[10] * 4)
+    levels = tuple(tuple((name, 1.0) for name in level) for level in resources)
+    answer = plan(brokers, placements, Goal("even", "none", resources=levels, **between))
+    assert (answer.cost, answer.lower_bound) == (max(answer.cost, fewest), fewest)
+    assert answer.cost == 2 or between == {"tolerance": 0.5}
