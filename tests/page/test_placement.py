@@ -37,7 +37,9 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
         "limits": {"moves_per_broker": 5},
     }
     plan = service.post("/v1/reassignments", json=body).json
-    page.locator(".verdict", has_text=plan["effects"][0]).wait_for()
+    [*_, added] = plan["after"]["broker_load"]["replicas"]["counts"]
+    page.get_by_role("button", name=f"broker 4 new 0 → {added}").wait_for()
+    assert page.locator(".verdict").inner_text() == plan["effects"][0]
     for name in ("reassignment", "rollback"):
         with page.expect_download() as downloaded:
             page.get_by_role("button", name=f"{name}.json", exact=True).click()

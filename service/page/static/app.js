@@ -36,7 +36,9 @@ function Page() {
       <nav aria-label="Workbenches">
         ${Object.entries(WORKBENCHES).map(
           ([key, { title }]) =>
-            html`<a href=${links[key] ?? `#/${key}`} aria-current=${key === name ? "page" : undefined}>${title}</a>`,
+            html`<a href=${links[key] ?? `#/${key}`} aria-current=${key === name && !other ? "page" : undefined}
+              >${title}</a
+            >`,
         )}
       </nav>
       <span class="tools">
@@ -48,16 +50,16 @@ function Page() {
     <main>
       ${asksToken && html`<${Token} done=${answered} />`}
       ${fault && html`<div class="problem" role="alert"><p>${fault}</p></div>`}
+      ${other && (other === "gallery" ? gallery : html`<${Unknown} name=${other} />`)}
       ${
-        other === "gallery"
-          ? gallery
-          : html`<${Bench}
-              key="${name} ${session}"
-              workbench=${WORKBENCHES[name]}
-              state=${state}
-              set=${set}
-              askForToken=${() => setAsksToken(true)}
-            />`
+        !other &&
+        html`<${Bench}
+          key="${name} ${session}"
+          workbench=${WORKBENCHES[name]}
+          state=${state}
+          set=${set}
+          askForToken=${() => setAsksToken(true)}
+        />`
       }
     </main>
     <footer>
@@ -65,6 +67,11 @@ function Page() {
       Foundation.${" "}
       <a href=${new URL("vendor/NOTICES.txt", import.meta.url).href}>Third-party notices</a>
     </footer>`;
+}
+
+/** @param {{name: string}} props */
+function Unknown({ name }) {
+  return html`<div class="problem" role="alert"><p>This page has no workbench named ${name}.</p></div>`;
 }
 
 /** The token, which stays in this tab's memory. @param {{done: () => void}} props */

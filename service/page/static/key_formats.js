@@ -55,3 +55,20 @@ export function jsonValues(keys, format) {
   );
   return exact ? values.map((value) => (typeof value === "bigint" ? Number(value) : value)) : null;
 }
+
+/** Bytes are texts if all of them are. @param {(Uint8Array | null)[]} values @returns {{keys: Key[], key_format?: string}} */
+export function keysOfBytes(values) {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  try {
+    return { keys: values.map((value) => value && decoder.decode(value)) };
+  } catch {
+    return { keys: values.map((value) => value && btoa(String.fromCharCode(...value))), key_format: "base64" };
+  }
+}
+
+/** A value of a file as the text of a key. @param {any} value @returns {Key} */
+export function keyText(value) {
+  if (value === null) return null;
+  if (Object.is(value, -0)) return "-0";
+  return value instanceof Date ? value.toISOString() : String(value);
+}

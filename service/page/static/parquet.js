@@ -1,4 +1,6 @@
 /** Parquet files → columns. */
+import { keyText, keysOfBytes } from "./key_formats.js";
+
 /** @typedef {import("./key_formats.js").Key} Key */
 /** @typedef {(input: Uint8Array, length: number) => Uint8Array} Decompressor */
 
@@ -75,24 +77,7 @@ function keysOf(values, { type, converted_type, logical_type }) {
   if (values.some((value) => value instanceof Uint8Array)) return keysOfBytes(values);
   const plain = !converted_type && !logical_type;
   return {
-    keys: values.map(text),
+    keys: values.map(keyText),
     key_format: plain ? OF_TYPE[/** @type {"INT64"} */ (type)] : OF_CONVERTED[/** @type {"INT_64"} */ (converted_type)],
   };
-}
-
-/** Bytes are texts if all of them are. @param {(Uint8Array | null)[]} values @returns {{keys: Key[], key_format?: string}} */
-function keysOfBytes(values) {
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  try {
-    return { keys: values.map((value) => value && decoder.decode(value)) };
-  } catch {
-    return { keys: values.map((value) => value && btoa(String.fromCharCode(...value))), key_format: "base64" };
-  }
-}
-
-/** @param {any} value @returns {Key} */
-function text(value) {
-  if (value === null) return null;
-  if (Object.is(value, -0)) return "-0";
-  return value instanceof Date ? value.toISOString() : String(value);
 }

@@ -1,11 +1,15 @@
 /** Files that are dropped on the page → columns. They are read here, a part at a time, and never sent as they are. */
 
+import { arrow } from "./arrow.js";
 import { WANTED, parquet } from "./parquet.js";
 
 /** Records that are read of a file. */
 export const MOST_RECORDS = 1_000_000;
 /** Bytes that are read of a text file. */
 const MOST_BYTES = 64_000_000;
+
+/** What an Arrow stream begins with. */
+const STREAM = "\xff\xff\xff\xff";
 
 /** @typedef {import("./key_formats.js").Key} Key */
 /** @typedef {{columns: string[], whole: boolean, column: (name: string) => Promise<{keys: Key[], key_format?: string}>}} Opened */
@@ -56,13 +60,15 @@ function exact(_, value, context) {
 /** @param {File} file @returns {Promise<Opened>} Throws an Error with a sentence for a file that cannot be read. */
 export async function opened(file) {
   const start = new Uint8Array(await file.slice(0, 4).arrayBuffer());
-  return String.fromCharCode(...start) === "PAR1" ? parquet(file, MOST_RECORDS) : delimited(file);
+  const magic = String.fromCharCode(...start);
+  if (magic === "PAR1") return parquet(file, MOST_RECORDS);
+  return magic === "ARRO" || magic === STREAM ? arrow(file, MOST_RECORDS) : delimited(file);
 }
 
 /** @param {File} file @returns {Promise<Opened>} */
 async function delimited(file) {
   const text = await file.slice(0, MOST_BYTES).text();
-  if (text.includes("\0")) throw new Error(`${file.name} is neither Parquet nor text.`);
+  if (text.includes("\0")) throw new Error(`${file.name} is neither Parquet nor Arrow nor text.`);
   const [header = [], ...rows] = records(text);
   if (header.length === 0) throw new Error(`${file.name} is empty.`);
   return {

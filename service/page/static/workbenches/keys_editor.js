@@ -197,8 +197,8 @@ function Source({ state, set }) {
       most=${LONG}
     />
     <${Drop}
-      label="Open CSV, Parquet, or a summary of pipeline skew"
-      accept=".csv,.tsv,.txt,.parquet,.json"
+      label="Open CSV, Parquet, Arrow, or a summary of pipeline skew"
+      accept=".csv,.tsv,.txt,.parquet,.arrow,.arrows,.feather,.json"
       take=${(/** @type {File} */ chosen) => take(chosen, "")}
     />
     <${Select}
