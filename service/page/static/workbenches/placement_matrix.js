@@ -1,7 +1,7 @@
 /** Who holds what before and after a plan: partitions, or topics where partitions are many. */
 import { Select } from "../fields.js";
 import { Figure, Legend } from "../figure.js";
-import { number } from "../format.js";
+import { listed, number } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { MOST_ROWS, placement } from "../pictures/placement.js";
 import { holders } from "./brokers.js";
@@ -64,6 +64,29 @@ export function placed(state, plan) {
   return { brokers, rows: single ? rows : rows.sort((a, b) => b.changed - a.changed), single };
 }
 
+/** Brokers of which each is a column; of more, those of which most changes. */
+const MOST_BROKERS = 60;
+
+/** The columns and rows that are drawn. @param {import("../pictures/placement.js").Placed} placed @returns {import("../pictures/placement.js").Placed} */
+function drawn({ brokers, rows: all, single }) {
+  const rows = all.slice(0, MOST_ROWS);
+  if (brokers.length <= MOST_BROKERS) return { brokers, rows, single };
+  const changes = brokers.map((_, i) =>
+    all.reduce((sum, { before, after }) => sum + Math.abs(after[i] - before[i]), 0),
+  );
+  const columns = brokers
+    .map((_, i) => i)
+    .sort((a, b) => changes[b] - changes[a] || a - b)
+    .slice(0, MOST_BROKERS)
+    .sort((a, b) => a - b);
+  const of = (/** @type {number[]} */ cells) => columns.map((i) => cells[i]);
+  return {
+    brokers: columns.map((i) => brokers[i]),
+    rows: rows.map(({ label, before, after }) => ({ label, before: of(before), after: of(after) })),
+    single,
+  };
+}
+
 /** @param {number[]} cells @param {number[]} replicas @param {Map<number, number>} column @param {boolean} leads whether the leader counts as 2 */
 function add(cells, replicas, column, leads) {
   replicas.forEach((id, place) => {
@@ -76,17 +99,20 @@ function add(cells, replicas, column, leads) {
 export function Matrix({ state, plan, set }) {
   const data = useMemo(() => placed(state, plan), [plan]);
   const side = state.shown ?? "both";
-  const picture = { ...data, rows: data.rows.slice(0, MOST_ROWS), side };
+  const picture = { ...useMemo(() => drawn(data), [data]), side };
   const rows = () =>
     data.rows.flatMap(({ label, before, after }) =>
       data.brokers.flatMap(({ id }, i) => (before[i] || after[i] ? [[label, String(id), before[i], after[i]]] : [])),
     );
-  const many =
-    data.rows.length > MOST_ROWS
-      ? `; of ${number(data.rows.length)} topics the ${MOST_ROWS} in which most partitions change`
-      : "";
+  const parts = [
+    data.rows.length > MOST_ROWS &&
+      `of ${number(data.rows.length)} topics the ${MOST_ROWS} in which most partitions change`,
+    data.brokers.length > MOST_BROKERS &&
+      `of ${number(data.brokers.length)} brokers the ${MOST_BROKERS} of which most replicas change`,
+  ].filter((part) => part !== false);
+  const many = parts.length > 0 ? `; ${listed(parts)}` : "";
   const summary = data.single
-    ? "Each row is a partition, each column a broker. A dot marks the preferred leader."
+    ? `Each row is a partition, each column a broker${many}. A dot marks the preferred leader.`
     : `Replicas of each topic and broker${many}. The stronger the colour, the more.`;
   const marks = /** @type {[string, string][]} */ (
     data.single
