@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import Bools, Bytes, Int32s, Int64s
+from service.core.model import Bools, Bytes, Int32s
 
 BASE64: Final = np.frombuffer(bytearray(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"), np.uint8)
 
@@ -178,15 +178,14 @@ def low_bytes(offsets: Int32s, data: Bytes) -> tuple[Int32s, Bytes]:
 
 
 @kernel
-def copy_rows(offsets: Int32s, data: Bytes, rows: Int64s, copy_offsets: Int32s) -> Bytes:
-    """uint8[copy_offsets[-1]], the bytes of some keys.
+def copy_rows(data: Bytes, starts: Int32s, offsets: Int32s) -> Bytes:
+    """uint8[offsets[-1]], pieces of the data end to end.
 
-    offsets : int32[n + 1]; data : uint8[...]; rows : int64[...]
-    copy_offsets : int32[rows + 1], where the bytes of each row are to begin
+    data : uint8[...]; starts : int32[n], where each piece begins; offsets : int32[n + 1], where it is to begin
     """
-    copy = np.empty(copy_offsets[-1], np.uint8)
-    for i in range(len(rows)):
-        start, at = offsets[rows[i]], copy_offsets[i]
-        for j in range(copy_offsets[i + 1] - at):
+    copy = np.empty(offsets[-1], np.uint8)
+    for i in range(len(starts)):
+        start, at = np.int64(starts[i]), np.int64(offsets[i])
+        for j in range(offsets[i + 1] - at):
             copy[at + j] = data[start + j]
     return copy

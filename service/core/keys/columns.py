@@ -184,7 +184,7 @@ def rows_of_keys(keys: Keys, rows: slice | Int64s) -> Keys:
     if isinstance(rows, slice):
         return Keys(keys.offsets[rows.start : rows.stop + 1], keys.data, valid)
     offsets = offsets_of(keys.offsets[rows + 1] - keys.offsets[rows])
-    return Keys(offsets, codecs.copy_rows(keys.offsets, keys.data, rows, offsets), valid)
+    return Keys(offsets, codecs.copy_rows(keys.data, keys.offsets[rows], offsets), valid)
 
 
 def _serialize(column: Column, _: str) -> Keys:

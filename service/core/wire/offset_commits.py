@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from service.core.kernels import borrowing_kernel, kernel
-from service.core.model import Bytes, Int32s, Int64s, KeyArrays, Keys
+from service.core.keys.codecs import copy_rows
+from service.core.model import Int32s, Int64s, KeyArrays, Keys, offsets_of
 from service.core.wire import schema_tables as table
 from service.core.wire import spans as wire
 from service.core.wire.schema_tables import FIELDS, GROUP_TABLES, Tables
@@ -75,7 +76,7 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
     columns = _Columns(of_field, np.zeros(n, np.int8), np.zeros((4, 2, n), np.int32), np.full((5, n), ABSENT, np.int64))
     _read(keys.arrays(), values.arrays(), GROUP_TABLES, wire.new_arrays(), columns)
     group, topic, metadata, topic_id = (
-        Keys(*_gathered(source.data, starts, lengths))
+        Keys(offsets := offsets_of(lengths), copy_rows(source.data, starts, offsets))
         for source, (starts, lengths) in zip((keys, keys, values, values), columns.spans, strict=True)
     )
     partition, offset, leader_epoch, commit_ms, expire_ms = columns.numbers
@@ -127,21 +128,3 @@ def _read_fields(reading: MessageReading, columns: _Columns, i: int) -> bool:
                 return False
             columns.spans[column, 0, i], columns.spans[column, 1, i] = start, length
     return bool(reading.state[wire.FAULT] == 0)
-
-
-@kernel
-def _gathered(data: Bytes, starts: Int32s, lengths: Int32s) -> tuple[Int32s, Bytes]:
-    """Pieces of ``data``, concatenated.
-
-    data : uint8[...];  starts, lengths : int32[n]
-    Returns int32[n + 1] and uint8[...], as in Keys.
-    """
-    offsets = np.zeros(len(starts) + 1, np.int32)
-    for i in range(len(starts)):
-        offsets[i + 1] = offsets[i] + lengths[i]
-    gathered = np.empty(offsets[-1], np.uint8)
-    for i in range(len(starts)):
-        start, to = np.int64(starts[i]), np.int64(offsets[i])
-        for j in range(np.int64(lengths[i])):
-            gathered[to + j] = data[start + j]
-    return offsets, gathered

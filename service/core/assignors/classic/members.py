@@ -1,23 +1,26 @@
 """Who comes before whom, and who subscribes to what: what range and roundrobin both begin with."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.model import Group, Int32s, Ragged
+from service.core.model import NONE, Group, Int32s, Ragged
 
 
-def static_first(group: Group) -> Int32s:
+def static_first(group: Group, in_order: Callable[[Sequence[str]], Int32s] = java_order) -> Int32s:
     """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id.
 
+    in_order : gives the positions of names in ascending order
     Reproduces AbstractPartitionAssignor.MemberInfo.compareTo.
     """
-    if group.instance_ids.count(None) == len(group):
+    if in_order is java_order and group.instance_ids.count(None) == len(group):
         return group.by_id
     static = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is not None]
     dynamic = [member for member, instance_id in enumerate(group.instance_ids) if instance_id is None]
-    by_instance = java_order([group.instance_ids[member] or "" for member in static])
-    by_id = java_order([group.member_ids[member] for member in dynamic])
+    by_instance = in_order([group.instance_ids[member] or "" for member in static])
+    by_id = in_order([group.member_ids[member] for member in dynamic])
     return np.concatenate([np.array(static, np.int32)[by_instance], np.array(dynamic, np.int32)[by_id]])
 
 
@@ -51,6 +54,14 @@ def topic_subscribers(group: Group, order: Int32s) -> Ragged:
     """
     subscriptions = group.subscriptions
     return Ragged(*_topic_subscribers(order, subscriptions.offsets, subscriptions.values, len(group.topics)))
+
+
+def only_subscribers(subscribers: Ragged) -> Int32s:
+    """The only subscriber of each topic, int32[topics]; NONE without any, or with several."""
+    only = np.full(len(subscribers), NONE, np.int32)
+    single = np.flatnonzero(subscribers.lengths() == 1)
+    only[single] = subscribers.values[subscribers.offsets[single]]
+    return only
 
 
 @kernel

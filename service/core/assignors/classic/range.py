@@ -23,7 +23,6 @@ Source: org.apache.kafka.clients.consumer.RangeAssignor. The previous assignment
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +30,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import static_first, topic_subscribers, why_there
 from service.core.assignors.classic.racks import on_rack, racks_matter, without_racks
+from service.core.assignors.classic.ranges import in_ranges
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import grouped, grouped_arrays, put
@@ -46,20 +46,6 @@ def assign(group: Group) -> Assignment:
     rows = (subscribers.arrays(), group.topics.first, racks.arrays(), matching.sets.arrays())
     owners = owners_on_racks(order, group.racks, *rows, matching.together, len(group.rack_ids), True)
     return Assignment(grouped(owners, len(group)))
-
-
-def in_ranges(group: Group, order: Int32s, subscribers: Ragged) -> Assignment:
-    """Ragged member → partitions, ascending, where racks do not matter.
-
-    order : int32[members], the member at each position; subscribers : Ragged topic → positions, ascending
-    """
-    return Assignment(grouped(owners_in_ranges(order, subscribers.offsets, subscribers.values, group.topics.first), len(group)))
-
-
-def ranges_by(order_of: Callable[[Group], Int32s], group: Group) -> Assignment:
-    """Range without racks over members in another order. order_of : gives int32[members], the member at each position"""
-    order = order_of(group)
-    return in_ranges(group, order, topic_subscribers(group, order))
 
 
 def assign_until_3_4(group: Group) -> Assignment:
@@ -212,32 +198,6 @@ def where_racks_matter(
                 racked[topic] = True
         matters[topic] = racked[topic] and racks_matter(consumer_racks, first[topic], first[topic + 1], racks_of, racks)
     return matters, racked
-
-
-@kernel
-def owners_in_ranges(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
-    """The owner of each partition where racks do not matter, or NONE where nobody subscribes: int32[partitions].
-
-    order : int32[members]              the member at each position
-    subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending
-    first : int32[topics + 1]           the first partition of each topic
-
-    Reproduces RangeAssignor.assignRanges. Plain-Python twin: tests/reference/assignors.py.
-    """
-    owners = np.full(first[-1], NONE, np.int32)
-    for topic in range(len(first) - 1):
-        subscribers_count = subscribers_of[topic + 1] - subscribers_of[topic]
-        if subscribers_count == 0:
-            continue
-        quota, extra = divmod(first[topic + 1] - first[topic], subscribers_count)
-        partition = first[topic]
-        for i in range(subscribers_count):
-            stop = partition + quota + (i < extra)
-            if partition == stop:
-                break
-            owners[partition:stop] = order[subscribers[subscribers_of[topic] + i]]
-            partition = stop
-    return owners
 
 
 @kernel

@@ -11,7 +11,7 @@ from service.core.assignors.model import Assignor
 from service.core.later import Later
 from service.core.registry import Implementation
 
-classic_range = Later("service.core.assignors.classic.range")
+classic_ranges = Later("service.core.assignors.classic.ranges")
 classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
 names = Later("service.core.assignors.clients.names")
 sticky = Later("service.core.assignors.clients.python_sticky.sticky")
@@ -30,7 +30,7 @@ STICKY: Final = Library(
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="aiokafka:range",
-        run=partial(classic_range.ranges_by, names.by_member_id),
+        run=partial(classic_ranges.ranges_by, names.by_member_id),
         implementation=Implementation("aiokafka", RELEASE, "aiokafka.coordinator.assignors.range.RangePartitionAssignor"),
         summary="Kafka's range without racks; static members do not come first.",
         setting="partition_assignment_strategy=[RangePartitionAssignor]",

@@ -1,9 +1,11 @@
 """The order of names, and of members, in languages that compare bytes, or code points: C, Go, Rust, Python."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
+from service.core.assignors.classic import members
 from service.core.model import Group, Int32s, ranks_of
 
 
@@ -17,16 +19,10 @@ def by_member_id(group: Group) -> Int32s:
     return by_bytes(group.member_ids)
 
 
-def static_first(group: Group) -> Int32s:
-    """int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id."""
-
-    def key(member: int) -> tuple[bool, str, str]:
-        instance_id = group.instance_ids[member]
-        return instance_id is None, instance_id or "", group.member_ids[member]
-
-    return np.array(sorted(range(len(group)), key=key), np.int32)
-
-
 def byte_ranks(names: Sequence[str]) -> Int32s:
     """int32[names], the place of each in that order."""
     return ranks_of(by_bytes(names))
+
+
+static_first = partial(members.static_first, in_order=by_bytes)
+"""int32[members], the members in order: static ones by instance_id, then dynamic ones by member_id."""

@@ -34,7 +34,7 @@ def assign(group: Group, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMIT
     """
     solution = solve(group, rules, check_time)
     changing = changing_hands(group, solution, rules)
-    here, later = _parted(solution.new_owners, changing)
+    here, later = parted(solution.new_owners, changing)
     return Assignment(rows_of(here, solution.duplicates, len(group)), withheld=grouped(later, len(group)))
 
 
@@ -46,7 +46,7 @@ def withholding(group: Group, rows: Ragged) -> Assignment:
     new_owners = np.full(group.topics.partitions_count + len(group.unknown_partitions), NONE, np.int32)
     new_owners[rows.values] = rows.row_of_each_value()
     changing = _losing(group.owned.offsets, group.owned.values, new_owners, np.full_like(new_owners, NONE))
-    here, later = _parted(new_owners, changing)
+    here, later = parted(new_owners, changing)
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
@@ -100,20 +100,13 @@ def _changing(
     return changing
 
 
-@kernel
-def _parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
+def parted(new_owners: Int32s, changing: Bools) -> tuple[Int32s, Int32s]:
     """The new owners of the partitions that do not change hands, and of those that do: int32[partitions] each, else NONE.
 
     The latter is empty if none does.
     """
-    any_changes = changing.any()
-    here = np.empty_like(new_owners)
-    later = np.empty(len(new_owners) if any_changes else 0, np.int32)
-    for partition in range(len(new_owners)):
-        here[partition] = NONE if changing[partition] else new_owners[partition]
-    for partition in range(len(later)):
-        later[partition] = new_owners[partition] if changing[partition] else NONE
-    return here, later
+    here = np.where(changing, np.int32(NONE), new_owners)
+    return here, np.where(changing, new_owners, np.int32(NONE)) if changing.any() else here[:0]
 
 
 @kernel

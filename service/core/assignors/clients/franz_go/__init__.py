@@ -10,7 +10,7 @@ from service.core.assignors.model import Assignor
 from service.core.later import Later
 from service.core.registry import Implementation
 
-classic_range = Later("service.core.assignors.classic.range")
+classic_ranges = Later("service.core.assignors.classic.ranges")
 classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
 names = Later("service.core.assignors.clients.names")
 racks = Later("service.core.assignors.clients.franz_go.racks")
@@ -21,7 +21,7 @@ RELEASE: Final = "1.22.2"
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="franz-go:range",
-        run=partial(classic_range.ranges_by, names.static_first),
+        run=partial(classic_ranges.ranges_by, names.static_first),
         on_racks=racks.assign,
         implementation=Implementation("franz-go", RELEASE, "kgo.RangeBalancer"),
         client_releases=(RELEASE,),

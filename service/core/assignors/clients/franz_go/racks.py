@@ -9,7 +9,7 @@ Source: rangeBalancer in group_balancer.go (franz-go 1.22.2). The previous assig
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.range import ranges_by
+from service.core.assignors.classic.ranges import ranges_by
 from service.core.assignors.clients.names import static_first
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s

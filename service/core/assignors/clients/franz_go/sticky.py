@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.clients.franz_go.claims import claimed, parted
 from service.core.assignors.clients.franz_go.dealt import deal
 from service.core.assignors.clients.franz_go.run import even_out, every_run, one_run, settled
@@ -140,7 +140,7 @@ def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: i
     owners, status = one_run(given, topics, any_order, members_count, alike, len(topics) > 1, deadline)
     if in_time(status, check_time) == SURE and sure and (len(topics) > 1 or len(given.stale) < 2):
         return owners
-    only = _only_subscribers(subscribers)
+    only = only_subscribers(subscribers)
     stale_orders, rack_numbers = _stale_orders(given), _rack_numbers(given)
     runs = factorial(min(len(topics), 20)) * len(stale_orders) * len(rack_numbers)
     if 0 < runs * (len(given.kept) + len(given.subscribers) + OF_A_RUN) <= MOST_WORK:
@@ -169,14 +169,6 @@ def _alike(given: Given, topics: Int32s, goes_back: npt.NDArray[np.bool_], membe
     deal(owners, topics, given.topic_of, given.first, sizes)
     even_out(given, topics, owners, sizes)
     return owners
-
-
-def _only_subscribers(subscribers: Ragged) -> Int32s:
-    """The only subscriber of each topic, int32[topics]; NONE without any, or with several."""
-    only = np.full(len(subscribers), NONE, np.int32)
-    single = np.flatnonzero(subscribers.lengths() == 1)
-    only[single] = subscribers.values[subscribers.offsets[single]]
-    return only
 
 
 def _stale_orders(given: Given) -> npt.NDArray[np.int32]:

@@ -6,7 +6,7 @@ Source: kafka.coordinator.assignors.range.RangePartitionAssignor (kafka-python 3
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.range import in_ranges
+from service.core.assignors.classic.ranges import in_ranges
 from service.core.assignors.clients.kafka_python.members import warning, without_forgotten
 from service.core.assignors.clients.names import static_first
 from service.core.model import Assignment, Group

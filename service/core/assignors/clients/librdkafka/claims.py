@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Int32s
+from service.core.model import NONE, Int32s, Ragged
 
 
 class Claims(NamedTuple):
@@ -51,19 +51,12 @@ def claims(claimants_of: Int32s, claimants: Int32s, generations: Int32s) -> Clai
     return Claims(holders, previous, owners, last)
 
 
-@kernel
-def claims_without_generations(claimants_of: Int32s, claimants: Int32s) -> Claims:
+def claims_without_generations(claimants: Ragged) -> Claims:
     """The claims up to 2.1.1, where the first has the partition and the second is the one of old. Arguments as ``claims``."""
-    count = len(claimants_of) - 1
-    holders, previous = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
-    last = np.full(count, NONE, np.int32)
-    for partition in range(count):
-        members = claimants[claimants_of[partition] : claimants_of[partition + 1]]
-        if len(members) > 0:
-            holders[partition], last[partition] = members[0], members[-1]
-        if len(members) > 1:
-            previous[partition] = members[1]
-    return Claims(holders, previous, last.copy(), last)
+    starts, stops = claimants.offsets[:-1], claimants.offsets[1:]
+    values = np.append(claimants.values, np.int32(NONE))
+    holders, last = (np.where(starts < stops, values[at], np.int32(NONE)) for at in (starts, stops - 1))
+    return Claims(holders, np.where(starts + 1 < stops, values[np.minimum(starts + 1, stops)], np.int32(NONE)), last.copy(), last)
 
 
 @kernel

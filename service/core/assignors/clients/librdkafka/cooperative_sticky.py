@@ -30,6 +30,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.racks import on_rack
+from service.core.assignors.classic.sticky.cooperative import parted
 from service.core.assignors.clients.librdkafka.balance import State, balance
 from service.core.assignors.clients.librdkafka.claims import Claims, claims, claims_without_generations, owned_first
 from service.core.assignors.clients.librdkafka.order import ranks
@@ -91,7 +92,7 @@ def _claims(group: Group, release: Release) -> Claims:
     claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
     if release.generations:
         return claims(claimants.offsets, claimants.values, group.generations)
-    return claims_without_generations(claimants.offsets, claimants.values)
+    return claims_without_generations(claimants)
 
 
 def _racks_count(group: Group, subscribers: Ragged) -> bool:
@@ -195,7 +196,6 @@ def _kept(
     return kept, revoked
 
 
-@kernel
 def _adjusted(final: Int32s, claimants: Int32s) -> tuple[Int32s, Int32s]:
     """Who gets each partition now, and who later, int32[partitions] each, else NONE.
 
@@ -204,15 +204,8 @@ def _adjusted(final: Int32s, claimants: Int32s) -> tuple[Int32s, Int32s]:
 
     Reproduces rd_kafka_cooperative_protocol_adjust_assignment (librdkafka 2.12.1).
     """
-    here = claimants.copy()
-    later = np.full(len(claimants), NONE, np.int32)
-    for partition in range(len(final)):
-        if final[partition] != NONE:
-            if claimants[partition] == NONE or claimants[partition] == final[partition]:
-                here[partition] = final[partition]
-            else:
-                here[partition], later[partition] = NONE, final[partition]
-    return here, later
+    final = np.append(final, np.full(len(claimants) - len(final), NONE, np.int32))
+    return parted(np.where(final == NONE, claimants, final), (final != NONE) & (claimants != NONE) & (claimants != final))
 
 
 _CAUSES: Final = {

@@ -8,7 +8,8 @@ Source: rdkafka_range_assignor.c (librdkafka 1.9.2, 2.12.1). The previous assign
 
 import numpy as np
 
-from service.core.assignors.classic.range import co_partitioned, in_ranges, owners_on_racks, where_racks_matter
+from service.core.assignors.classic.range import co_partitioned, owners_on_racks, where_racks_matter
+from service.core.assignors.classic.ranges import in_ranges
 from service.core.assignors.clients.librdkafka.order import subscribers_in_order
 from service.core.model import Assignment, Group
 from service.core.ragged import grouped

@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.classic.sticky.cooperative import parted
 from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.general import keep, topic_by_topic
 from service.core.assignors.classic.sticky.movements import no_movements
@@ -53,8 +54,7 @@ def assign(group: Group, library: Library, check_time: TimeLimit = UNLIMITED) ->
 def assign_cooperatively(group: Group, library: Library, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """The same; withheld is what another member claims, of several claimants the last in request order."""
     owners, left_open, claimants = _common(group, library, check_time)
-    moving = (claimants != NONE) & (claimants != owners)
-    here, later = np.where(moving, np.int32(NONE), owners), np.where(moving, owners, np.int32(NONE))
+    here, later = parted(owners, (claimants != NONE) & (claimants != owners))
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)), left_open=left_open)
 
 

@@ -10,7 +10,7 @@ from service.core.assignors.model import Assignor
 from service.core.later import Later
 from service.core.registry import Implementation
 
-classic_range = Later("service.core.assignors.classic.range")
+classic_ranges = Later("service.core.assignors.classic.ranges")
 names = Later("service.core.assignors.clients.names")
 roundrobin = Later("service.core.assignors.clients.sarama.roundrobin")
 sticky = Later("service.core.assignors.clients.sarama.sticky")
@@ -20,7 +20,7 @@ RELEASES: Final = ("1.61.1",)
 ASSIGNORS: Final[tuple[Assignor, ...]] = (
     Assignor(
         name="sarama:range",
-        run=partial(classic_range.ranges_by, names.by_member_id),
+        run=partial(classic_ranges.ranges_by, names.by_member_id),
         implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategyRange"),
         client_releases=RELEASES,
         summary="Kafka's range without racks, over members in the order of their member_ids, static or not.",

@@ -22,11 +22,13 @@ Source: stickyBalanceStrategy, adjustCooperativeAssignment in balance_strategy*.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from service.core.assignors.classic.members import topic_subscribers
+from service.core.assignors.classic.members import only_subscribers, topic_subscribers
+from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.assignors.clients.names import byte_ranks
 from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
 from service.core.errors import KafkaAssignorFails
@@ -51,19 +53,14 @@ ENDLESS: Final = 2
 def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions, ascending: those of every run."""
     owners = _owners(group, check_time)
-    return Assignment(grouped(owners, len(group)), left_open=_left_open(owners))
+    left_open = np.flatnonzero(owners == OPEN).astype(np.int32)
+    return Assignment(grouped(owners, len(group)), left_open=LeftOpen(left_open, BECAUSE) if len(left_open) else None)
 
 
 def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """The same, but what changes hands is withheld."""
-    owners = _owners(group, check_time)
-    here, later = _parted(owners, group.owned.offsets, group.owned.values)
-    return Assignment(grouped(here, len(group)), grouped(later, len(group)), _left_open(owners))
-
-
-def _left_open(owners: Int32s) -> LeftOpen | None:
-    partitions = np.flatnonzero(owners == OPEN).astype(np.int32)
-    return LeftOpen(partitions, BECAUSE) if len(partitions) else None
+    """The same, but what changes hands is withheld (adjustCooperativeAssignment)."""
+    settled = assign(group, check_time)
+    return replace(withholding(group, settled.rows), left_open=settled.left_open)
 
 
 def _owners(group: Group, check_time: TimeLimit) -> Int32s:
@@ -71,7 +68,7 @@ def _owners(group: Group, check_time: TimeLimit) -> Int32s:
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
     claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
-    first_rule = _only_subscribers(*subscribers.arrays())[topic_of]
+    first_rule = np.where(subscribers.lengths() > 1, np.int32(OPEN), only_subscribers(subscribers))[topic_of]
     owners, contested = _kept(topic_of, *subscribers.arrays(), *claimants.arrays())
     if contested:
         return first_rule
@@ -134,18 +131,6 @@ def _give_out(
     one = bool((takers == takers[0]).all())
     owners[several] = takers[0] if one else OPEN
     return 0 if one else int(counts[takers].max())
-
-
-@kernel
-def _only_subscribers(subscribers_of: Int32s, subscribers: Int32s) -> Int32s:
-    """The only subscriber of each topic, int32[topics]; NONE without any, OPEN with several. Arguments: topic → members"""
-    only = np.full(len(subscribers_of) - 1, NONE, np.int32)
-    for topic in range(len(only)):
-        if subscribers_of[topic + 1] - subscribers_of[topic] == 1:
-            only[topic] = subscribers[subscribers_of[topic]]
-        elif subscribers_of[topic + 1] > subscribers_of[topic]:
-            only[topic] = OPEN
-    return only
 
 
 @kernel
@@ -327,23 +312,3 @@ def _play(  # noqa: C901 (a kernel)
             counts[to] += 1
             modified = True
     return SETTLED
-
-
-@kernel
-def _parted(owners: Int32s, owned_of: Int32s, owned: Int32s) -> tuple[Int32s, Int32s]:
-    """Who gets each partition now, and who later, int32[partitions] each (adjustCooperativeAssignment).
-
-    owners : as ``_owners`` has it; owned_of, owned : member → partitions that it claims, existing or not
-    """
-    claims = np.zeros(len(owners), np.bool_)
-    by_owner = np.zeros(len(owners), np.bool_)
-    for member in range(len(owned_of) - 1):
-        for partition in owned[owned_of[member] : owned_of[member + 1]]:
-            if partition < len(owners):
-                claims[partition] = True
-                by_owner[partition] |= owners[partition] == member
-    here, later = owners.copy(), np.full(len(owners), NONE, np.int32)
-    for partition in range(len(owners)):
-        if owners[partition] >= 0 and claims[partition] and not by_owner[partition]:
-            here[partition], later[partition] = NONE, owners[partition]
-    return here, later
