@@ -11,8 +11,8 @@ Source: Ahuja, Magnanti and Orlin, "Network Flows", chapter 9.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,25 @@ class Network(NamedTuple):
     def flow(self) -> Int64s:
         """int64[edges], what each edge carries."""
         return self.left[self.back[self.place]]
+
+
+class Edges(NamedTuple):
+    """Edges from ``tails`` to ``heads``, nodes: of one sort, in scalars or arrays; or ``joined``, int64[edges] each."""
+
+    tails: Any
+    heads: Any
+    capacities: Any
+    prices: Any
+
+    @classmethod
+    def joined(cls, sorts: Sequence[Edges]) -> Edges:
+        """Those of one sort after those of another."""
+        columns = zip(*(np.broadcast_arrays(*each) for each in sorts), strict=True)
+        return cls(*(np.concatenate([part.astype(np.int64).ravel() for part in column]) for column in columns))
+
+    def network(self, nodes: int) -> Network:
+        """The network of these, once they are joined."""
+        return network(nodes, self.tails.astype(np.int32), self.heads.astype(np.int32), self.capacities, self.prices)
 
 
 @kernel

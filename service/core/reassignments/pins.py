@@ -17,11 +17,12 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.optimize.flows import Edges
 from service.core.reassignments.feasibility.start import keep_and_fill
 from service.core.reassignments.model import Brokers, Goal, Pins, Placements, TopicLeaders
 from service.core.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
 from service.core.reassignments.sets import replica_state
-from service.core.reassignments.topic_leaders import Edges, flow_to_pairs, pairs_of
+from service.core.reassignments.topic_leaders import flow_to_pairs, pairs_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[]
     if not goal.only_leaders:
         copying, between = _copying(placements, least, chosen, state, sizes)
         edges += copying
-    joined = Edges(*(np.concatenate(parts) for parts in zip(*edges, strict=True)))
+    joined = Edges.joined(edges)
     flow = flow_to_pairs(len(placements), between, joined, least.least, check)
     if flow is None:
         return None
@@ -71,7 +72,7 @@ def _at_home(placements: Placements, least: TopicLeaders, chosen: Int32s, state:
     row = np.repeat(np.arange(len(chosen)), np.diff(state.home_offsets))
     pairs = pairs_of(least, placements.topics[chosen][row], state.homes)
     stays = state.keeps[state.sets[row], state.homes] & (pairs != NONE)
-    return Edges.of_one(chosen[row][stays].astype(np.int64), len(placements) + pairs[stays], np.zeros(stays.sum(), np.int64))
+    return Edges(chosen[row][stays], len(placements) + pairs[stays], 1, 0)
 
 
 def _of_excluded(placements: Placements, least: TopicLeaders) -> Edges:
@@ -80,7 +81,7 @@ def _of_excluded(placements: Placements, least: TopicLeaders) -> Edges:
     leaders = placements.replicas.values[placements.replicas.offsets[excluded]]
     pairs = pairs_of(least, placements.topics[excluded], leaders)
     leads = pairs != NONE
-    return Edges.of_one(excluded[leads], len(placements) + pairs[leads], np.zeros(leads.sum(), np.int64))
+    return Edges(excluded[leads], len(placements) + pairs[leads], 1, 0)
 
 
 def _copying(
@@ -101,13 +102,12 @@ def _copying(
     set_of = np.zeros(len(placements.topic_names), np.int32)
     set_of[placements.topics[chosen]] = state.sets
     pairs = np.flatnonzero(state.receives[set_of[least.topics], least.brokers])
-    at, heads, needs = node[least.topics[pairs]], len(placements) + pairs, least.least[pairs].astype(np.int64)
-    free = np.zeros(len(pairs), np.int64)
+    at, heads, needs = node[least.topics[pairs]], len(placements) + pairs, least.least[pairs]
     return [
-        Edges.of_one(chosen[vacant].astype(np.int64), node_of[vacant] + on, np.zeros(len(vacant), np.int64)),
-        Edges.of_one(chosen[able].astype(np.int64), node_of[able] + racks, sizes[chosen][able]),
-        Edges(at + state.racks[least.brokers[pairs]], heads, needs, free),
-        Edges(at + racks, heads, needs, free),
+        Edges(chosen[vacant], node_of[vacant] + on, 1, 0),
+        Edges(chosen[able], node_of[able] + racks, 1, sizes[chosen][able]),
+        Edges(at + state.racks[least.brokers[pairs]], heads, needs, 0),
+        Edges(at + racks, heads, needs, 0),
     ], len(topics) * (racks + 1)
 
 

@@ -9,27 +9,12 @@ If the largest flow is less than all of them, no choice of leaders does it. ``pi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in
-from service.core.optimize.flows import fill, network
+from service.core.optimize.flows import Edges, fill
 from service.core.reassignments.model import Placements, TopicLeaders
-
-
-class Edges(NamedTuple):
-    """tails, heads : int64[edges], nodes; capacities, prices : int64[edges]"""
-
-    tails: Int64s
-    heads: Int64s
-    capacities: Int64s
-    prices: Int64s
-
-    @classmethod
-    def of_one(cls, tails: Int64s, heads: Int64s, prices: Int64s) -> Edges:
-        """Edges that carry one unit each."""
-        return cls(tails, heads, np.ones(len(tails), np.int64), prices)
 
 
 def enough(placements: Placements, leaders: Int32s) -> bool:
@@ -52,7 +37,7 @@ def held(placements: Placements, choices: Ragged, leaders: Int32s, check: Callab
     row = choices.row_of_each_value()
     pairs = pairs_of(least, placements.topics[row], choices.values)
     row, brokers, pairs = row[pairs != NONE], choices.values[pairs != NONE], pairs[pairs != NONE]
-    edges = Edges.of_one(row, len(placements) + pairs, (brokers != leaders[row]).astype(np.int64))
+    edges = Edges.joined([Edges(row, len(placements) + pairs, 1, brokers != leaders[row])])
     flow = flow_to_pairs(len(placements), 0, edges, least.least, check)
     if flow is None:
         return None
@@ -72,18 +57,17 @@ def pairs_of(least: TopicLeaders, topics: Int32s, brokers: Int32s) -> Int64s:
 def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, check: Callable[[], None]) -> Int64s | None:
     """int64[edges], a cheapest flow in which every pair gets its least; None if there is none.
 
-    edges : among the nodes, which are the partitions, the pairs, and ``between`` more
+    edges : joined, among the nodes, which are the partitions, the pairs, and ``between`` more
     """
     needed = int(least.sum(dtype=np.int64))
     inner, pairs = partitions + len(least) + between, np.arange(len(least))
     sent_by = np.unique(edges.tails[edges.tails < partitions])
-    nothing, one = np.zeros(1, np.int64), np.ones(1, np.int64)
-    # Node 0 is the source; the sink is the last.
-    tails = np.concatenate([1 + edges.tails, np.zeros(len(sent_by), np.int64), 1 + partitions + pairs])
-    heads = np.concatenate([1 + edges.heads, 1 + sent_by, np.full(len(pairs), inner + 1)])
-    capacities = np.concatenate([edges.capacities, np.repeat(one, len(sent_by)), least.astype(np.int64)])
-    prices = np.concatenate([edges.prices, np.repeat(nothing, len(sent_by) + len(pairs))])
-    through = network(inner + 2, tails.astype(np.int32), heads.astype(np.int32), capacities, prices)
+    sorts = [  # node 0 is the source; the sink is the last
+        Edges(1 + edges.tails, 1 + edges.heads, edges.capacities, edges.prices),
+        Edges(0, 1 + sent_by, 1, 0),
+        Edges(1 + partitions + pairs, inner + 1, least, 0),
+    ]
+    through = Edges.joined(sorts).network(inner + 2)
     if fill(through, check) < needed:
         return None
     return through.flow()[: len(edges.tails)]

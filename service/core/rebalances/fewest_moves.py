@@ -23,14 +23,14 @@ Source: Hardy, Littlewood and Pólya on majorization; Ford and Fulkerson's prima
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.kinds import claimed_once, claims_of, one_of_each, split_kinds
 from service.core.measures.skew import occurrences
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
-from service.core.optimize.flows import cost, fill, network
+from service.core.optimize.flows import Edges, cost, fill
 from service.core.ragged import transposed
 
 LARGEST_NETWORK: Final = 500_000
@@ -142,21 +142,20 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
     each_kind, each_member = first_partitions + np.arange(len(sizes)), first_member + np.arange(members)
     each_step = first_step + np.arange(len(steps))
     total = loads.sum()
-    edges: list[tuple[Any, Any, Any, Any]] = [  # from, to, at most, at a price
-        (source, each_kind, sizes, 0),
-        (
+    sorts = [
+        Edges(source, each_kind, sizes, 0),
+        Edges(
             first_partitions + claimants.row_of_each_value(),
             first_member + claimants.values,
             np.repeat(sizes, claimants.lengths()),
             0,
         ),
-        (each_kind, first_topic + kinds.topics, sizes, kinds.claimed),
-        (first_topic + subscribers.row_of_each_value(), first_member_kind + subscribers.values, total, 0),
-        (first_member_kind + kinds.member_kinds, each_member, total, 0),
-        (np.repeat(each_member, len(steps)), np.tile(each_step, members), np.tile(drops[steps], members), 0),
-        (each_step, sink, (steps + 1) * drops[steps], 0),
+        Edges(each_kind, first_topic + kinds.topics, sizes, kinds.claimed),
+        Edges(first_topic + subscribers.row_of_each_value(), first_member_kind + subscribers.values, total, 0),
+        Edges(first_member_kind + kinds.member_kinds, each_member, total, 0),
+        Edges(np.repeat(each_member, len(steps)), np.tile(each_step, members), np.tile(drops[steps], members), 0),
+        Edges(each_step, sink, (steps + 1) * drops[steps], 0),
     ]
-    columns = zip(*(np.broadcast_arrays(*edge) for edge in edges), strict=True)
-    tails, heads, capacities, prices = (np.concatenate(column).astype(np.int64) for column in columns)
-    through = network(sink + 1, tails.astype(np.int32), heads.astype(np.int32), capacities, prices)
-    return cost(through, prices) if fill(through, lambda: None) == total else None
+    edges = Edges.joined(sorts)
+    through = edges.network(sink + 1)
+    return cost(through, edges.prices) if fill(through, lambda: None) == total else None

@@ -17,20 +17,18 @@ the three one by one. Where moves are limited (``limited``), a move costs as muc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from service.core.assignors.balanced.kinds import Claimed, Kinds
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
-from service.core.optimize.flows import cost, dual_bound, fill, network
+from service.core.optimize.flows import Edges, cost, dual_bound, fill
 from service.core.ragged import grouped_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy.typing as npt
 
     from service.core.assignors.balanced.levels import Levels
 
@@ -60,21 +58,6 @@ class Rooms:
     def of_levels(cls, bounds: Levels) -> Rooms:
         """A member of level l has l partitions or l - 1."""
         return cls(np.stack([np.maximum(bounds.members - 1, 0), bounds.members > 0]).astype(np.int64), np.array([0, 1]))
-
-
-@dataclass(frozen=True)
-class Edges:
-    """Edges of one sort: ``count`` from ``tails`` to ``heads``, scalars or arrays."""
-
-    tails: npt.NDArray[Any] | int
-    heads: npt.NDArray[Any] | int
-    capacities: npt.NDArray[Any] | int
-    prices: npt.NDArray[Any] | int
-
-    def columns(self) -> tuple[Int64s, ...]:
-        """int64[edges] each."""
-        columns = np.broadcast_arrays(self.tails, self.heads, self.capacities, self.prices)
-        return tuple(column.astype(np.int64).ravel() for column in columns)
 
 
 @dataclass(frozen=True)
@@ -194,20 +177,19 @@ def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shippe
         Edges(keepers, sink, rooms.sizes[:, kinds.members[keeping]], prices),
         Edges(rests, sink, rooms.sizes * rest, prices),
     ]
-    columns = zip(*(each.columns() for each in sorts), strict=True)
-    tails, heads, capacities, prices = (np.concatenate(column) for column in columns)
-    tails, heads = tails.astype(np.int32), heads.astype(np.int32)
-    through = network(sink + 1, tails, heads, capacities, prices)
+    edges = Edges.joined(sorts)
+    through = edges.network(sink + 1)
     sent = fill(through, check_time)
     flow = through.flow()
-    stages = np.cumsum([0, *(len(each.columns()[0]) for each in sorts)])
+    stages = np.cumsum([0, *(np.broadcast(*each).size for each in sorts)])
     inner = slice(stages[1], stages[10])
     starts = np.where(some.kinds == NONE, NONE, 1 + some.kinds).astype(np.int32)
     moves = int(flow[stages[2] : stages[3]][some.claimed].sum() + flow[stages[3] : stages[4]].sum())
     far = int(flow[stages[1] : stages[2]][~routes.reads_near].sum() + flow[stages[5] : stages[6]].sum())
-    nodes = _dealt(starts, tails[inner], heads[inner], flow[inner].copy(), first_keeper)
+    tails, heads = edges.tails[inner].astype(np.int32), edges.heads[inner].astype(np.int32)
+    nodes = _dealt(starts, tails, heads, flow[inner].copy(), first_keeper)
     holders = _members(nodes, keeping.astype(np.int32), kinds.members, first_keeper, first_rest)
-    proven = sent == total and cost(through, prices) == dual_bound(through, capacities, prices, total)
+    proven = sent == total and cost(through, edges.prices) == dual_bound(through, edges.capacities, edges.prices, total)
     return Shipped(holders, moves, far, proven, sent == total)
 
 
