@@ -14,7 +14,7 @@ from service.core.measures.skew import spread
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
-from service.core.sizing.reach import Reach, reach
+from service.core.sizing.reach import LimitReach, reach
 from service.core.sizing.throughput import Throughput, throughput
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
@@ -97,7 +97,7 @@ class Counted:
 
     counts: KeyCounter
     plans: list[CountPlan]
-    reached: list[Reach]
+    reached: list[LimitReach]
     key_format: str
     rows: int
 

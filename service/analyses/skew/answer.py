@@ -17,7 +17,7 @@ from service.core.model import Int32s
 from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, plans
-from service.core.sizing.reach import Reach, reach
+from service.core.sizing.reach import LimitReach, reach
 
 NAMED: Final = 256
 """Most hottest keys in the answer."""
@@ -64,7 +64,7 @@ class Answer:
     rejected: dict[str, int]
     key_format: str
     plans: list[CountPlan]
-    reach: list[Reach]
+    reach: list[LimitReach]
     moves: list[Move]
     hottest: list[HotKey]
     rates: Rates
@@ -75,7 +75,7 @@ class Answer:
         """Whether every distinct key was counted."""
         return self.counts.distinct.level == 0
 
-    def reach_of(self, partitioner: str) -> Reach:
+    def reach_of(self, partitioner: str) -> LimitReach:
         """Which limits the counts of a partitioner keep, and which count is recommended."""
         return next(each for each in self.reach if each.partitioner == partitioner)
 

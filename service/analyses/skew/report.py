@@ -9,7 +9,7 @@ import numpy as np
 from service.core.printable import printable
 from service.core.sizing.conclusions import LISTED, partitions
 from service.core.sizing.plans import EVEN, CountPlan, Measure
-from service.core.sizing.reach import Reach, plan_in_question
+from service.core.sizing.reach import LimitReach, plan_in_question
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share, size
 from service.report.pages import COLORS, LABELLED, SOFT, Figure, Figures, Plot, Report, Section, Table, chart, charts, label
@@ -157,12 +157,12 @@ def _recommended(answer: Answer, name: str) -> str:
     return (f"{best} partitions{as_now}" if best else _none_within(reach)) + _new_topic(reach)
 
 
-def _none_within(reach: Reach) -> str:
+def _none_within(reach: LimitReach) -> str:
     counts = "no given count" if reach.needs_new_topic is None else "no given count as large as the current one"
     return f"{counts} is within every limit"
 
 
-def _new_topic(reach: Reach) -> str:
+def _new_topic(reach: LimitReach) -> str:
     """What Kafka cannot do to the topic that there is."""
     if reach.needs_new_topic is None:
         return ""

@@ -13,7 +13,7 @@ from service.core.assignors import Assignor
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.model import Idle, Reading, Rebalance, Totals
+from service.core.timelines.model import Idle, Reading, TimelineRebalance, Totals
 from service.core.timelines.simulation import Variant
 from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
@@ -245,7 +245,7 @@ def _slow_poll(way: Way) -> dict[str, Any]:
     return {"slow_poll": {"poll_interval_ms": timeline.timing.poll_interval_ms, "idle_partition_ms": idle}}
 
 
-def _rebalance(rebalance: Rebalance, price_per_gb: float | None) -> dict[str, Any]:
+def _rebalance(rebalance: TimelineRebalance, price_per_gb: float | None) -> dict[str, Any]:
     """A rebalance as RebalanceSchema has it."""
     document: dict[str, Any] = {
         "at_ms": rebalance.at_ms,

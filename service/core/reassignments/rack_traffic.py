@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RackTraffic:
+class PlanRackTraffic:
     """What crosses racks.
 
     changes : replicas that come to another rack than the one that they leave
@@ -33,7 +33,7 @@ class RackTraffic:
     amount: int
 
 
-def rack_traffic(brokers: Brokers, placements: Placements, replicas: Ragged, steps: Steps) -> RackTraffic | None:
+def rack_traffic(brokers: Brokers, placements: Placements, replicas: Ragged, steps: Steps) -> PlanRackTraffic | None:
     """The traffic of a plan; None where no broker has a rack.
 
     replicas : Ragged partition → brokers, those of the plan; steps : of its batches
@@ -45,7 +45,7 @@ def rack_traffic(brokers: Brokers, placements: Placements, replicas: Ragged, ste
     racks = brokers.racks()
     crosses = racks[steps.after.values[comes]] != racks[steps.sources[step]]
     amount = int(placements.bytes_of_each()[steps.partitions[step]][crosses].sum())
-    return RackTraffic(rack_changes(brokers, placements.replicas, replicas), int(np.count_nonzero(crosses)), amount)
+    return PlanRackTraffic(rack_changes(brokers, placements.replicas, replicas), int(np.count_nonzero(crosses)), amount)
 
 
 def rack_changes(brokers: Brokers, before: Ragged, after: Ragged) -> int:

@@ -9,7 +9,7 @@ from service.core.sizing.plans import CountLimits, CountPlan, Rates
 
 
 @dataclass(frozen=True)
-class Reach:
+class LimitReach:
     """Which limits the counts of one partitioner keep.
 
     conclusion : how even the count in question is and why, in words
@@ -28,7 +28,7 @@ class Reach:
     out_of_reach: dict[str, str]
 
 
-def reach(counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountLimits, key_format: str) -> list[Reach]:
+def reach(counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountLimits, key_format: str) -> list[LimitReach]:
     """The limits that each partitioner's counts keep. of : the ``plans`` of this counter, at least one of each partitioner"""
     result = []
     for name in counter.names:
@@ -43,7 +43,7 @@ def reach(counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountL
         needs_new_topic = next((count for count in keeping if count < least), None)
         out_of_reach = _out_of_reach(counter, ascending[-1], rates, limits)
         sentence = conclusion(counter, plan_in_question(ascending, counter.current, recommended), key_format)
-        result.append(Reach(name, sentence, smallest, recommended, needs_new_topic, out_of_reach))
+        result.append(LimitReach(name, sentence, smallest, recommended, needs_new_topic, out_of_reach))
     return result
 
 

@@ -18,7 +18,7 @@ from service.core.timelines.clock import STEP_CELLS, Clock
 from service.core.timelines.groups import Groups
 from service.core.timelines.ledger import Ledger
 from service.core.timelines.members import Member, Members, Present
-from service.core.timelines.model import NEVER, Rebalance, Request, Timeline
+from service.core.timelines.model import NEVER, CoordinatorRequest, Timeline, TimelineRebalance
 from service.core.timelines.paces import Paces
 from service.core.timelines.topics import Topology, View
 
@@ -44,7 +44,7 @@ class Course:
         self.ledger = Ledger.of(int(timeline.world.first[-1]), timeline.world.weights, logs=self.detailed)
         self.paces = Paces(self.timing, self.members, self.ledger)
         self.groups = Groups(timeline, self.clock, self.members, self.topology)
-        self.rebalances: list[Rebalance] = []
+        self.rebalances: list[TimelineRebalance] = []
         self.cause: int | None = None
         self.version_causes: list[int | None] = [None]
         self.requests_total = 0
@@ -91,13 +91,14 @@ class Course:
         if not np.array_equal(counted, self.ledger.counted):
             self.ledger.count(counted, self.clock.now)
 
-    def begin(self, reason: str, *states: str) -> Rebalance:
+    def begin(self, reason: str, *states: str) -> TimelineRebalance:
         """A rebalance begins, for a reason in the broker's words. states : that the group enters"""
-        rebalance = Rebalance(self.clock.now, self.cause, reason, self.protocol, [(self.clock.now, state) for state in states])
+        entered = [(self.clock.now, state) for state in states]
+        rebalance = TimelineRebalance(self.clock.now, self.cause, reason, self.protocol, entered)
         self.rebalances.append(rebalance)
         return rebalance
 
-    def describe(self, rebalance: Rebalance, before: Group, assignment: Assignment, assignor: Assignor) -> None:
+    def describe(self, rebalance: TimelineRebalance, before: Group, assignment: Assignment, assignor: Assignor) -> None:
         """Write into a rebalance what the assignment is, and what it moves. before : the group with what its members had"""
         rows = assignment.rows
         owners = transposed(rows, before.topics.partitions_count + len(before.unknown_partitions))
@@ -114,7 +115,7 @@ class Course:
             if self.timeline.most_explained and assignor.explain:
                 rebalance.explanation = assignor.explain(before, assignment, self.timeline.most_explained)
 
-    def backlog(self, rebalance: Rebalance, missed: Float64s, rows: Ragged, view: View) -> None:
+    def backlog(self, rebalance: TimelineRebalance, missed: Float64s, rows: Ragged, view: View) -> None:
         """Add what came in for idle partitions, and the time that their new readers take to work it off.
 
         missed : float64[members], what came in for the partitions that each gets; rows : what each is assigned
@@ -137,7 +138,7 @@ class Course:
             current = self.rebalances[-1]
             current.requests_count[api] = current.requests_count.get(api, 0) + 1
             if self.detailed:
-                current.requests.append(Request(int(self.clock.now), api, member.member_id, error))
+                current.requests.append(CoordinatorRequest(int(self.clock.now), api, member.member_id, error))
 
     def requests(self, api: str, numbers: Iterable[int], times: Int64s) -> None:
         """Note the same request of many members; those at NEVER are not sent."""
@@ -148,4 +149,6 @@ class Course:
         current.requests_count[api] = current.requests_count.get(api, 0) + count
         if self.detailed:
             rows = zip(numbers, times.tolist(), sent.tolist(), strict=True)
-            current.requests += [Request(at, api, self.members.all[number].member_id) for number, at, is_sent in rows if is_sent]
+            current.requests += [
+                CoordinatorRequest(at, api, self.members.all[number].member_id) for number, at, is_sent in rows if is_sent
+            ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
-from service.core.timelines.model import NEVER, Idle, Rebalance
+from service.core.timelines.model import NEVER, Idle, TimelineRebalance
 
 
 class Wait(NamedTuple):
@@ -92,7 +92,7 @@ class Ledger:
         self.stop(np.flatnonzero(self.reader == number).astype(np.int32), at_ms)
 
     def start(
-        self, partitions: Int32s, readers: Int32s, at_ms: Int64s, rebalance: Rebalance | None, wait: Wait | None = None
+        self, partitions: Int32s, readers: Int32s, at_ms: Int64s, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> Float64s | None:
         """These get readers at these times, NEVER for one whose process has ended.
 
@@ -106,7 +106,7 @@ class Ledger:
         return self._end(partitions, at_ms, rebalance, None if wait is None else self._bounded(partitions, at_ms, wait))
 
     def start_one(
-        self, partitions: Int32s, number: int, now_ms: int, rebalance: Rebalance | None, wait: Wait | None = None
+        self, partitions: Int32s, number: int, now_ms: int, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> float | None:
         """Of these, those that are counted get the same reader now. Returns what came in for them meanwhile, or None."""
         bounds = None if wait is None else self._bounded(partitions[self.counted[partitions]], now_ms, wait)
@@ -139,7 +139,7 @@ class Ledger:
         parts = (of(part) for part in (idle, least, np.maximum(idle, most)) for of in (np.sum, lambda ms: ms.max(initial=0)))
         return Idle(*map(int, parts))
 
-    def _add(self, idle: Idle, missed: float, rebalance: Rebalance | None) -> None:
+    def _add(self, idle: Idle, missed: float, rebalance: TimelineRebalance | None) -> None:
         """Note idle times that are over. missed : what came in meanwhile"""
         self.idle = self.idle.with_more(idle)
         self.undelivered += missed
@@ -147,7 +147,7 @@ class Ledger:
             rebalance.idle = rebalance.idle.with_more(idle)
 
     def hand_out(
-        self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: Rebalance, wait: Wait | None = None
+        self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: TimelineRebalance, wait: Wait | None = None
     ) -> tuple[Int32s, Float64s]:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
 
@@ -177,7 +177,7 @@ class Ledger:
         return np.flatnonzero(loses).astype(np.int32), missed
 
     def _end(
-        self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: Rebalance | None, bounds: Idle | None = None
+        self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: TimelineRebalance | None, bounds: Idle | None = None
     ) -> Float64s | None:
         since = self.idle_since[partitions]
         idle = np.where(since == NEVER, 0, np.maximum(at_ms - since, 0))

@@ -81,7 +81,7 @@ class Present(dict[int, Member]):
         return member if member is not None and member.number in self else None
 
 
-class Columns(NamedTuple):
+class MemberColumns(NamedTuple):
     """What changes of incarnations, or is computed for many of them at once, by number.
 
     beat : a time from which it heartbeats at every interval
@@ -123,7 +123,7 @@ class Members:
         self.all: list[Member] = []
         self.ids: list[str] = []
         self.instance_ids: list[str | None] = []
-        self.columns = Columns(*(np.zeros(64, kind) for kind in (*[np.int64] * 13, *[np.bool_] * 4)))
+        self.columns = MemberColumns(*(np.zeros(64, kind) for kind in (*[np.int64] * 13, *[np.bool_] * 4)))
         self.derived: list[tuple[str, str]] = []
         self.subscriptions: list[tuple[int, ...]] = []
         self.assignor_lists: list[tuple[Assignor, ...]] = []
@@ -136,7 +136,7 @@ class Members:
         number = member.number = len(self.all)
         member.started_ms = now_ms
         if number == len(self.columns.beat):
-            self.columns = Columns(*(np.concatenate([column, np.zeros_like(column)]) for column in self.columns))
+            self.columns = MemberColumns(*(np.concatenate([column, np.zeros_like(column)]) for column in self.columns))
         self.all.append(member)
         self.ids.append(member.member_id)
         self.instance_ids.append(member.instance_id)

@@ -135,7 +135,7 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class Request:
+class CoordinatorRequest:
     """A request to the coordinator. error : of its response, by Kafka's name; empty for none"""
 
     at_ms: int
@@ -176,7 +176,7 @@ class Idle:
 
 
 @dataclass
-class Rebalance:
+class TimelineRebalance:
     """One new generation of a classic group, or one new target assignment of another.
 
     at_ms : when it began; stable_at_ms : when every member had what it was assigned; None if the next one came first
@@ -201,7 +201,7 @@ class Rebalance:
     epoch: int = 0
     stable_at_ms: int | None = None
     assignor: str = ""
-    requests: list[Request] = field(default_factory=list)
+    requests: list[CoordinatorRequest] = field(default_factory=list)
     requests_count: dict[str, int] = field(default_factory=dict)
     members_count: int = 0
     group: Group | None = None
@@ -252,14 +252,14 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TimelineOutcome:
     """The answer.
 
     derived_ids : (new member id, of which member) of those that a broker or client would have drawn
     readings : None unless assignments are asked for
     """
 
-    rebalances: list[Rebalance]
+    rebalances: list[TimelineRebalance]
     totals: Totals
     final_state: str
     derived_ids: list[tuple[str, str]]

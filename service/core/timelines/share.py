@@ -14,11 +14,11 @@ import numpy as np
 from service.core.model import NONE, Group, Int32s, Int64s, Ragged
 from service.core.ragged import transposed
 from service.core.timelines.consumer.clients import ConsumerClients
-from service.core.timelines.consumer.coordinator import EMPTY, STABLE, Answered, ConsumerCoordinator
+from service.core.timelines.consumer.coordinator import EMPTY, STABLE, ConsumerCallbacks, ConsumerCoordinator
 from service.core.timelines.course import Course
 from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member
-from service.core.timelines.model import NEVER, Rebalance
+from service.core.timelines.model import NEVER, TimelineRebalance
 from service.core.timelines.topics import view_of
 
 ACKNOWLEDGES_MS: Final = 50
@@ -65,7 +65,7 @@ class ShareCoordinator(ConsumerCoordinator):
 
     heartbeat_api = "ShareGroupHeartbeat"
 
-    def __init__(self, course: Course, clients: Answered) -> None:
+    def __init__(self, course: Course, clients: ConsumerCallbacks) -> None:
         super().__init__(course, clients)
         self.assigned: dict[int, Int32s] = {}
         self.initialized = np.zeros(len(course.timeline.world.names), np.int32)
@@ -117,7 +117,7 @@ class ShareCoordinator(ConsumerCoordinator):
         rows = [self.view.from_world[self.assigned.get(number, np.empty(0, np.int32))] for number in numbers.tolist()]
         return Ragged.of_rows([np.sort(row[row != NONE]) for row in rows])
 
-    def _hand_out(self, current: Rebalance, numbers: Int32s, beats: Int64s, rows: Ragged) -> None:
+    def _hand_out(self, current: TimelineRebalance, numbers: Int32s, beats: Int64s, rows: Ragged) -> None:
         """Members that run read what they are assigned from their next heartbeat on. beats : int64[...]; NEVER: has ended"""
         view, ledger, alive = self.view, self.course.ledger, beats < NEVER
         kept = rows.where(alive[rows.row_of_each_value()])

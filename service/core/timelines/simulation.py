@@ -7,7 +7,18 @@ from itertools import accumulate
 from service.core.assignors import Assignor
 from service.core.timelines.course import Course
 from service.core.timelines.events import Events
-from service.core.timelines.model import NEVER, Event, Idle, Outcome, Reading, Rebalance, Tick, Timeline, Timing, Totals
+from service.core.timelines.model import (
+    NEVER,
+    Event,
+    Idle,
+    Reading,
+    Tick,
+    Timeline,
+    TimelineOutcome,
+    TimelineRebalance,
+    Timing,
+    Totals,
+)
 
 
 class Simulation:
@@ -25,12 +36,12 @@ class Simulation:
         """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
         self.course.clock.run(tick, until_ms)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TimelineOutcome:
         """What has come out until now."""
         course = self.course
         rebalances = [rebalance for rebalance in course.rebalances if rebalance.epoch]
         state = self.events.clients.coordinator.state
-        return Outcome(rebalances, _totals(course, rebalances), state, course.members.derived, _readings(course))
+        return TimelineOutcome(rebalances, _totals(course, rebalances), state, course.members.derived, _readings(course))
 
 
 def _readings(course: Course) -> list[Reading] | None:
@@ -48,7 +59,7 @@ def _readings(course: Course) -> list[Reading] | None:
     return readings
 
 
-def _totals(course: Course, rebalances: list[Rebalance]) -> Totals:
+def _totals(course: Course, rebalances: list[TimelineRebalance]) -> Totals:
     last_event = max((event.at_ms for event in course.timeline.events), default=0)
     end_ms = max([last_event, *(rebalance.stable_at_ms or rebalance.at_ms for rebalance in rebalances)])
     open_ms, longest, missed = course.ledger.open_ms(end_ms)

@@ -9,7 +9,7 @@ from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.effects import effects, timing_sentence, warnings
 from service.core.reassignments.moves import ReplicaMoves, moves_of
-from service.core.reassignments.rack_traffic import RackTraffic, rack_traffic
+from service.core.reassignments.rack_traffic import PlanRackTraffic, rack_traffic
 from service.core.reassignments.resources.loads import placed_loads
 from service.decisions.figures import Figures
 from service.decisions.reassignments.frontier import Frontier, frontier_of
@@ -41,7 +41,7 @@ class ReassignmentAnswer:
     moves: ReplicaMoves
     loads: tuple[Load, Load]
     timing: BatchTiming
-    across_racks: RackTraffic | None
+    across_racks: PlanRackTraffic | None
     traffic: tuple[ZoneTraffic | None, ...]
     frontier: Frontier | None = None
     replacements: Replacements | None = None

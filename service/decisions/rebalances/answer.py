@@ -16,7 +16,7 @@ from service.decisions.rebalances.question import RebalancesQuestion, at_pace, c
 from service.decisions.rebalances.timeline import read_timeline
 
 if TYPE_CHECKING:
-    from service.core.timelines.model import Outcome, Rebalance, Timeline
+    from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
     from service.decisions.budget import Budget
 
 SLOW_POLL_MS: Final = 10_000
@@ -35,8 +35,8 @@ class Way:
     """One way to run the group. slow : the same with members that poll seldom, if ways are compared"""
 
     timeline: Timeline
-    outcome: Outcome
-    slow: tuple[Timeline, Outcome] | None
+    outcome: TimelineOutcome
+    slow: tuple[Timeline, TimelineOutcome] | None
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ class _Meter:
 
     def __init__(self, extent: Extent, budget: Budget) -> None:
         self.extent, self.budget = extent, budget
-        self.rebalances: list[Rebalance] = []
+        self.rebalances: list[TimelineRebalance] = []
         self.spent = self.before = 0
 
-    def begin(self, rebalances: list[Rebalance]) -> None:
+    def begin(self, rebalances: list[TimelineRebalance]) -> None:
         """Another way to run the group. rebalances : grows while it is simulated"""
         self.rebalances, self.before = rebalances, self.before + self.spent
 
@@ -150,7 +150,7 @@ class _Meter:
             raise InvalidQuestion(f"The group does not come to rest within {len(self.rebalances)} rebalances.", "events")
 
 
-def _simulated(timeline: Timeline, meter: _Meter) -> Outcome:
+def _simulated(timeline: Timeline, meter: _Meter) -> TimelineOutcome:
     """A timeline's outcome, within the limits of a question."""
     limit = meter.budget.check_time
     events = tuple(replace(each, assignors=tuple(one.within(limit) for one in each.assignors)) for each in timeline.events)

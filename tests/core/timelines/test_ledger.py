@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.core.model import NONE
 from service.core.timelines.ledger import Ledger
-from service.core.timelines.model import NEVER, Idle, Rebalance
+from service.core.timelines.model import NEVER, Idle, TimelineRebalance
 from tests.reference.ledger import hand_out, start_one, stop_one
 
 NOW = 1_000
@@ -27,7 +27,7 @@ def test_the_kernel_does_what_its_twin_does(data: st.DataObject, size: int) -> N
     owner, weights = column(st.integers(NONE, MEMBERS - 1)), column(st.floats(0, 100))
     start_of = data.draw(st.lists(st.sampled_from((NOW, NOW, NOW + 5, NEVER)), min_size=MEMBERS, max_size=MEMBERS))
     ledger = Ledger(np.array(reader, np.int32), np.array(idle_since, np.int64), np.array(counted, np.bool_), np.array(weights))
-    rebalance = Rebalance(0, None, "", "classic", [])
+    rebalance = TimelineRebalance(0, None, "", "classic", [])
     loses, missed = ledger.hand_out(np.array(owner, np.int32), np.array(start_of, np.int64), NOW, rebalance)
 
     expected_loses, expected_missed, idle_times = hand_out(reader, idle_since, counted, owner, start_of, NOW, weights)
@@ -48,7 +48,7 @@ def test_one_member_stops_and_starts(data: st.DataObject, size: int, number: int
     chosen = [partition for partition in range(size) if data.draw(st.booleans())]
     partitions = np.array(chosen, np.int32)
     ledger = Ledger(np.array(reader, np.int32), np.array(idle_since, np.int64), np.array(counted, np.bool_), np.array(weights))
-    rebalance = Rebalance(0, None, "", "consumer", [])
+    rebalance = TimelineRebalance(0, None, "", "consumer", [])
     ledger.stop_one(partitions, number, NOW)
     stop_one(reader, idle_since, counted, chosen, number, NOW)
     assert (ledger.reader.tolist(), ledger.idle_since.tolist()) == (reader, idle_since)

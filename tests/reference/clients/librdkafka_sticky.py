@@ -87,7 +87,7 @@ class Movements:
 
 
 class Group:
-    """A group, and how librdkafka assigns it: ``generations``, ``racks`` and ``clobbered`` as in the service's ``Release``."""
+    """A group, and how librdkafka assigns it: ``generations``, ``racks`` and ``clobbered`` as in ``StickyRelease``."""
 
     def __init__(self, body: Body, *, racks: bool = True, generations: bool = True, clobbered: bool = False) -> None:
         self.body = body

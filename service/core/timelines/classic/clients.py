@@ -9,12 +9,12 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Group, Int32s, Int64s, Ragged
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
-from service.core.timelines.classic.plans import Plans, Scene
+from service.core.timelines.classic.plans import LeaderPlans, Scene
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member, distinct
-from service.core.timelines.model import NEVER, Rebalance
+from service.core.timelines.model import NEVER, TimelineRebalance
 from service.core.timelines.topics import View
 
 METADATA = "cached metadata has changed"
@@ -35,7 +35,7 @@ class ClassicClients:
         self.topology, self.ledger, self.present = course.topology, course.ledger, course.present
         self.snapshot = 0
         self._watched: tuple[int, int] = (NONE, NONE)
-        self._plans = Plans()
+        self._plans = LeaderPlans()
 
     # ---- clients that start, stop, stall and change --------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class ClassicClients:
             self.course.later(at_ms, self._sync_late, gains, loses, coordinator.generation, current, wait)
         return revokers
 
-    def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: Rebalance, wait: Wait | None) -> None:
+    def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: TimelineRebalance, wait: Wait | None) -> None:
         """Members that poll only now get their assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
         if generation != self.coordinator.generation:
             return

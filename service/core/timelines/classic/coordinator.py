@@ -37,7 +37,7 @@ ALREADY = "group is already rebalancing"
 """A reason of a client's JoinGroup: AbstractCoordinator.requestRejoin."""
 
 
-class Answered(Protocol):
+class ClassicCallbacks(Protocol):
     """The clients, as their coordinator answers them."""
 
     def lead(self, numbers: Int32s) -> tuple[Ragged, View]:
@@ -64,7 +64,7 @@ class ClassicCoordinator:
     changed_late : the numbers of members whose subscription has changed after their JoinGroup
     """
 
-    def __init__(self, course: Course, clients: Answered) -> None:
+    def __init__(self, course: Course, clients: ClassicCallbacks) -> None:
         self.course, self.clients = course, clients
         self.timing, self.clock, self.members, self.present = course.timing, course.clock, course.members, course.present
         self.owner = np.full(len(course.ledger.reader), NONE, np.int32)

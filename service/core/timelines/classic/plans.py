@@ -43,7 +43,7 @@ class Scene:
         return cls(leader, order.tobytes(), codes.tobytes(), counts.tobytes())
 
 
-class Plans:
+class LeaderPlans:
     """What the leaders of a group have begun."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from service.core.model import NONE, Int32s
 from service.core.timelines.classic.coordinator import ClassicCoordinator
 from service.core.timelines.clock import STEP_CELLS
-from service.core.timelines.consumer.coordinator import EMPTY, RECONCILING, STABLE, ConsumerCoordinator, Work
+from service.core.timelines.consumer.coordinator import EMPTY, RECONCILING, STABLE, ConsumerCoordinator, MemberWork
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member
@@ -257,7 +257,7 @@ class ConsumerClients:
         stops = self.course.paces.next_poll(number, first + every * is_between)
         return stops, self.course.paces.next_poll(number, stops + every)
 
-    def _stop_fetching(self, number: int, work: Work) -> None:
+    def _stop_fetching(self, number: int, work: MemberWork) -> None:
         """AbstractMembershipManager.markPendingRevocationToPauseFetching."""
         if self.coordinator.work.get(number) is work:
             self.ledger.stop_one(work.revoking[self.coordinator.holder[work.revoking] == number], number, self.clock.now)

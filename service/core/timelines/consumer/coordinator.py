@@ -25,7 +25,7 @@ from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.members import Member
-from service.core.timelines.model import NEVER, Rebalance
+from service.core.timelines.model import NEVER, TimelineRebalance
 
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
 
@@ -70,7 +70,7 @@ def changes_preferred(votes: Mapping[str, int], own: str, former: str) -> bool:
 
 
 @dataclass
-class Work:
+class MemberWork:
     """What a member still has to do for the target assignment. loses, gains : int32[...], partitions"""
 
     loses: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
@@ -78,7 +78,7 @@ class Work:
     revoking: Int32s = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-class Answered(Protocol):
+class ConsumerCallbacks(Protocol):
     """The clients, as their coordinator answers them."""
 
     def await_heartbeat(self) -> None:
@@ -108,7 +108,7 @@ class ConsumerCoordinator:
 
     heartbeat_api = "ConsumerGroupHeartbeat"
 
-    def __init__(self, course: Course, clients: Answered) -> None:
+    def __init__(self, course: Course, clients: ConsumerCallbacks) -> None:
         self.course, self.clients = course, clients
         self.timing, self.clock, self.members, self.present = course.timing, course.clock, course.members, course.present
         count = len(course.ledger.reader)
@@ -117,11 +117,11 @@ class ConsumerCoordinator:
         self.free_since = np.zeros(count, np.int64)
         self.epoch = self.target_epoch = FIRST_EPOCH
         self.state = EMPTY
-        self.pending: Rebalance | None = None
+        self.pending: TimelineRebalance | None = None
         self.refresh = False
         self.changed_ms = self.since_ms = 0
         self.round = 0
-        self.work: dict[int, Work] = {}
+        self.work: dict[int, MemberWork] = {}
         self.slots: dict[int, int] = {}
         self.rows = Ragged(np.zeros(1, np.int32), np.empty(0, np.int32))
         self.view = course.topology.view(0)
@@ -180,7 +180,7 @@ class ConsumerCoordinator:
         self._replaced = old
         work = self.work.pop(old.number, None)
         if work is not None:
-            self.work[member.number] = Work(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
+            self.work[member.number] = MemberWork(loses=np.union1d(work.loses, work.revoking).astype(np.int32), gains=work.gains)
         if old.number in self.slots:
             self.slots[member.number] = self.slots.pop(old.number)
         self.members.columns.generation[member.number] = self.target_epoch
@@ -236,7 +236,7 @@ class ConsumerCoordinator:
             (self.holder == member.number) & ~np.isin(self.course.topology.topic_of, self.members.topics_of(member.number))
         ).astype(np.int32)
         if len(mine):
-            work = self.work.setdefault(member.number, Work())
+            work = self.work.setdefault(member.number, MemberWork())
             work.loses = np.union1d(work.loses, np.setdiff1d(mine, work.revoking)).astype(np.int32)
 
     def topics_changed(self) -> None:
@@ -355,15 +355,15 @@ class ConsumerCoordinator:
         differs = np.flatnonzero(self.target != self.holder).astype(np.int32)
         losers = grouped(self.holder[differs], len(self.members.all))
         gainers = grouped(self.target[differs], len(self.members.all))
-        self.work = {number: Work(revoking=partitions) for number, partitions in revoking.items()}
+        self.work = {number: MemberWork(revoking=partitions) for number, partitions in revoking.items()}
         for number in np.flatnonzero(losers.lengths()).tolist():
             if number in self.present:
-                work = self.work.setdefault(number, Work())
+                work = self.work.setdefault(number, MemberWork())
                 loses = differs[losers.row(number)]
                 work.loses = np.setdiff1d(loses, work.revoking, assume_unique=True) if len(work.revoking) else loses
         for number in np.flatnonzero(gainers.lengths()).tolist():
             if number in self.present:
-                self.work.setdefault(number, Work()).gains = differs[gainers.row(number)]
+                self.work.setdefault(number, MemberWork()).gains = differs[gainers.row(number)]
         self.round += 1
         beats = numbers[self.beats(numbers)]
         next_beats = np.where(beats == self.beating, self.clock.now, self.course.paces.coming_beats(beats, self.clock.now))
@@ -397,7 +397,7 @@ class ConsumerCoordinator:
             member = self.present[number]
             self._fence(member, f"Member {member.member_id} fenced from the group because the member session expired.")
 
-    def fence_slow(self, member: Member, epoch: int, work: Work) -> None:
+    def fence_slow(self, member: Member, epoch: int, work: MemberWork) -> None:
         """GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout; the client joins again with its next heartbeat."""
         number = member.number
         if self.work.get(number) is not work or not len(work.revoking) or number not in self.present:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.ragged import grouped
-from service.core.timelines.classic.plans import Plans, Scene
+from service.core.timelines.classic.plans import LeaderPlans, Scene
 from tests.support.groups import group_of
 from tests.support.simulations import event, simulation
 
@@ -65,7 +65,7 @@ def test_what_another_member_owns_is_withheld(question: tuple[Group, Ragged]) ->
 @pytest.mark.parametrize(("again", "asked"), [(SCENE, 1), (replace(SCENE, leader=1), 2), (replace(SCENE, counts=b"1"), 2)])
 def test_a_leader_goes_on_with_what_it_has_begun_while_the_group_is_the_same(again: Scene, asked: int) -> None:
     """``balanced`` gives what nobody owns to others than those for whom it was withheld."""
-    target, runs, plans = grouped(np.array([0, 1, 0], np.int32), 2), [], Plans()
+    target, runs, plans = grouped(np.array([0, 1, 0], np.int32), 2), [], LeaderPlans()
     assignor = replace(BALANCED, run=lambda group: (runs.append(group), SimpleNamespace(rows=target))[1])
     body = {"topics": [{"topic_name": "t", "partitions_count": 3}], "members": [{"member_id": "a"}, {"member_id": "b"}]}
     every = np.arange(3, dtype=np.int32)

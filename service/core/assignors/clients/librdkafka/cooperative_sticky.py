@@ -46,7 +46,7 @@ NOWHERE: Final = Ragged(np.zeros(1, np.int32), np.zeros(0, np.int32))
 
 
 @dataclass(frozen=True)
-class Release:
+class StickyRelease:
     """What differs between releases.
 
     racks, generations : do racks and generations count?
@@ -58,10 +58,10 @@ class Release:
     clobbered: bool = False
 
 
-PRESENT: Final = Release()
+PRESENT: Final = StickyRelease()
 
 
-def assign(group: Group, release: Release = PRESENT, check_time: TimeLimit = UNLIMITED) -> Assignment:
+def assign(group: Group, release: StickyRelease = PRESENT, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
     if len(group) == 0:
         raise _failure(group, NULL, NONE)
@@ -82,12 +82,12 @@ def assign(group: Group, release: Release = PRESENT, check_time: TimeLimit = UNL
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
-assign_until_2_6_0 = partial(assign, release=Release(clobbered=True))
+assign_until_2_6_0 = partial(assign, release=StickyRelease(clobbered=True))
 """As from 2.2.0 on, where it may also never end."""
-assign_until_2_1_1 = partial(assign, release=Release(racks=False, generations=False, clobbered=True))
+assign_until_2_1_1 = partial(assign, release=StickyRelease(racks=False, generations=False, clobbered=True))
 
 
-def _claims(group: Group, release: Release) -> Claims:
+def _claims(group: Group, release: StickyRelease) -> Claims:
     """Who claims each partition, existing or not."""
     claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
     if release.generations:

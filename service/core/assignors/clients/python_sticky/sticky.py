@@ -161,7 +161,7 @@ def _read(group: Group, library: Library) -> _Setting:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Try:
     """One run. owners : int32[partitions]; moves : how many of the second list; chances : how often a set decided"""
 
     owners: Int32s
@@ -169,7 +169,7 @@ class _Run:
     chances: int
 
 
-def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, check_time: TimeLimit, *, from_fullest: bool) -> _Run:
+def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, check_time: TimeLimit, *, from_fullest: bool) -> _Try:
     """Even out; raises KafkaAssignorFails.
 
     hashes : int32[partitions], all different: they decide the order in a set of partitions
@@ -178,7 +178,7 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
     check_time()
     state, claims = setting.filled, setting.claims
     if not (state.has_stale_claims or somebody_has_two_more(state)):
-        return _Run(state.new_owners, 0, 0)
+        return _Try(state.new_owners, 0, 0)
     state = state._replace(new_owners=state.new_owners.copy(), counts=state.counts.copy(), keys=state.keys.copy())
     several = False
     if from_fullest:
@@ -194,7 +194,7 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
         raise _throws(group, library, claims, at)
     if status == ENDLESS:
         raise _endless(group, library, at)
-    return _Run(state.new_owners, moves, chances + (several and moves > 0))
+    return _Try(state.new_owners, moves, chances + (several and moves > 0))
 
 
 def _throws(group: Group, library: Library, claims: Claims, partition: int) -> KafkaAssignorFails:

@@ -36,17 +36,17 @@ NO_ROOM: Final = (inf, 0)
 
 def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
     """Assign to the clients of the group, in place; no probing rebalance follows."""
-    _Run(group, check_time).assign(preserve=False)
+    _LeaderRun(group, check_time).assign(preserve=False)
     return False
 
 
 def assign_fallback(group: ClientsGroup, check_time: TimeLimit) -> bool:
     """Likewise, but every active task stays; a probing rebalance follows."""
-    _Run(group, check_time).assign(preserve=True)
+    _LeaderRun(group, check_time).assign(preserve=True)
     return True
 
 
-class _Run:
+class _LeaderRun:
     """An assignment under way.
 
     bits : of each client, those of the tasks that it has; room : by which clients are compared
