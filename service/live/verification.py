@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.core.assignors import GROUP_PROTOCOLS, REMOTE
 from service.core.assignors.clients.librdkafka.strategies import PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
@@ -30,7 +30,7 @@ from service.decisions.groups.answer import MAX_DIFFERENCES, Comparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
-from service.descriptions.bodies import group_assignment, picked, placement_audit
+from service.descriptions.bodies import group_assignment, picked, placement_audit, with_lag
 from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
 from service.live.connect.verification import check_connect_group
@@ -138,6 +138,8 @@ def _check_group(group: Json, description: Description, counts: dict[str, int]) 
         steady = group_assignment(description, group["group_id"], client=client, client_version=release)
         try:
             finding = _check_as(group, steady, counts)
+            if finding.verdict == "differs" and group["assignor"] in REMOTE:
+                finding = _check_weighed(group, steady, description) or finding
         except AllocatorError as refusal:  # that library fails on this group
             refusals.append(refusal)
             continue
@@ -168,7 +170,7 @@ def _who_assigns(group: Json, leader: Leader | None) -> Iterator[str]:
 
 def _check_as(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
     """By one library's assignor. steady : the body for the next rebalance"""
-    expected = [{"member_id": each["member_id"], "partitions": each["owned_partitions"]} for each in group["members"]]
+    expected = _expected(group)
     classic, owned = group["group_protocol"] == "classic", _owned(group)
     question = of_rows(**steady, expected=expected)
     comparisons = []
@@ -190,6 +192,20 @@ def _check_as(group: Json, steady: Json, counts: dict[str, int]) -> Finding:
     return _differs(group, comparisons[0])
 
 
+def _check_weighed(group: Json, steady: Json, description: Description) -> Finding | None:
+    """Alike, if the next rebalance of ``RemoteAssignor`` would move nothing where partitions weigh their lag and 1."""
+    topics = with_lag(steady["topics"], description, group["group_id"])
+    for topic in topics:
+        if "lag" not in topic:
+            return None
+        ends = topic["lag"]["log_end_offsets"]
+        topic["lag"] = {**topic["lag"], "log_end_offsets": [end if end is None else end + 1 for end in ends]}
+    comparison = _compared(of_rows(**{**steady, "topics": topics}, expected=_expected(group)))
+    if len(comparison.differences):
+        return None
+    return _alike(group, comparison, "by consumer lag, the next rebalance would move nothing")
+
+
 def _compared(question: GroupQuestion) -> Comparison:
     """How the group's next assignment differs from the one that it has."""
     comparison = answer(question, Budget()).comparison
@@ -202,6 +218,11 @@ def _joining_member(member: Json) -> Json:
     """The member as it joined, before the assignment that it has now."""
     sent = member.get("subscription", {})  # other tools' snapshots may lack it
     return picked(member, _WHO) | picked(sent, ("owned_partitions", "generation_id"))
+
+
+def _expected(group: Json) -> list[Json]:
+    """The assignment that the group has."""
+    return [{"member_id": each["member_id"], "partitions": each["owned_partitions"]} for each in group["members"]]
 
 
 def _owned(group: Json) -> dict[str, set[int]]:
@@ -258,4 +279,6 @@ def _why(group: Json) -> str:
     old = [member["member_id"] for member in group["members"] if member.get("subscription", {}).get("version", 1) < 1]
     if old:
         return f"{counted(len(old), 'member sends', 'members send')} an old subscription, without owned partitions"
+    if group["assignor"] in REMOTE:
+        return "neither by numbers nor by consumer lag as computed now; its leader may have known other lags, or not have asked"
     return "not as the assignor of this name computes it"

@@ -182,24 +182,31 @@ def commit(broker, group_id, offsets):
     pytest.fail("no coordinator")
 
 
-def test_the_leader_sends_lags_once_it_has_read_them(broker, started, adviser):
+def test_the_leader_sends_lags_once_it_has_read_them_and_the_assignment_follows_them(broker, started, adviser):
+    """One partition has as much lag as the three others: it makes up for all of them, where numbers would be even."""
     config = {
         "enable_auto_commit": "false",
         "partition_allocator_weights": "lag",
         "partition_allocator_weights_interval_ms": 1000,
     }
-    group = a_group(broker, started, adviser.url, partitions=3, **config)
-    broker.produce(group.topic, [(None, "")] * 100, partition=0)
-    broker.produce(group.topic, [(None, "")] * 10, partition=1)
-    commit(broker, group.group_id, [TopicPartition(group.topic, i, 5) for i in range(2)])
+    group = a_group(broker, started, adviser.url, partitions=4, **config)
+    for partition, records in enumerate((100, 37, 37, 36)):
+        broker.produce(group.topic, [(None, "")] * records, partition=partition)
+    commit(broker, group.group_id, [TopicPartition(group.topic, i, 5) for i in range(4)])
+
+    def is_complete():
+        return sum(reader.owned for reader in group.readers) == group.partitions and all(reader.owned for reader in group.readers)
+
     for _ in range(2):
         group.join(*BOTH)
-    group.wait()
+    group.wait(is_complete)
     for _ in range(60):
         if "remote-total" not in group.outcomes():
             third = group.join(*BOTH)
-            group.wait()
+            group.wait(is_complete)
             group.leave(third)
-            group.wait()
+            group.wait(is_complete)
+    assert "remote-total" in group.outcomes(), group.outcomes()
     (topic,) = adviser.asked[-1]["topics"]
-    assert topic["partition_weights"] == [96, 6, 1]
+    assert topic["partition_weights"] == [96, 33, 33, 32]
+    group.wait(lambda: sorted(reader.owned for reader in group.readers) == [1, 3])

@@ -147,6 +147,19 @@ def test_the_leader_decides_what_is_expected(assignment_version: int, user_data:
     assert (finding.by, finding.verdict) == (by, verdict)
 
 
+@pytest.mark.parametrize("verdict", ["alike", "differs"])
+def test_a_group_whose_leader_asks_the_service_may_be_even_by_number_or_by_lag(verdict: str) -> None:
+    """One member has a lag of 50, and one of 6 + 10 + 10; where no offsets are committed the lag is not known."""
+    members = [member("a", 3), member("b", 0, 1, 2)]
+    known = [{**owned(0, 1, 2, 3)[0], "offsets": [4, 0, 0, 10]}] if verdict == "alike" else []
+    group = {"assignor": "partition-allocator", "members": members, "assignment_version": 3, "committed_offsets": known}
+    (finding,) = check_groups(snapshot(**group), ())
+    assert finding.verdict == verdict
+    assert ("by consumer lag, the next rebalance" in finding.reason) == (verdict == "alike")
+    (finding,) = check_groups(snapshot(**group | {"members": RIGHT}), ())
+    assert finding.verdict == "alike"
+
+
 def test_members_of_several_libraries() -> None:
     """Whoever leads decides, and librdkafka's cannot take part in a change to cooperative-sticky."""
     both = [{**each, "client_id": name} for each, name in zip(RIGHT, ("rdkafka", "consumer-billing-1"), strict=True)]

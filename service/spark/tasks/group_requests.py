@@ -34,10 +34,10 @@ def weighted_by_lag(lags: pa.Table, members: pa.Table) -> pa.Table:
     topics = _topics(lags.to_pylist(), head["subscribed"] or ())
     owned = _owned(rows)
     # A group may have a custom assignor that only its members have.
-    assignors = GROUP_PROTOCOLS[head["protocol"]].names()
+    assignors, assignor = GROUP_PROTOCOLS[head["protocol"]], head["assignor"]
     request = {
         "group_protocol": head["protocol"],
-        "assignor": head["assignor"] if head["assignor"] in assignors else None,
+        "assignor": assignor if assignors.full_name(assignor) in assignors.names() else None,
         "group_id": head["group"],
         "topics": topics,
         "members": [{**member, "owned_partitions": owned.get(member["member_id"], [])} for member in json.loads(head["members"])],
