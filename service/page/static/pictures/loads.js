@@ -17,8 +17,11 @@ export function loads(loads, width, shown = number) {
 
 /** @param {Load[]} rows @param {number} width @param {(value: number) => string} shown @param {{value: number, label: string}} [mark] a line across; none: the mean */
 export function bars(rows, width, shown, mark = meanOf(rows)) {
-  const names = labels(rows.map(({ id }) => id));
-  const left = labelWidth(names, width);
+  const names = labels(
+    rows.map(({ id }) => id),
+    width,
+  );
+  const left = labelWidth(names);
   const right = 64;
   const most = Math.max(...rows.flatMap(({ before, after }) => [before, after]), 1);
   const x = (/** @type {number} */ value) => (value / most) * (width - left - right);

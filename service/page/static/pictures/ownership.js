@@ -18,8 +18,11 @@ const MOST_NAMED = 8;
 /** One cell a partition and reader. @param {Ownership} owned @param {number} width */
 export function partitions(owned, width) {
   const { topics, members, before, after } = owned;
-  const names = labels(members.map(({ id }) => id));
-  const left = labelWidth(names, width);
+  const names = labels(
+    members.map(({ id }) => id),
+    width,
+  );
+  const left = labelWidth(names);
   const cell = Math.min((width - left - GAP * (topics.length - 1)) / Math.max(owned.partitions, 1), 22);
   const x = (/** @type {number} */ topic, /** @type {number} */ i) => left + topic * GAP + i * cell;
   const side = Math.max(Math.min(cell - 3, ROW - 4), 2);
@@ -83,13 +86,18 @@ function ticks(count, cell) {
   return Array.from({ length: Math.ceil(count / step) }, (_, i) => i * step);
 }
 
-/** Names as they stand beside a picture. @param {string[]} names */
-export const labels = (names) => fitted(names, 22);
+/** Pixels of a letter of a name, and beside it. */
+const LETTER = 7.8;
+const BESIDE = 12;
 
-/** @param {string[]} names as `labels` has them @param {number} width */
-export function labelWidth(names, width) {
-  const longest = Math.max(...names.map(({ length }) => length), 4);
-  return Math.min(longest * 7 + 12, width / 3);
+/** Names as they stand beside a picture, of which they take a third at most. @param {string[]} names @param {number} width */
+export function labels(names, width) {
+  return fitted(names, Math.min(Math.floor((width / 3 - BESIDE) / LETTER), 22));
+}
+
+/** @param {string[]} names as `labels` has them */
+export function labelWidth(names) {
+  return Math.max(...names.map(({ length }) => length), 4) * LETTER + BESIDE;
 }
 
 /**
@@ -97,10 +105,13 @@ export function labelWidth(names, width) {
  * @param {{rows: {label: string, change: string}[], columns: string[], before: number[][], after: number[][]}} data @param {number} width
  */
 export function counted({ rows, columns, before, after }, width) {
-  const left = Math.min(width / 3, 170);
-  const cell = (width - left) / Math.max(columns.length, 1);
   const most = Math.max(...after.flat(), ...before.flat(), 1);
-  const names = labels(rows.map(({ label }) => label));
+  const names = labels(
+    rows.map(({ label }) => label),
+    width,
+  );
+  const left = labelWidth(names);
+  const cell = (width - left) / Math.max(columns.length, 1);
   const heads = fitted(columns, Math.max(Math.floor(cell / 7.5), 3));
   const height = HEAD + rows.length * ROW;
   return html`<svg

@@ -16,8 +16,11 @@ const RACK_GAP = 14;
 /** @param {Placed} placed @param {number} width */
 export function placement({ brokers, rows: compared, single, side = "both" }, width) {
   const rows = side === "both" ? compared : compared.map((row) => ({ ...row, before: row[side], after: row[side] }));
-  const names = labels(rows.map(({ label }) => label));
-  const left = labelWidth(names, width);
+  const names = labels(
+    rows.map(({ label }) => label),
+    width,
+  );
+  const left = labelWidth(names);
   const racks = [...new Set(brokers.map(({ rack }) => rack))];
   const cell = Math.min((width - left - RACK_GAP * (racks.length - 1)) / Math.max(brokers.length, 1), 96);
   const x = (/** @type {number} */ i) => left + i * cell + racks.indexOf(brokers[i].rack) * RACK_GAP;

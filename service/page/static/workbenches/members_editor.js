@@ -80,9 +80,7 @@ function Limits({ state, set }) {
       value=${state.consumption_rate}
       set=${(/** @type {number | null} */ consumption_rate) => set({ consumption_rate })}
     />
-    <div class="pair">
-      ${limit("max_lag_seconds", "Lag gone within, s")} ${limit("max_load", "Load of a member at most")}
-    </div>
+    <div class="pair">${limit("max_lag_seconds", "Lag gone within, s")} ${limit("max_load", "Largest load")}</div>
     <p class="hint">${count(state.members.length, "member")} now; further ones subscribe like the last.</p>`;
 }
 
