@@ -206,8 +206,9 @@ def _without_detours(
         return None
     if batches.detours:
         return None
-    outside = outside_band(brokers, placements, goal, replicas)
-    changed = replace(best, replicas=replicas, cost=batches.cost("bytes"), evenness=disks.evenness(dirs), outside=outside)
+    outside, cost = outside_band(brokers, placements, goal, replicas), batches.cost("bytes")
+    bound = 0.0 if goal.copies_first and cost > best.cost else best.evenness_bound
+    changed = replace(best, replicas=replicas, cost=cost, evenness=disks.evenness(dirs), evenness_bound=bound, outside=outside)
     return changed, batches
 
 

@@ -6,7 +6,7 @@ broker leaves at least what it has above a level, or above its band, and of that
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from service.core.model import Float64s, Int32s, Int64s
 from service.core.reassignments.evenness import band
 from service.core.reassignments.model import Brokers, Goal, Placements, Plan, bytes_on
 from service.core.reassignments.permits import Permits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _STEPS: Final = 100
 """Halvings of an interval: more than a float has digits."""
@@ -30,26 +33,31 @@ def fewest_copied(
     amounts : of a replica of each partition, whoever leads it
     most : of the sum of (load of a usable broker)² ÷ weight; or the least and the most load, float64[brokers]; None: nothing
     """
-    now, usable = placements.replicas, brokers.usable
-    rows, free = now.row_of_each_value(), ~placements.excluded
-    of_each, moves = amounts[rows].astype(np.float64), free[rows]
-    stays = Permits.of(brokers, placements).kept(now) | ~moves
-    loads = np.bincount(now.values[stays], of_each[stays], len(brokers)).astype(np.float64)
-    grows = (placements.replication_factors - now.lengths())[free]
-    copies, amount = int(np.count_nonzero(~stays) + grows.sum()), float(of_each[~stays].sum() + amounts[free] @ grows)
-    able = np.flatnonzero(stays & moves & usable[now.values])  # what may leave
+    kept, homes = _Kept.of(brokers, placements, amounts), placements.replicas
+    copies, amount, able = kept.copies, kept.amount, kept.able
+    of_each = amounts[homes.row_of_each_value()[able]].astype(np.float64)
     if isinstance(most, tuple):
-        leaving, coming = (np.where(usable, np.maximum(each, 0), 0.0) for each in (loads - most[1], most[0] - loads))
-        needed = _largest(of_each[able], now.values[able], leaving)
-        largest = np.cumsum(np.sort(amounts[free].astype(np.float64))[::-1])
+        differences = kept.loads - most[1], most[0] - kept.loads
+        leaving, coming = (np.where(brokers.usable, np.maximum(each, 0), 0.0) for each in differences)
+        copies += _largest(of_each, homes.values[able], leaving)
+        largest = np.cumsum(np.sort(amounts[~placements.excluded].astype(np.float64))[::-1])
         come = np.searchsorted(largest, coming[coming > 0] * (1 - _ROUNDING)) + 1
-        return max(0, copies + needed, int(come.sum())), max(0.0, amount + float(leaving.sum()), float(coming.sum()))
-    if most is not None:
-        more = float((amounts * placements.replication_factors)[free].sum() - of_each[stays & moves & usable[now.values]].sum())
-        above = _above_level(loads[usable], brokers.weights[usable], more, most) if more >= 0 and usable.any() else 0.0
-        copies += _largest(of_each[able], np.zeros(len(able), np.int32), np.array([above]))
+        copies, amount = max(copies, int(come.sum())), max(amount + float(leaving.sum()), float(coming.sum()))
+    elif most is not None and kept.rest is not None:
+        rest, limit = kept.rest, most * (1 + _ROUNDING)
+        above = rest.leaves(rest.around(lambda level: rest.unevenness(level) <= limit)[1]) * (1 - _ROUNDING)
+        copies += _largest(of_each, np.zeros(len(able), np.int32), np.array([above]))
         amount += above
     return max(0, copies), max(0.0, amount)
+
+
+def evenest_with(brokers: Brokers, placements: Placements, amounts: Float64s | Int64s, most: float) -> float:
+    """The least sum of (load of a usable broker)² ÷ weight of any plan that copies at most so much. amounts : as above"""
+    kept = _Kept.of(brokers, placements, amounts)
+    if kept.rest is None:
+        return 0.0
+    rest, room = kept.rest, max(0.0, most - kept.amount)
+    return rest.unevenness(rest.around(lambda level: rest.leaves(level) > room * (1 + _ROUNDING))[0]) * (1 - _ROUNDING)
 
 
 def fewest_bytes(brokers: Brokers, placements: Placements, goal: Goal, best: Plan) -> int:
@@ -74,31 +82,65 @@ def _largest(amounts: Float64s, groups: Int32s, least: Float64s) -> int:
     return int(np.count_nonzero(within < least[groups[order]] * (1 - _ROUNDING)))
 
 
-def _above_level(loads: Float64s, weights: Float64s, more: float, evenness: float) -> float:
-    """The least amount that leaves these brokers so that the sum of squares ÷ weight is at most ``evenness``.
+class _Kept(NamedTuple):
+    """What may stay where it is.
+
+    loads : float64[brokers], of all that may stay
+    copies, amount : what is copied because replicas may not stay, or are to be more
+    able : int64[...], the replicas that may stay and may leave
+    rest : the usable brokers; None if there are none, or some replica is given up
+    """
+
+    loads: Float64s
+    copies: int
+    amount: float
+    able: Int64s
+    rest: _Brokers | None
+
+    @classmethod
+    def of(cls, brokers: Brokers, placements: Placements, amounts: Float64s | Int64s) -> _Kept:
+        """Amounts : of a replica of each partition"""
+        now, usable, free = placements.replicas, brokers.usable, ~placements.excluded
+        rows = now.row_of_each_value()
+        of_each, moves = amounts[rows], free[rows]
+        stays = Permits.of(brokers, placements).kept(now) | ~moves
+        loads = np.bincount(now.values[stays], of_each[stays], len(brokers)).astype(np.float64)
+        grows = (placements.replication_factors - now.lengths())[free]
+        copies, amount = int(np.count_nonzero(~stays) + grows.sum()), float(of_each[~stays].sum() + amounts[free] @ grows)
+        rest = _Brokers(loads[usable], brokers.weights[usable], amount) if usable.any() and (grows >= 0).all() else None
+        return cls(loads, copies, amount, np.flatnonzero(stays & moves & usable[now.values]), rest)
+
+
+class _Brokers(NamedTuple):
+    """Brokers that keep what is below a level, and get what is above it with what comes from elsewhere.
 
     loads, weights : float64[brokers]; more : what comes from elsewhere in any case
     """
 
-    def leaves(level: float) -> float:
-        return float(np.maximum(loads - level * weights, 0).sum())
+    loads: Float64s
+    weights: Float64s
+    more: float
 
-    def unevenness(level: float) -> float:
-        lowered = np.minimum(loads, level * weights)
-        filled = np.maximum(lowered, _level(lowered, weights, leaves(level) + more) * weights)
-        return float((filled**2 / weights).sum())
+    def leaves(self, level: float) -> float:
+        """What is above the level."""
+        return float(np.maximum(self.loads - level * self.weights, 0).sum())
 
-    low = (loads.sum() + more) / weights.sum()
-    high = float((loads / weights).max(initial=low))
-    if unevenness(high) <= evenness * (1 + _ROUNDING):
-        return 0.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if unevenness(middle) <= evenness * (1 + _ROUNDING):
-            low = middle
-        else:
-            high = middle
-    return leaves(high) * (1 - _ROUNDING)
+    def unevenness(self, level: float) -> float:
+        """The least sum of squares ÷ weight if so much leaves."""
+        lowered = np.minimum(self.loads, level * self.weights)
+        filled = np.maximum(lowered, _level(lowered, self.weights, self.leaves(level) + self.more) * self.weights)
+        return float((filled**2 / self.weights).sum())
+
+    def around(self, is_low: Callable[[float], bool]) -> tuple[float, float]:
+        """The levels next to each other of which the first is low, and the second is not."""
+        low = (self.loads.sum() + self.more) / self.weights.sum()
+        high = max(low, float((self.loads / self.weights).max()))
+        if is_low(high):
+            return high, high
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if is_low(middle) else (low, middle)
+        return low, high
 
 
 def _level(loads: Float64s, weights: Float64s, more: float) -> float:

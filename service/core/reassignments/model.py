@@ -226,6 +226,11 @@ class Goal:
         return self.leaders in ("only", "demote")
 
     @property
+    def copies_first(self) -> bool:
+        """Do copies come before evenness?"""
+        return self.objective != "even" or self.tolerance is not None
+
+    @property
     def limited(self) -> bool:
         """Is there a limit of copies?"""
         return self.max_moves is not None or self.max_bytes is not None

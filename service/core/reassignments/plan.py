@@ -31,7 +31,7 @@ from service.core.model import Int64s, Ragged
 from service.core.reassignments.best_sets import BestSets, Search
 from service.core.reassignments.evenness import least_unevenness, outside_band, unevenness
 from service.core.reassignments.feasibility.infeasibility import explain
-from service.core.reassignments.fewest import fewest_bytes
+from service.core.reassignments.fewest import evenest_with, fewest_bytes
 from service.core.reassignments.leaders import elect, leading
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 from service.core.reassignments.order import added, copied
@@ -71,7 +71,8 @@ def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan,
     floor = free.evenness_bound if even or as_few else least_unevenness(brokers, placements, goal, None)
     as_even = even and result.evenness <= free.evenness_bound * (1 + ROUNDING)
     lower_bound = max(fewest, free.lower_bound if as_even or not even else 0)
-    return replace(result, lower_bound=min(result.cost, lower_bound), evenness_bound=min(result.evenness, floor))
+    result = replace(result, lower_bound=min(result.cost, lower_bound), evenness_bound=min(result.evenness, floor))
+    return replace(result, evenness_bound=_with_as_few_copies(brokers, placements, goal, result))
 
 
 def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
@@ -107,11 +108,20 @@ def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[
         if next(judged) <= next(judged):
             replicas = others
     result = Plan(replicas, fewest, cost, evenness, evenest, outside_band(brokers, placements, goal, replicas))
-    return (
-        replace(result, lower_bound=min(cost, max(fewest, fewest_bytes(brokers, placements, goal, result))))
-        if in_bytes
-        else result
-    )
+    if not in_bytes:
+        return result
+    fewest = max(fewest, fewest_bytes(brokers, placements, goal, result))
+    return replace(result, lower_bound=min(cost, fewest), evenness_bound=_with_as_few_copies(brokers, placements, goal, result))
+
+
+def _with_as_few_copies(brokers: Brokers, placements: Placements, goal: Goal, result: Plan) -> float:
+    """The bound of evenness, closer if copies come first or are limited in what is counted."""
+    limit = goal.max_bytes if goal.balance == "bytes" else goal.max_moves
+    most = result.cost if goal.copies_first else limit
+    if most is None:
+        return result.evenness_bound
+    amounts = placements.bytes_of_each() if goal.balance == "bytes" else np.ones(len(placements), np.int64)
+    return min(result.evenness, max(result.evenness_bound, evenest_with(brokers, placements, amounts, most)))
 
 
 def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
@@ -181,7 +191,7 @@ def _evenest(brokers: Brokers, placements: Placements, goal: Goal, best: BestSet
 
     Where capacities make a plan copy more than the best sets without them, it may be more even than these.
     """
-    even_first = goal.objective == "even" and goal.tolerance is None
+    even_first = not goal.copies_first
     known = best.evenest is not None and (goal.objective == "even" or fewest)
     if known and best.crowded and not even_first:
         known = copied == best.fewest

@@ -181,8 +181,7 @@ def judge_copies(question, answer, program, seen):
     fewest = program.least(amounts)
     if goal.objective == "fewest-moves" or goal.tolerance is not None:
         assert answer.lower_bound <= fewest <= answer.cost
-        if answer.cost == answer.lower_bound:
-            program.rule("fewest", amounts, 0, answer.cost)
+        program.rule("fewest", amounts, 0, answer.cost)
     if goal.resources:
         judge_resources(answer, program, seen)
         if goal.objective == "even" and not (goal.tolerance is not None and len(answer.outside)):

@@ -98,7 +98,7 @@ def _planned(
         else:
             break
     cost = batches.cost(goal.balance)
-    detoured = goal.objective == "fewest-moves" and best.cost == best.lower_bound < cost  # it is no longer among the fewest
+    detoured = goal.copies_first and best.cost < cost  # the bound is that of plans with as few copies
     if goal.resources:
         best = with_resources(brokers, placements, goal, best, None) if detoured else best
         return replace(best, cost=cost), batches
