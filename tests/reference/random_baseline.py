@@ -10,11 +10,12 @@ import numpy as np
 def skews(weights: list[float], partitions_count: int, throws: int, seed: int) -> list[float]:
     """Max ÷ mean of each throw."""
     generator = np.random.default_rng(seed)
+    sizes, total = np.array(weights, np.float64), sum(weights)
     result = []
     for _ in range(throws):
-        partitions = generator.integers(0, partitions_count, len(weights))
-        loads = np.bincount(partitions, weights, partitions_count)
-        result.append(float(loads.max() * partitions_count / sum(weights)))
+        partitions = generator.integers(0, partitions_count, len(sizes))
+        loads = np.bincount(partitions, sizes, partitions_count)
+        result.append(float(loads.max() * partitions_count / total))
     return result
 
 
