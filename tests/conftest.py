@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 # A kernel's first call loads it from its cache, and machines are shared: examples have no time limit, alone or together.
 # CI takes the same examples each time, so that what it refuses is a fault of the change; all other runs search on.
 settings.register_profile(
-    "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ, print_blob=True
+    "suite",
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    print_blob=True,
 )
 settings.load_profile("suite")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from service.api.groups import schema
 from service.app import create_app
@@ -163,7 +163,6 @@ def test_what_crosses_zones_has_a_price(client):
 
 
 @given(body=bodies(min_members=1, racks=True, sound=True))
-@settings(max_examples=60, deadline=None)
 def test_zone_traffic_is_counted_partition_by_partition(app, body):
     answer = app.test_client().post(URL, json={**body, "group_protocol": "share"}).json
     racks = {t["topic_name"]: t.get("partition_racks") or [[]] * t["partitions_count"] for t in body["topics"]}

@@ -211,8 +211,8 @@ def damaged(draw):
     return which, rows
 
 
+@settings(max_examples=100)
 @given(damaged())
-@settings(max_examples=200, deadline=None)
 def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
     which, rows = case
     in_bulk = {"topics": schema.topics_field(), "members": schema.members_field()}[which]
@@ -252,7 +252,6 @@ def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
 
 
 @given(bodies(min_members=1))
-@settings(max_examples=100, deadline=None)
 def test_tables_hold_what_the_json_holds(app, body):
     client = app.test_client()
     rows = [
@@ -381,7 +380,6 @@ ODD = st.sampled_from([None, True, 1.0, -1, 2**31, "", "x", "1", [], [1], {}, {"
 
 
 @given(bodies(), st.data())
-@settings(max_examples=80, deadline=None)
 def test_a_body_is_answered_alike_whether_arrow_or_the_schema_reads_it(app, body, data):
     """Anything may stand anywhere in it: where the two readers differed, one of them would be lenient."""
     if data.draw(st.booleans()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.assignors.coordinator import member_order, topic_ids
@@ -24,7 +24,6 @@ def entries(partition_ids):
 
 
 @given(st.sampled_from((1, 16, 64, 128)).flatmap(lambda step: st.lists(st.integers(0, 99).map(step.__mul__), unique=True)))
-@settings(max_examples=150)
 def test_the_ids_of_a_topic_are_in_the_order_of_a_hash_set(partition_ids):
     """Few or many, in buckets of their own or in one, where they make a tree or double the table."""
     ids = np.array(partition_ids, np.int32)
@@ -34,7 +33,6 @@ def test_the_ids_of_a_topic_are_in_the_order_of_a_hash_set(partition_ids):
 
 @pytest.mark.parametrize(("topics_count", "step"), [(31, 1), (3, 64)], ids=["short-chains", "long-chains"])
 @given(st.data())
-@settings(max_examples=150)
 def test_a_topic_s_partitions_need_not_stand_together(topics_count, step, data):
     """Topics are in the order of a HashMap that each enters where it first occurs, a topic's ids in that of a HashSet."""
     partitions = st.tuples(st.integers(0, topics_count - 1), st.integers(0, 40).map(step.__mul__))

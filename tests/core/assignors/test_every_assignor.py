@@ -39,7 +39,6 @@ def groups_for(assignor):
 
 @pytest.mark.parametrize("assignor", EXCLUSIVE)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
 def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, data):
     body = data.draw(groups_for(assignor))
     group = group_of(body)
@@ -58,7 +57,7 @@ def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, data):
 
 @pytest.mark.parametrize("assignor", EVERY)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_same_group_is_assigned_alike_again_and_told_of(assignor, data):
     body = data.draw(groups_for(assignor))
     group, again = group_of(body), group_of(body)

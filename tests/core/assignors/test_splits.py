@@ -116,7 +116,7 @@ def batches(draw: st.DrawFn) -> Body:
 
 @pytest.mark.slow
 @given(body=batches())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_spark_divides_as_its_own_code_does(body: Body, program: Assignors) -> None:
     """Ranges and preferred executors, with minPartitions and maxRecordsPerPartition, near the largest offsets too."""
     theirs = program.assign("spark", body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -13,7 +13,6 @@ EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 
 
 
 @given(EDGES)
-@settings(max_examples=100, deadline=None)
 def test_no_flow_is_larger_and_none_as_large_is_cheaper(edges):
     """SciPy's linear programmes say the same; the flow is one, and its potentials prove the cost, which others do not."""
     edges = [edge for edge in edges if edge[0] != edge[1]] or [(0, 6, 1, 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion, NoPlan
@@ -67,7 +67,6 @@ def questions(draw):
     return brokers, placements, Goal(*choices, per_topic=choices[3] == "replicas" and draw(st.booleans()), **between), limits
 
 
-@settings(max_examples=80)
 @given(questions())
 def test_the_rules_hold_at_every_boundary(question):
     brokers, placements, goal, limits = question
@@ -87,7 +86,6 @@ def test_the_rules_hold_at_every_boundary(question):
     assert copies == batches.cost("replicas")
 
 
-@settings(max_examples=80)
 @given(questions())
 def test_a_second_plan_changes_nothing(question):
     brokers, placements, goal, limits = question

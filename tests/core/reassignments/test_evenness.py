@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NoPlan
@@ -18,7 +18,6 @@ from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, s
 from tests.reference.reassignments import best, judged
 
 
-@settings(max_examples=100)
 @given(questions(), st.data())
 def test_no_placement_is_better_than_the_bounds(question, data) -> None:
     """With capacities and bytes, which are not proven: a goal is at its bound only if nothing is better."""

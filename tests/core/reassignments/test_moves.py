@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
@@ -29,7 +29,6 @@ def ragged(rows: list[list[int]]) -> Ragged:
     return some_placements(rows).replicas
 
 
-@settings(max_examples=100)
 @given(questions())
 def test_a_replica_that_stays_keeps_its_place_and_a_new_one_takes_that_of_one_that_leaves(question) -> None:
     brokers, placements, goal = question
@@ -62,7 +61,6 @@ def test_a_replica_that_stays_keeps_its_place_and_a_new_one_takes_that_of_one_th
     assert copied(placements, ragged(rows)).tolist() == expected
 
 
-@settings(max_examples=100)
 @given(questions(), st.sampled_from(("balance", "keep")))
 def test_leaders_are_even_with_the_fewest_changes_or_stay(question, rule: str) -> None:
     brokers, placements, _ = question
@@ -87,7 +85,6 @@ def test_leaders_are_even_with_the_fewest_changes_or_stay(question, rule: str) -
     assert (round(squares, 9), changes) == best_leaders(brokers, now, leaders, free)
 
 
-@settings(max_examples=100)
 @given(questions())
 def test_moves_lead_from_the_current_replicas_to_those_of_the_plan(question) -> None:
     brokers, placements, goal = question

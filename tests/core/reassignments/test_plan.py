@@ -95,7 +95,7 @@ def questions(draw):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(questions())
 def test_a_plan_is_as_good_as_the_best_of_all_placements(question):
     brokers, placements, goal = question
@@ -126,7 +126,6 @@ def check_demoted_are_last(brokers, rows, free):
         assert not may or followers == sorted(followers)
 
 
-@settings(max_examples=100)
 @given(questions(), st.data())
 def test_a_demotion_moves_leaders_of_demoted_brokers_only(question, data):
     brokers, placements, goal = question
@@ -156,7 +155,6 @@ def test_a_demotion_moves_leaders_of_demoted_brokers_only(question, data):
     check_demoted_are_last(brokers, after, [not each for each in placements.excluded])
 
 
-@settings(max_examples=150)
 @given(questions())
 def test_a_second_plan_from_the_result_of_the_first_changes_nothing(question):
     brokers, placements, goal = question
@@ -214,7 +212,6 @@ def test_each_topic_is_evened_out_without_another_copy():
     assert squares[1] == 3 * (2 * 2 + 1 + 1)
 
 
-@settings(max_examples=60)
 @given(questions(), st.data())
 def test_plans_by_bytes_are_bounded_and_final(question, data):
     brokers, placements, goal = question

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from service.core.errors import InvalidQuestion, NoPlan
 from service.core.reassignments import BALANCES, OBJECTIVES, best_sets
@@ -56,7 +56,6 @@ def planned(question, *, swapping: bool):
         return plan_in_batches(brokers, placements, goal, limits)
 
 
-@settings(max_examples=100)
 @given(all_options.questions())
 def test_nothing_gets_worse_where_replicas_stay_on_their_rack(question) -> None:
     """With every option at random, few of which leave anything to swap."""
@@ -99,7 +98,6 @@ def of_topics(brokers, placements, answer) -> float:
     return float(sum(count**2 / brokers.weights[b] for (_, b), count in counts.items()))
 
 
-@settings(max_examples=100)
 @given(questions())
 def test_no_swap_is_left_that_keeps_a_replica_on_its_rack(question) -> None:
     """Tried for all pairs of replicas that are copied, as the rules of each partition have it."""
@@ -125,7 +123,6 @@ def test_no_swap_is_left_that_keeps_a_replica_on_its_rack(question) -> None:
     assert rack_changes(brokers, placements.replicas, best.on_racks or best.replicas) == changes
 
 
-@settings(max_examples=100)
 @given(all_options.questions())
 def test_what_crosses_racks_is_what_each_step_copies_from_another_rack(question) -> None:
     """Step by step, from the first live broker of the partition's list."""

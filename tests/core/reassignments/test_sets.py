@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
@@ -77,7 +77,6 @@ def test_a_replica_has_to_go_to_the_broker_that_replaces_its_own() -> None:
     ]
 
 
-@settings(max_examples=80)
 @given(questions())
 def test_each_partition_starts_with_the_fewest_copies_that_it_could_have_alone(question) -> None:
     brokers, placements, goal = question
@@ -104,7 +103,6 @@ def test_each_partition_starts_with_the_fewest_copies_that_it_could_have_alone(q
     assert state.loads.tolist() == (loads + np.bincount(np.array(excluded, np.int64), minlength=len(brokers))).tolist()
 
 
-@settings(max_examples=80)
 @given(questions())
 def test_exchanges_are_those_that_lead_to_a_set_that_the_rules_allow(question) -> None:
     """At the cost of the copies that they add. ``available`` counts them, also after exchanges; those of cost 1 are too many."""
@@ -134,7 +132,6 @@ def test_exchanges_are_those_that_lead_to_a_set_that_the_rules_allow(question) -
             assert ((state.available[2] > 0) | (counts[2] == 0)).all()
 
 
-@settings(max_examples=80)
 @given(questions())
 def test_sets_are_feasible_if_any_placement_is(question) -> None:
     brokers, placements, goal = question

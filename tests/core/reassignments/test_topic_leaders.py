@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NotFound
@@ -35,7 +35,6 @@ def with_topic_leaders(draw):
     return brokers, replace(placements, topic_names=("t", "u"), topics=topics, topic_leaders=rule, excluded=excluded), goal
 
 
-@settings(max_examples=100)
 @given(with_topic_leaders())
 def test_a_broker_leads_enough_of_each_topic_with_the_fewest_copies(question):
     brokers, placements, goal = question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -63,7 +63,6 @@ def by_trial(body, loads):
 
 
 @given(SUBSCRIPTIONS, CLAIMS, st.sampled_from(["range", "roundrobin", "sticky"]))
-@settings(max_examples=150, deadline=None)
 def test_no_assignment_as_balanced_moves_fewer(subscriptions, claims, assignor):
     """Subscriptions differ, partitions are claimed twice, or by those who may not have them: every assignment is tried."""
     body = tiny(subscriptions, claims)
@@ -77,7 +76,6 @@ def test_no_assignment_as_balanced_moves_fewer(subscriptions, claims, assignor):
 
 
 @given(bodies(min_members=1, sound=True), st.sampled_from(["range", "roundrobin", "sticky"]))
-@settings(max_examples=100, deadline=None)
 def test_what_an_assignor_moves_is_never_less(body, assignor):
     group = group_of(body)
     assignment = GROUP_PROTOCOLS["classic"][assignor].run(group)
@@ -120,7 +118,6 @@ def test_a_network_that_would_hold_up_the_answer_is_left_alone(monkeypatch):
 
 
 @given(st.lists(st.sets(st.integers(0, 9)), max_size=6), st.lists(st.integers(-1, 2), min_size=10, max_size=10))
-@settings(max_examples=100, deadline=None)
 def test_what_is_split_kinds_differs_in_kind_or_in_a_row(rows, kinds):
     offsets = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int32)
     values = np.array([value for row in rows for value in sorted(row)], np.int32)

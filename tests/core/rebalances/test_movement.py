@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.ragged import transposed
@@ -22,14 +22,12 @@ def moved(body, assignor="range"):
 
 
 @given(bodies())
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     group, assignment, moves = moved(body)
     assert astuple(moves) == plain(named(group, group.owned), named(group, assignment.rows))
 
 
 @given(bodies(min_members=1))
-@settings(max_examples=100, deadline=None)
 def test_what_is_held_and_what_was_owned_add_up(body):
     _, assignment, moves = moved(body, "roundrobin")
     assert moves.retained + moves.moved + moves.added == len(assignment.rows.values)

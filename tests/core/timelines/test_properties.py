@@ -146,7 +146,7 @@ def check(simulation: Simulation) -> None:
         assert (ledger.reader[read] == coordinator.holder[read]).all()  # nor what it has confirmed to have revoked
 
 
-@settings(max_examples=80, derandomize=True)
+@settings(derandomize=True)
 @given(body=bodies())
 def test_nobody_reads_what_another_may_read(body: Body) -> None:
     simulation = Simulation(timeline_of(body))
@@ -205,7 +205,7 @@ def at_rest(simulation: Simulation) -> None:
         assert last == (course.ledger.reader != NONE).sum()
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(derandomize=True)
 @given(body=bodies(), cut=st.integers(0, 600_000))
 def test_a_timeline_cut_in_two_is_the_whole(body: Body, cut: int) -> None:
     whole, first = Simulation(timeline_of(body)), Simulation(timeline_of(body))

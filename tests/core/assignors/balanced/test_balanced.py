@@ -107,7 +107,7 @@ def test_no_assignment_is_better_in_any_aim(seed):
 
 
 @given(bodies(), st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_order_of_the_request_plays_no_part(body, data):
     group = group_of(body)
     members, topics = (data.draw(st.permutations(body[name])) for name in ("members", "topics"))
@@ -120,7 +120,7 @@ KAFKAS_OWN = [(protocol, each.name) for protocol in ("classic", "consumer") for 
 
 @pytest.mark.parametrize(("protocol", "name"), KAFKAS_OWN)
 @given(bodies(min_members=1, sound=True))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_no_assignor_of_kafkas_is_more_even_or_as_even_with_fewer_moves(protocol, name, body):
     group = group_of({**body, "topics": [{**topic, "partition_weights": None} for topic in body["topics"]]})
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -60,7 +60,6 @@ def test_gives_what_the_release_was_recorded_to_give(release, name):
 
 @every
 @given(body=st.one_of(bodies(), rebalances()))
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_its_plain_twin(release, name, body):
     assert assigned(release, name, body) == by_twin(release, name, body)
 
@@ -68,7 +67,6 @@ def test_agrees_with_its_plain_twin(release, name, body):
 @pytest.mark.slow
 @every
 @given(body=st.one_of(bodies(), rebalances(), rebalances(max_partitions=30, max_members=12)))
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_the_real_class(release, name, body):
     here = assigned(release, name, body)
     assume(here not in ("endless", reference.TOO_MANY_OWNERS))

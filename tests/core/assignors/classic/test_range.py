@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.assignors.classic import range as classic_range
@@ -28,20 +28,17 @@ def test_gives_what_kafka_was_recorded_to_give(case):
 
 
 @given(bodies())
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     assert assigned(body) == {member: in_order(parts) for member, parts in reference.range_(body).items()}
 
 
 @given(bodies(min_members=1, racks=True))
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin_on_racks(body):
     assert assigned(body) == {member: in_order(parts) for member, parts in reference.range_(body).items()}
 
 
 @pytest.mark.slow
 @given(st.one_of(bodies(), bodies(min_members=1, racks=True)))
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_the_real_class(body):
     assert assigned(body) == flat(group_leader().assign(KAFKA, body)["assignments"])
 
@@ -74,7 +71,6 @@ def test_explains_quota_racks_and_who_gets_one_more():
 
 
 @given(bodies(), st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
 def test_an_explanation_stays_within_its_limit(body, limit):
     group = group_of(body)
     told = classic_range.explain(group, classic_range.assign(group), limit)["co_partitioned"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from service.core.assignors.classic import roundrobin
 from service.core.errors import KafkaAssignorFails
@@ -35,14 +35,12 @@ def test_fails_where_kafka_fails(case):
 
 
 @given(bodies(min_members=1))
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     assert assigned(body) == reference.roundrobin(body)
 
 
 @pytest.mark.slow
 @given(bodies())
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class(body):
     real = group_leader().assign(KAFKA, body)
     if "error" in real:

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -107,7 +107,6 @@ def nearly_endless(draw):
 
 @both
 @given(body=nearly_endless())
-@settings(max_examples=100, deadline=None)
 def test_tells_movement_without_end_from_movement_that_ends(name, body):
     assert assigned(name, body) == by_twin(name, body)
 
@@ -151,7 +150,6 @@ def rebalances(draw, max_partitions=9, max_members=8):
 
 @both
 @given(body=st.one_of(bodies(), rebalances()))
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_its_plain_twin(name, body):
     assert assigned(name, body) == by_twin(name, body)
 
@@ -159,7 +157,6 @@ def test_agrees_with_its_plain_twin(name, body):
 @pytest.mark.slow
 @both
 @given(body=st.one_of(bodies(), rebalances(), rebalances(max_partitions=30, max_members=12)))
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class(name, body):
     here = assigned(name, body)
     if here != "endless":
@@ -169,7 +166,6 @@ def test_agrees_with_the_real_class(name, body):
 @pytest.mark.slow
 @both
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_the_real_class_through_the_life_of_a_group(name, data):
     """Members join, leave, miss a rebalance and change subscriptions; topics come, grow, and are made again with fewer."""
     body = data.draw(rebalances(max_partitions=20))
@@ -220,7 +216,6 @@ def change(draw, body, generation):
 
 
 @given(bodies(min_members=1, sound=True))
-@settings(max_examples=100, deadline=None)
 def test_what_is_withheld_is_what_sticky_would_give_and_others_claim(body):
     group = group_of(body)
     cooperative = cooperative_sticky.assign(group)
@@ -308,7 +303,6 @@ def test_explains_why_the_general_algorithm_is_used_and_how_much_it_moved():
 
 @both
 @given(data=st.data(), limit=st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
 def test_an_explanation_stays_within_its_limit(name, data, limit):
     def longest(told):
         if isinstance(told, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -98,7 +98,6 @@ RELEASES = {
 
 @pytest.mark.parametrize("release", RELEASES)
 @given(body=st.one_of(bodies(min_members=1), bodies(min_members=1, racks=True, sound=True)))
-@settings(max_examples=80)
 def test_cooperative_sticky_agrees_with_its_plain_twin(release, body):
     assignor = CLASSIC["librdkafka:cooperative-sticky"].of_client(release)
     group = group_of(body)

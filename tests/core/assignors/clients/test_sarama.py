@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -51,7 +51,6 @@ def test_roundrobin_agrees_with_its_plain_twin(body):
 
 @pytest.mark.parametrize("cooperative", [False, True])
 @given(body=st.one_of(bodies(min_members=1, sound=True), bodies(min_members=1)), seed=st.integers(0, 2**32))
-@settings(max_examples=80)
 def test_every_run_has_what_is_said_to_be_certain(cooperative, body, seed):
     group = group_of(body)
     assignment = CLASSIC["sarama:cooperative-sticky" if cooperative else "sarama:sticky"].run(group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from service.core.assignors.consumer import range as consumer_range
 from tests.reference import server_assignors as reference
@@ -27,7 +27,6 @@ def test_gives_what_kafka_was_recorded_to_give(case):
 
 
 @given(coordinator_bodies() | bodies())
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     try:
         expected = reference.range_(body)
@@ -40,7 +39,6 @@ def test_agrees_with_its_plain_twin(body):
 
 @pytest.mark.slow
 @given(coordinator_bodies(ids=True))
-@settings(max_examples=125, deadline=None)
 def test_agrees_with_the_real_class(body):
     assert assigned(body) == flat(group_coordinator().assign(KAFKA, body)["assignments"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.conformance.coordinator_groups import change
@@ -52,14 +52,12 @@ def test_gives_what_kafka_4_0_0_was_recorded_to_give(case):
 
 
 @given(coordinator_bodies())
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     expected = twin(body)
     assert assigned(body) == expected
 
 
 @given(coordinator_bodies())
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin_of_4_0_0(body):
     expected = twin(body, extra_stays=False)
     assert assigned(body, UNTIL_4_0_0) == expected
@@ -68,7 +66,6 @@ def test_agrees_with_its_plain_twin_of_4_0_0(body):
 @pytest.mark.slow
 @pytest.mark.parametrize(("release", "assign"), [(LATEST, uniform.assign), ("4.0.0", UNTIL_4_0_0)])
 @given(body=coordinator_bodies(ids=True), random=st.randoms(use_true_random=False))
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class_on_groups_that_live_on(release, assign, body, random):
     for _ in range(4):
         answer = group_coordinator(release).assign(KAFKA, body)["assignments"]
@@ -168,7 +165,6 @@ def test_explains_what_each_phase_moved_where_subscriptions_differ():
 
 
 @given(coordinator_bodies(), st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
 def test_an_explanation_adds_up(body, limit):
     group = group_of(body)
     assignment = uniform.assign(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.conformance.coordinator_groups import change
@@ -36,7 +36,6 @@ def test_gives_what_kafka_was_recorded_to_give(case):
 
 
 @given(coordinator_bodies(shared=True))
-@settings(max_examples=100, deadline=None)
 def test_agrees_with_its_plain_twin(body):
     try:
         expected = reference.simple(body)
@@ -47,7 +46,6 @@ def test_agrees_with_its_plain_twin(body):
 
 @pytest.mark.slow
 @given(coordinator_bodies(shared=True, ids=True), st.randoms(use_true_random=False))
-@settings(max_examples=80, deadline=None)
 def test_agrees_with_the_real_class_on_groups_that_live_on(body, random):
     for _ in range(4):
         answer = group_coordinator().assign(KAFKA, body)["assignments"]
@@ -110,7 +108,6 @@ def test_warns_where_java_goes_by_memory_addresses():
 
 
 @given(coordinator_bodies(shared=True))
-@settings(max_examples=100, deadline=None)
 def test_ordinary_groups_are_certain(body):
     assert simple.warnings(group_of(body)) == []
 
@@ -122,7 +119,6 @@ def test_seven_alike_are_still_a_chain():
 
 
 @given(coordinator_bodies(shared=True), st.integers(1, 3))
-@settings(max_examples=100, deadline=None)
 def test_an_explanation_adds_up(body, limit):
     group = group_of(body)
     assignment = simple.assign(group)

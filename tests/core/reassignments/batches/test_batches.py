@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion, NoPlan
@@ -98,7 +98,6 @@ def check_every_boundary(brokers, placements, replicas, goal, limits, batches):
     assert rows == start
 
 
-@settings(max_examples=80)
 @given(questions())
 def test_the_rules_hold_in_every_batch_and_rollback_restores_the_start(question):
     brokers, placements, goal, limits = question
@@ -126,7 +125,6 @@ def exchanges(draw):
     return brokers, placements, draw(st.permutations(now)), room
 
 
-@settings(max_examples=80)
 @given(exchanges())
 def test_full_brokers_exchange_replicas_with_one_detour_in_each_circle(question):
     brokers, placements, target, room = question
@@ -230,7 +228,6 @@ def relabelled(draw):
     return brokers, placements, replicas, Goal(racks=draw(st.sampled_from(["strict", "spread", "none"]))), limits
 
 
-@settings(max_examples=100)
 @given(relabelled())
 def test_detours_keep_the_rules(question):
     brokers, placements, replicas, goal, limits = question
@@ -386,7 +383,6 @@ def an_order_exists(brokers, rows, targets):
     return False
 
 
-@settings(max_examples=100)
 @given(relabelled())
 def test_detours_come_only_where_no_order_of_all_orders_has_room(question):
     """If partitions move one replica each; of several, one may go first although there is an order without that."""

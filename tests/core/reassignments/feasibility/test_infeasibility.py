@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from service.core.errors import Infeasible
 from service.core.model import NONE
@@ -22,7 +22,6 @@ def refusal(brokers, placements, goal=Goal()) -> Infeasible:  # noqa: B008 - fro
     return error.value
 
 
-@settings(max_examples=150)
 @given(questions())
 def test_every_rule_of_a_clash_is_needed_for_it(question) -> None:
     """Without any one of the rules that are named, there is a placement; and with only these, there is none."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.clock import Deadline
@@ -21,7 +21,6 @@ from tests.core.reassignments.test_plan import a_cluster, questions, some_placem
 from tests.reference.reassignments import best
 
 
-@settings(max_examples=80)
 @given(questions(), st.data())
 def test_every_placement_that_fits_is_found(question, data):
     brokers, placements, goal = question

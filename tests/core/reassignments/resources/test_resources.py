@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
@@ -53,7 +53,6 @@ def several(draw):
     return brokers, placements, replace(goal, resources=resources, leaders=leaders, **between)
 
 
-@settings(max_examples=100)
 @given(several())
 def test_loads_are_what_each_replica_takes(question):
     brokers, placements, goal = question
@@ -73,7 +72,6 @@ def test_the_cpu_of_a_replica_is_that_of_cruise_control():
     assert placed_loads(brokers, placements, placements.replicas)[0].totals["cpu"].tolist() == pytest.approx(expected)
 
 
-@settings(max_examples=100)
 @given(several())
 def test_plans_keep_the_rules_and_their_bounds_hold(question):
     brokers, placements, goal = question
@@ -114,7 +112,6 @@ def test_plans_keep_the_rules_and_their_bounds_hold(question):
             assert each.lower_bound <= least * scales[i] * (1 + 1e-8) + 1e-9
 
 
-@settings(max_examples=100)
 @given(several())
 def test_a_second_plan_changes_nothing(question):
     brokers, placements, goal = question

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
@@ -26,7 +26,6 @@ def squares(loads: np.ndarray, weights: np.ndarray) -> float:
     return float((loads.astype(np.float64) ** 2 / weights).sum())
 
 
-@settings(max_examples=100)
 @given(questions())
 def test_paths_end_at_the_best_sets_of_all(question) -> None:
     """With no replica that has to stay where it replaces another, even loads come first, or the fewest copies."""
@@ -42,7 +41,6 @@ def test_paths_end_at_the_best_sets_of_all(question) -> None:
     assert judged(brokers, now, found, goal) == best(brokers, placements, goal)
 
 
-@settings(max_examples=100)
 @given(questions(), st.data())
 def test_bytes_are_evened_out_and_kept_below_capacities(question, data: st.DataObject) -> None:
     brokers, placements, goal = question

@@ -8,7 +8,7 @@ from itertools import count, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
@@ -19,7 +19,6 @@ from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, s
 from tests.reference.reassignments import allowed_sets, broker_set
 
 
-@settings(max_examples=100)
 @given(questions(), st.data())
 def test_no_swap_is_left_that_evens_out_a_topic(question, data) -> None:
     """Without another copy, and with as many replicas on each broker: tried for all pairs of replicas."""

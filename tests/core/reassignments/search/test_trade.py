@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from service.core.errors import Infeasible
 from service.core.reassignments.batches.model import BatchLimits
@@ -45,7 +45,6 @@ def every_placement(brokers, placements, goal):
     return []
 
 
-@settings(max_examples=100)
 @given(questions())
 def test_no_placement_with_as_few_copies_is_more_even(question):
     brokers, placements, goal = question
@@ -75,7 +74,6 @@ def test_no_placement_with_as_few_copies_is_more_even(question):
             assert answer.lower_bound <= min(copies for copies, squares, _ in every if squares <= answer.evenness + 1e-6)
 
 
-@settings(max_examples=100)
 @given(questions())
 def test_the_fewest_copies_bring_brokers_into_the_band(question):
     """Or as near to it as the rules allow, by the sum of squared distances; and then the load is the evenest."""
