@@ -24,14 +24,15 @@ PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped"
 def test_a_release_is_answered_as_it_answered(client, release, strategy):
     for case in golden.lines(f"releases/{release}/{strategy}"):
         response = client.post(PATHS[strategy], json={**case["request"], "kafka_version": release})
+        answer = response.json
         if "error" in case["expected"]:
             assert response.status_code == 422, case["id"]
-            assert response.json["exception"] == case["expected"]["error"]["exception"], case["id"]
-            assert response.json["detail"] == case["expected"]["error"]["message"], case["id"]
+            assert answer["exception"] == case["expected"]["error"]["exception"], case["id"]
+            assert answer["detail"] == case["expected"]["error"]["message"], case["id"]
         else:
             expected = {"kafka_version": release, **case["expected"]}
-            assert {name: response.json.get(name) for name in expected} == expected, case["id"]
-            assert response.json["implementation"]["release"] == release
+            assert {name: answer.get(name) for name in expected} == expected, case["id"]
+            assert answer["implementation"]["release"] == release
 
 
 @pytest.mark.parametrize(
