@@ -6,6 +6,7 @@ broker leaves at least what it has above a level, or above its band, and of that
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def fewest_bytes(brokers: Brokers, placements: Placements, goal: Goal, best: Pla
         most = low.astype(np.float64), high.astype(np.float64)
     elif goal.tolerance is None and goal.objective == "even":
         most = best.evenness
-    return int(fewest_copied(brokers, placements, sizes, most)[1])
+    return ceil(fewest_copied(brokers, placements, sizes, most)[1])
 
 
 def _largest(amounts: Float64s, groups: Int32s, least: Float64s) -> int:

@@ -179,7 +179,7 @@ def judge_copies(question, answer, program, seen):
     if goal.tolerance is not None and not goal.resources and not judge_band(question, answer, program, loads, kinds):
         return
     fewest = program.least(amounts)
-    if goal.objective == "fewest-moves" or goal.tolerance is not None:
+    if goal.objective == "fewest-moves" or (goal.tolerance is not None and not goal.resources):
         assert answer.lower_bound <= fewest <= answer.cost
         program.rule("fewest", amounts, 0, answer.cost)
     if goal.resources:

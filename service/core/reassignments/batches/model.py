@@ -94,7 +94,8 @@ class Traffic:
         """
         besides = batches * pace.batch_seconds
         if besides >= seconds and batches:
-            detail = f"Must be more than {besides:g}: {batches} batches take {pace.batch_seconds:g} s each beside the copying."
+            of_each = f"batch{'es' * (batches != 1)} of {pace.batch_seconds:g} s each"
+            detail = f"Must be more than {besides:g}: {batches} {of_each} beside the copying."
             raise InvalidQuestion(detail, "limits", "duration_seconds")
         low, high = 0, 1
         while self.seconds(high, batches, pace).sum() > seconds and high < 2**62:

@@ -162,7 +162,7 @@ def test_the_throttle_for_a_time_is_the_least_that_suffices():
     assert traffic.seconds(throttle, 2, pace).sum() <= 10 < traffic.seconds(throttle - 1, 2, pace).sum()
     assert traffic.seconds(throttle, 2, pace)[0] == 3 + 1000 / (throttle / 2 - 5)
     assert traffic.seconds(10, 2, pace)[0] == np.inf
-    with pytest.raises(InvalidQuestion, match=r"Must be more than 6: 2 batches take 3 s each beside the copying\."):
+    with pytest.raises(InvalidQuestion, match=r"Must be more than 6: 2 batches of 3 s each beside the copying\."):
         traffic.throttle_for(6.0, 2, pace)
 
 
