@@ -7,7 +7,7 @@ import re
 from io import BytesIO
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 
 from service.page.views import FOLDER
 from tests.page.conftest import Contexts, MainThread, downloaded, dropped, link, opened, settled
@@ -59,11 +59,17 @@ def test_axe_finds_nothing_serious_and_nothing_overflows(looked_at, axe, name):
         page.locator("head > style").evaluate("(style) => style.remove()")
 
 
+PLACES = """() => [...document.querySelectorAll('.picture > svg')].map((svg) => {
+    const { left, top, right, bottom } = svg.getBoundingClientRect();
+    return [left + scrollX, top + scrollY, right + scrollX, bottom + scrollY].map(Math.round);
+})"""
+
+
 @pytest.mark.parametrize("name", WORKBENCHES)
 def test_screenshots_and_downloads(page, pictures, service, name):
     """Each request can be asked again elsewhere, and each picture leaves the page as SVG, PNG and CSV."""
     settled(opened(page, f"/#/{name}"))
-    picture = Image.open(BytesIO(page.screenshot(full_page=True)))
+    picture = seen = Image.open(BytesIO(page.screenshot(full_page=True)))
     assert picture.width == SIZES["desktop"]["width"]
     if pictures is not None:
         picture = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
@@ -78,12 +84,15 @@ def test_screenshots_and_downloads(page, pictures, service, name):
     assert downloaded(page, row, "CSV").decode() == service.post(path, json=body, headers={"Accept": "text/csv"}).text
     figures = page.locator("figure").all()
     assert figures
-    for figure in figures:
+    places = page.evaluate(PLACES)
+    for figure, place in zip(figures, places, strict=True):
         svg, png, csv = (downloaded(page, figure, f"as {kind}") for kind in ("SVG", "PNG", "CSV"))
         assert not re.search(r"NaN|Infinity|undefined", svg.decode())
         drawn = Image.open(BytesIO(png))
         assert f'width="{drawn.width // 2}" height="{drawn.height // 2}"' in svg.decode()
         assert len(drawn.convert("RGB").getcolors(2**24)) > 2
+        looks = drawn.convert("L").resize((place[2] - place[0], place[3] - place[1]))
+        assert ImageStat.Stat(ImageChops.difference(looks, seen.convert("L").crop(place))).mean[0] < 3
         figure.get_by_text("Data", exact=True).press("Enter")  # the table behind the picture
         columns = figure.locator("thead th").all_inner_texts()
         assert csv.decode().splitlines()[0] == ",".join(columns)
