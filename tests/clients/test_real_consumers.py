@@ -187,7 +187,7 @@ def test_the_leader_sends_lags_once_it_has_read_them_and_the_assignment_follows_
     config = {
         "enable_auto_commit": "false",
         "partition_allocator_weights": "lag",
-        "partition_allocator_weights_interval_ms": 1000,
+        "partition_allocator_weights_interval_ms": 5000,
     }
     group = a_group(broker, started, adviser.url, partitions=4, **config)
     for partition, records in enumerate((100, 37, 37, 36)):
