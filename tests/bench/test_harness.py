@@ -16,6 +16,7 @@ from benchmarks.servers import serving
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from tests.support.groups import group_of as read_body
+from tests.support.jvm import SHORT_LIVED
 
 TIME = Row("a/time", "s", 1.0, "ours ÷ theirs")
 THROUGHPUT = Row("a/throughput", "requests/s", 1.25, "ours ÷ theirs")
@@ -134,6 +135,8 @@ def running():
 def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
     """On a small input, once; the harness beside the project, which has its own sizes, is left to ``make bench``."""
     monkeypatch.setattr(groups, "JVM_SECONDS", 0.01)
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", " ".join(SHORT_LIVED))
+    monkeypatch.setenv("ALLOCATOR_WORKERS", "1")
     for module in (partitions, groups_http, groups_ask):
         monkeypatch.setattr(module, "serving", running)
     measured = next(b for b in BENCHMARKS if b.rows[0].name == name)
