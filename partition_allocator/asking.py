@@ -65,12 +65,11 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 def _answer(form: Form[Any, Any], path: str, body: bytes | dict[str, Any], output: Output, **query: bool) -> Any:
     if output not in ("dict", "arrow", "pandas"):
         raise ValueError(f"output must be 'dict', 'arrow' or 'pandas', not {output!r}")
-    budget = Budget()
     try:
-        answer = form.decide(replace(form.question(body), **query), budget)
+        answer = form.decide(replace(form.question(body), **query), Budget())
     except Refused as refused:
         raise Rejected(refused.problem) from None
     if output == "dict" or form.table is None:
-        return Answer(loads(form.json(answer, budget)), path)
-    table = form.table(answer, budget)
+        return Answer(loads(form.json(answer)), path)
+    table = form.table(answer)
     return table if output == "arrow" else table.to_pandas()

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 RESOURCES: tuple[object, ...] = (
     *(import_module(f"service.api.{family.name}.views").blueprint for family in FAMILIES),
-    catalogue.partitioners,
-    catalogue.assignors,
-    catalogue.placers,
+    *catalogue.BLUEPRINTS,
 )
 
 

@@ -1,6 +1,7 @@
 """The strategies installed, plug-ins included: ``GET /v1/partitioners``, ``/v1/assignors`` and ``/v1/placers``."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import pyarrow as pa
 from flask import Response
@@ -12,10 +13,6 @@ from service.web.blueprint import Blueprint
 from service.web.fields import about
 from service.web.media_types import CSV
 from service.web.schemas import ImplementationSchema
-
-partitioners = Blueprint("partitioners", __name__, description="the partitioners installed")
-assignors = Blueprint("assignors", __name__, description="the assignors installed")
-placers = Blueprint("placers", __name__, description="the placers installed")
 
 
 class PartitionerSchema(ImplementationSchema):
@@ -37,20 +34,6 @@ class PartitionerSchema(ImplementationSchema):
     summary = fields.String()
 
 
-class PartitionersSchema(Schema):
-    """The partitioners."""
-
-    partitioners = fields.List(fields.Nested(PartitionerSchema))
-
-
-@partitioners.get("/v1/partitioners")
-@partitioners.response(200, PartitionersSchema)
-@partitioners.doc(operationId="listPartitioners")
-def list_partitioners() -> Response:
-    """List the partitioners, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
-    return _catalogue({"partitioners": catalogue.partitioners()})
-
-
 class AssignorSchema(ImplementationSchema):
     """An assignor."""
 
@@ -69,20 +52,6 @@ class AssignorSchema(ImplementationSchema):
     )
 
 
-class AssignorsSchema(Schema):
-    """The assignors."""
-
-    assignors = fields.List(fields.Nested(AssignorSchema))
-
-
-@assignors.get("/v1/assignors")
-@assignors.response(200, AssignorsSchema)
-@assignors.doc(operationId="listAssignors")
-def list_assignors() -> Response:
-    """List the assignors, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
-    return _catalogue({"assignors": catalogue.assignors()})
-
-
 class PlacerSchema(ImplementationSchema):
     """A placer."""
 
@@ -91,30 +60,30 @@ class PlacerSchema(ImplementationSchema):
     kafka_versions = fields.List(fields.String(), metadata=about("the releases that it can reproduce; default: the latest"))
 
 
-class PlacersSchema(Schema):
-    """The placers."""
+def _listing(name: str, row: type[Schema], rows: Callable[[], list[dict[str, Any]]]) -> Blueprint:
+    """A list of strategies. name : in the plural; row : the schema of one"""
+    blueprint, title = Blueprint(name, __name__, description=f"the {name} installed"), name.capitalize()
 
-    placers = fields.List(fields.Nested(PlacerSchema))
+    def listing() -> Response:
+        return responses.respond(lambda: {name: rows()}, lambda media_type: _table(rows(), media_type))
+
+    listing.__doc__ = f"List the {name}, plug-ins included, as JSON, `text/csv` or an Arrow stream."
+    listed = Schema.from_dict({name: fields.List(fields.Nested(row))}, name=f"{title}Schema")
+    blueprint.get(f"/v1/{name}")(blueprint.doc(operationId=f"list{title}")(blueprint.response(200, listed)(listing)))
+    return blueprint
 
 
-@placers.get("/v1/placers")
-@placers.response(200, PlacersSchema)
-@placers.doc(operationId="listPlacers")
-def list_placers() -> Response:
-    """List the placers, plug-ins included, as JSON, `text/csv` or an Arrow stream."""
-    return _catalogue({"placers": catalogue.placers()})
+def _table(rows: list[dict[str, Any]], media_type: str) -> pa.Table:
+    """In CSV, lists are separated by commas."""
+    lists = [name for name, value in rows[0].items() if isinstance(value, list | tuple)]
+    if media_type == CSV:
+        return pa.Table.from_pylist([row | {name: ",".join(row[name]) for name in lists} for row in rows])
+    kinds = {list: pa.list_(pa.string()), tuple: pa.list_(pa.string()), bool: pa.bool_()}
+    return pa.Table.from_pylist(rows, pa.schema([(name, kinds.get(type(value), pa.string())) for name, value in rows[0].items()]))
 
 
-def _catalogue(document: dict[str, list[dict[str, Any]]]) -> Response:
-    """The only list of a document, also as a table; in CSV, lists are separated by commas."""
-    ((_, rows),) = document.items()
-
-    def table(media_type: str) -> pa.Table:
-        lists = [name for name, value in rows[0].items() if isinstance(value, list | tuple)]
-        if media_type == CSV:
-            return pa.Table.from_pylist([row | {name: ",".join(row[name]) for name in lists} for row in rows])
-        kinds = {list: pa.list_(pa.string()), tuple: pa.list_(pa.string()), bool: pa.bool_()}
-        schema = pa.schema([(name, kinds.get(type(value), pa.string())) for name, value in rows[0].items()])
-        return pa.Table.from_pylist(rows, schema)
-
-    return responses.respond(lambda: document, table)
+BLUEPRINTS: Final = (
+    _listing("partitioners", PartitionerSchema, catalogue.partitioners),
+    _listing("assignors", AssignorSchema, catalogue.assignors),
+    _listing("placers", PlacerSchema, catalogue.placers),
+)

@@ -64,17 +64,16 @@ def _answer(form: Form[Any, Any], body: bytes | Mapping[str, Any], accept: str, 
     from service.decisions.budget import Budget  # noqa: PLC0415 - as above
     from service.web.forms import Refused  # noqa: PLC0415
 
-    budget = Budget()
     try:
         question = form.question(body)
-        answer = form.decide(replace(question, **query) if any(query.values()) else question, budget)
+        answer = form.decide(replace(question, **query) if any(query.values()) else question, Budget())
     except Refused as refusal:
         fail(refusal.problem)
     if accept == JSON or form.table is None:
-        return form.json(answer, budget)
+        return form.json(answer)
     from service.web.tables import written  # noqa: PLC0415 - as above
 
-    return b"".join(written(form.columns(answer, budget, accept), accept))
+    return b"".join(written(form.columns(answer, accept), accept))
 
 
 def announce_compilation() -> None:

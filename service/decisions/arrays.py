@@ -1,8 +1,9 @@
-"""Python lists as Arrow arrays, with no Python work per row.
+"""Python lists as Arrow arrays, with no Python work per row; and rows of columns.
 
 Whatever is not plainly well-formed is left to the door's own rules, which name the exact place.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,18 @@ def read(value: Any, target: pa.DataType) -> pa.Array | None:
         return pa.array(value, target)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError):
         return None
+
+
+def struct_rows(kind: pa.StructType, columns: Mapping[str, pa.Array], count: int) -> pa.StructArray:
+    """So many rows of a type; what is not among the columns is null."""
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in kind]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def with_columns(rows: pa.StructArray, columns: Mapping[str, pa.Array]) -> pa.StructArray:
+    """The rows with these columns instead of their own."""
+    kinds = list(rows.type)
+    return pa.StructArray.from_arrays([columns.get(f.name, rows.field(f.name)) for f in kinds], fields=kinds)
 
 
 def _fits(inferred: pa.DataType, target: pa.DataType) -> bool:

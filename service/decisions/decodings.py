@@ -120,11 +120,12 @@ class DecodedRecords:
 
 @dataclass(frozen=True)
 class DecodingAnswer:
-    """What the bytes say, as the core reads this kind."""
+    """What the bytes say, as the core reads this kind. reserve : of the budget, for the table of many records"""
 
     question: DecodingQuestion
     decoded: Decoded
     figures: Figures
+    reserve: Callable[[int], None]
 
 
 def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
@@ -134,9 +135,9 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
     if question.kind in CONNECT_KINDS:
         budget.reserve(ODD_BYTES * len(question.data))
     if question.records is not None:
-        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures)
+        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures, budget.reserve)
     try:
-        return DecodingAnswer(question, READ[question.kind](question), figures)
+        return DecodingAnswer(question, READ[question.kind](question), figures, budget.reserve)
     except Unreadable as error:
         if question.kind in RECORDS:
             error.printed = question.lines_instead_of(error)

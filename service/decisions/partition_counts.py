@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from service.core.sizing.throughput import Throughput, throughput
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 from service.decisions.keys.columns import from_arrow
+from service.decisions.keys.types import Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,14 +47,6 @@ class KeyBatch:
 
     def __len__(self) -> int:
         return self.rows
-
-
-@runtime_checkable
-class Stream(Protocol):
-    """Keys that come in batches of Arrow's. It is read once."""
-
-    def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """The batches, with these columns and perhaps the optional ones."""
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class Metrics:
                 self.skew.labels(decision, strategy),
             )
         report = Decision(self, decision, strategy, series, phase_ended)
-        report.ended("parse", series.parse, started, parsed)
+        report.ended("parse", started, parsed)
         return report
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -193,20 +193,6 @@ class DecisionSeries(NamedTuple):
     skew: Histogram
 
 
-class Phase:
-    """A context manager that times a phase."""
-
-    def __init__(self, report: Decision, name: str, series: Histogram) -> None:
-        self._report, self._name, self._series = report, name, series
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._report.ended(self._name, self._series, self._start)
-
-
 class Decision:
     """A view's report of one decision."""
 
@@ -214,24 +200,12 @@ class Decision:
         self._metrics, self._decision, self._strategy = metrics, decision, strategy
         self._series, self._phase_ended = series, phase_ended
 
-    def compute(self) -> Phase:
-        """Times the strategy."""
-        return Phase(self, "compute", self._series.compute)
-
-    def render(self) -> Phase:
-        """Times the writing of the answer."""
-        return Phase(self, "render", self._series.render)
-
-    def computed(self, started: float) -> None:
-        """Record that the strategy has run since then."""
-        self.ended("compute", self._series.compute, started)
-
-    def ended(self, phase: str, series: Histogram, started: float, now: float | None = None) -> None:
+    def ended(self, phase: str, started: float, now: float | None = None) -> None:
         """Record the end of a phase, by default now. Raises if the request is over its time limit."""
         if now is None:
             now = time.perf_counter()
         if now - started >= SHORTEST_PHASE:
-            series.observe(now - started)
+            getattr(self._series, phase).observe(now - started)
         self._phase_ended(phase, started, now)
 
     def sees(self, **items: int) -> None:

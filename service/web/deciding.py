@@ -33,17 +33,18 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     budget.check_time()  # kernels that do not look at the clock may have taken too long
     figures = answer.figures
     report = decision(name, figures.strategy, started)
-    report.computed(started)
+    report.ended("compute", started)
     report.sees(**figures.items)
     if figures.skew is not None:
         report.gives(figures.skew, subject=figures.subject, moved=figures.moved)
-    with report.render():
-        if form.table is None or media_type == JSON:
-            response = json_response(form.document(answer, budget))
-        elif form.lines is not None and media_type == JSON_LINES:
-            response = in_pieces(dump_pieces(form.lines(answer, budget), budget.reserve), JSON_LINES)
-        else:
-            response = table(form.columns(answer, budget, media_type), media_type)
-        if figures.tag is not None:
-            response.set_etag(figures.tag)
-        return response
+    rendering = time.perf_counter()
+    if form.table is None or media_type == JSON:
+        response = json_response(form.document(answer))
+    elif form.lines is not None and media_type == JSON_LINES:
+        response = in_pieces(dump_pieces(form.lines(answer), budget.reserve), JSON_LINES)
+    else:
+        response = table(form.columns(answer, media_type), media_type)
+    if figures.tag is not None:
+        response.set_etag(figures.tag)
+    report.ended("render", rendering)
+    return response

@@ -61,9 +61,9 @@ class Form(Generic[Q, A]):
     schema: Schema
     answer: Callable[[Q, Budget], A]
     answer_schema: type[Schema]
-    document: Callable[[A, Budget], dict[str, Any]]
-    table: Callable[[A, Budget], pa.Table] | None = None
-    lines: Callable[[A, Budget], LongText] | None = None
+    document: Callable[[A], dict[str, Any]]
+    table: Callable[[A], pa.Table] | None = None
+    lines: Callable[[A], LongText] | None = None
     read: Callable[[bytes], Any] = loads
     csv_row: str | None = None
     stream: str = "keys"
@@ -87,18 +87,18 @@ class Form(Generic[Q, A]):
         except AllocatorError as error:
             raise Refused(of_allocator_error(error)) from error
 
-    def columns(self, answer: A, budget: Budget, media_type: str) -> pa.Table:
+    def columns(self, answer: A, media_type: str) -> pa.Table:
         """The answer's table for a media type. Raises TypeError if it has none."""
         if self.table is None:
             raise TypeError("the family has no table")
-        table = self.table(answer, budget)
+        table = self.table(answer)
         if self.csv_row is not None and media_type == CSV:
             table = table.add_column(0, self.csv_row, pa.array(np.arange(len(table))))
         return table
 
-    def json(self, answer: A, budget: Budget) -> bytes:
+    def json(self, answer: A) -> bytes:
         """The answer as JSON."""
-        return dumps(self.document(answer, budget))
+        return dumps(self.document(answer))
 
     def _value(self, body: bytes) -> Any:
         """The value of a text that is UTF-8 and whose members are unique."""

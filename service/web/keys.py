@@ -2,27 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import ValidationError, fields
 
+from service.decisions.keys.types import Stream
 from service.web.json import string_lists
 from service.web.json.codec import loads
 
 LARGE: Final = 2**16
 """Bytes of a body from which on its keys are not made Python objects."""
-
-
-@runtime_checkable
-class Stream(Protocol):
-    """A body that is an Arrow stream. It is read once: whole, or batch by batch."""
-
-    def table(self, *columns: str) -> pa.Table:
-        """All of it, as a table of exactly these columns."""
-
-    def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """Its batches, while it arrives, with these columns and perhaps the optional ones."""
 
 
 class BatchStream:

@@ -1,13 +1,15 @@
 """Pieces of request and answer that several resources share."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, fields, post_load, validate
 
 from service.core.kafka_versions import LATEST, since
 from service.core.measures.skew import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
+from service.core.registry import Strategy
 from service.web.fields import Boolean, Number, about
 
 _OF_A_TOPIC: Final = (
@@ -25,6 +27,17 @@ def of_a_snapshot(*names: str) -> dict[str, fields.Field[Any]]:
 def topic_of_a_snapshot(*used: str) -> dict[str, fields.Field[Any]]:
     """Likewise those of a topic. used : what the question uses of them"""
     return of_a_snapshot(*(name for name in _OF_A_TOPIC if name not in used))
+
+
+class QuestionSchema(Schema):
+    """A body whose fields are those of a question. asks : makes the question"""
+
+    asks: Callable[..., Any]
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> Any:
+        """The question."""
+        return type(self).asks(**body)
 
 
 class ExplainSchema(Schema):
@@ -57,6 +70,25 @@ class ImplementationSchema(Schema):
     )
     release = fields.String(allow_none=True, metadata=about("its newest release that answers so", example=LATEST))
     symbol = fields.String(allow_none=True, metadata=about("the class or function there"))
+
+
+class AssignedSchema(Schema):
+    """What every assignment says of its assignor."""
+
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    assignor = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+
+
+def assigned_by(kafka_version: str, group_protocol: str, assignor: Strategy) -> dict[str, Any]:
+    """The answer's members about its assignor, as AssignedSchema has them."""
+    return {
+        "kafka_version": kafka_version,
+        "group_protocol": group_protocol,
+        "assignor": assignor.name,
+        "implementation": assignor.implementation_fields,
+    }
 
 
 class SpreadSchema(Schema):

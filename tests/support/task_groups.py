@@ -57,7 +57,7 @@ def connect_workers() -> Program:
 
 def connect_differs(body: Body) -> str | None:
     """Where our answer to a Connect group is not that of the real workers; None: nowhere."""
-    ours = CONNECT.document(CONNECT.decide(CONNECT.question(body), Budget()), Budget())
+    ours = CONNECT.document(CONNECT.decide(CONNECT.question(body), Budget()))
     theirs = connect_workers().ask(body)
     for i, (our, their) in enumerate(zip(ours["rounds"], theirs["rounds"], strict=True)):
         told = [{name: value for name, value in row.items() if not name.endswith("_base64")} for row in their["assignments"]]
@@ -120,7 +120,7 @@ def _own(random: Random, body: Body) -> None:
 
 def streams_differs(body: Body) -> str | None:
     """Where our answer to a Streams group is not that of the real assignor; None: nowhere."""
-    ours = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()), Budget())["assignments"]
+    ours = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()))["assignments"]
     theirs = streams_coordinator(body["kafka_version"]).ask(body)["assignments"]
     return None if ours == theirs else f"{json.dumps(ours)} instead of {json.dumps(theirs)}"
 
@@ -215,7 +215,7 @@ def _add_racks(random: Random, body: Body) -> None:
 
 def clients_differ(body: Body) -> str | None:
     """Where our answer to a classic Streams group is not that of the real assignor; None: nowhere."""
-    answer = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()), Budget())
+    answer = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()))
     ours = {name: answer[name] for name in ("assignments", "probing_rebalance")}
     theirs = streams_leader().ask(body)
     del theirs["seconds"]

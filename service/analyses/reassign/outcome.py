@@ -14,6 +14,7 @@ from service.core.model import Ragged
 from service.core.reassignments import RESOURCES
 from service.core.reassignments.batches.model import Batches
 from service.core.reassignments.model import Brokers, Placements
+from service.decisions.arrays import struct_rows
 from service.decisions.budget import Budget
 from service.decisions.names import NAME
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
@@ -99,8 +100,7 @@ def _topics(name: str, table: pa.Table) -> pa.StructArray:
     inner = placement_rows(column["partition_id"], column["replicas"])
     lists = {name: pa.ListArray.from_arrays(bounds, column[name]) for name in OPTIONAL if name in column}
     lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
-    arrays = [lists.get(field.name, pa.nulls(len(names.dictionary), field.type)).cast(field.type) for field in PLACED_TOPIC]
-    rows = pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC))
+    rows = struct_rows(PLACED_TOPIC, lists, len(names.dictionary))
     if not plain_placed_topics(rows):
         raise WrongTable(f"{name}: Ids, sizes and rates must not be negative, and each row must have a replica.")
     return rows
@@ -114,8 +114,7 @@ def _chunk(column: pa.ChunkedArray) -> pa.Array:
 def _brokers(name: str, table: pa.Table) -> pa.StructArray:
     """The cluster as rows of type TARGET_BROKER."""
     column = {name: _chunk(table.column(name)) for name in table.column_names}
-    arrays = [column.get(field.name, pa.nulls(len(table), field.type)).cast(field.type) for field in TARGET_BROKER]
-    rows = pa.StructArray.from_arrays(arrays, fields=list(TARGET_BROKER))
+    rows = struct_rows(TARGET_BROKER, column, len(table))
     if not plain_target_brokers(rows):
         raise WrongTable(f"{name}: Each row must have a broker_id, and weights and limits that are not negative.")
     return rows

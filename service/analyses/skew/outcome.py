@@ -7,13 +7,30 @@ import pyarrow as pa
 
 from service.analyses.outcome import Outcome, Records
 from service.analyses.skew import report
-from service.analyses.skew.answer import Answer, answer_from
+from service.analyses.skew.answer import Answer, HotKey, Move, answer_from
 from service.analyses.skew.scan import SkewScan, check_partitioners, merged
 from service.core.keys.values import key_value
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
 from service.decisions.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, is_bytes
+
+MOVES: Final = pa.schema(
+    {
+        "partitioner": pa.string(),
+        **dict.fromkeys(("from_count", "to_count"), pa.int32()),
+        **dict.fromkeys(("records", "bytes"), pa.int64()),
+        "exact": pa.bool_(),
+    }
+)
+HOTTEST: Final = pa.schema(
+    {
+        "key": pa.string(),
+        "records": pa.int64(),
+        "records_share": pa.float64(),
+        **dict.fromkeys(("records_error", "bytes"), pa.int64()),
+    }
+)
 
 SHOWN: Final = 10
 """Most hottest keys in the summary."""
@@ -56,27 +73,16 @@ def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, du
 def _tables(answer: Answer) -> dict[str, pa.Table]:
     """The tables by file name: a row for each partition of each plan, each plan, each move and each hottest key."""
     counts = answer.counts
+
+    def sizes(row: Move | HotKey) -> dict[str, int | None]:
+        return {"bytes": row.bytes if counts.has_bytes else None}
+
     return {
         "partitions.parquet": pa.concat_tables([_partitions(plan) for plan in answer.plans]),
         "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in answer.plans]),
-        "moves.parquet": pa.table(
-            {
-                "partitioner": pa.array([move.partitioner for move in answer.moves], pa.string()),
-                "from_count": pa.array([move.from_count for move in answer.moves], pa.int32()),
-                "to_count": pa.array([move.to_count for move in answer.moves], pa.int32()),
-                "records": pa.array([move.records for move in answer.moves], pa.int64()),
-                "bytes": pa.array([move.bytes if counts.has_bytes else None for move in answer.moves], pa.int64()),
-                "exact": pa.array([move.exact for move in answer.moves], pa.bool_()),
-            }
-        ),
-        "hottest_keys.parquet": pa.table(
-            {
-                "key": pa.array([key.key for key in answer.hottest], pa.string()),
-                "records": pa.array([key.records for key in answer.hottest], pa.int64()),
-                "records_share": pa.array([key.records / max(counts.records, 1) for key in answer.hottest], pa.float64()),
-                "records_error": pa.array([key.records_error for key in answer.hottest], pa.int64()),
-                "bytes": pa.array([key.bytes if counts.has_bytes else None for key in answer.hottest], pa.int64()),
-            }
+        "moves.parquet": pa.Table.from_pylist([vars(move) | sizes(move) for move in answer.moves], MOVES),
+        "hottest_keys.parquet": pa.Table.from_pylist(
+            [vars(key) | {"records_share": key.records / max(counts.records, 1)} | sizes(key) for key in answer.hottest], HOTTEST
         ),
     }
 

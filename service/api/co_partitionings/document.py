@@ -6,7 +6,6 @@ from typing import Any, Final
 from marshmallow import Schema, fields
 
 from service.api.co_partitionings.schema import CoPartitioningsSchema
-from service.decisions.budget import Budget
 from service.decisions.co_partitionings import CoPartitioningAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -49,7 +48,7 @@ class CoPartitioningsAnswerSchema(Schema):
     notes = fields.List(fields.String(), metadata=about("conditions, and the case of empty keys"))
 
 
-def document(answer: CoPartitioningAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: CoPartitioningAnswer) -> dict[str, Any]:
     """The answer, as CoPartitioningsAnswerSchema has it."""
     result = answer.result
     starts = result.streams_message is None

@@ -7,7 +7,6 @@ from marshmallow import Schema, fields
 
 from service.api.comparisons.schema import PartitionerComparisonsSchema
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
-from service.decisions.budget import Budget
 from service.decisions.comparisons import ComparisonAnswer, answer
 from service.decisions.keys.values import json_value
 from service.web.fields import about
@@ -58,7 +57,7 @@ class PartitionerComparisonsAnswerSchema(Schema):
     not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
 
 
-def document(answer: ComparisonAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: ComparisonAnswer) -> dict[str, Any]:
     """The answer, as PartitionerComparisonsAnswerSchema has it."""
     question, result = answer.question, answer.result
     spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
@@ -69,37 +68,38 @@ def document(answer: ComparisonAnswer, _: Budget) -> dict[str, Any]:
         "chance_agreement": 1 / question.partitions_count,
         "writers": [writer_document(writer) | spread for writer, spread in zip(result.classes, spreads, strict=True)],
         "pairs": [
-            {
-                "partitioners": [result.classes[pair.first].names[0], result.classes[pair.second].names[0]],
-                "keys": pair.keys,
-                "agreeing_keys": pair.agreeing,
-                "agreement": pair.agreeing / pair.keys if pair.keys else None,
+            row
+            | {
                 "disagreements": [
                     {"row": one.row, "key": json_value(question.keys, one.row), "partition_ids": one.partitions}
                     for one in pair.examples
-                ],
+                ]
             }
-            for pair in result.pairs
+            for row, pair in zip(_pairs(answer), result.pairs, strict=True)
         ],
         "not_compared": excluded_documents(result.partitioners),
     }
 
 
-def table(answer: ComparisonAnswer, _: Budget) -> pa.Table:
+def table(answer: ComparisonAnswer) -> pa.Table:
     """The pairs."""
-    result = answer.result
-    first = [result.classes[pair.first].names[0] for pair in result.pairs]
-    second = [result.classes[pair.second].names[0] for pair in result.pairs]
-    agreement = [pair.agreeing / pair.keys if pair.keys else None for pair in result.pairs]
-    return pa.table(
+    columns = {"partitioner": pa.string(), "other_partitioner": pa.string(), "keys": pa.int64(), "agreeing_keys": pa.int64()}
+    rows = [dict(zip(("partitioner", "other_partitioner"), each["partitioners"], strict=True)) | each for each in _pairs(answer)]
+    return pa.Table.from_pylist(rows, pa.schema(columns | {"agreement": pa.float64()}))
+
+
+def _pairs(answer: ComparisonAnswer) -> list[dict[str, Any]]:
+    """The pairs without their disagreements."""
+    names = [writer.names[0] for writer in answer.result.classes]
+    return [
         {
-            "partitioner": pa.array(first, pa.string()),
-            "other_partitioner": pa.array(second, pa.string()),
-            "keys": pa.array([pair.keys for pair in result.pairs], pa.int64()),
-            "agreeing_keys": pa.array([pair.agreeing for pair in result.pairs], pa.int64()),
-            "agreement": pa.array(agreement, pa.float64()),
+            "partitioners": [names[pair.first], names[pair.second]],
+            "keys": pair.keys,
+            "agreeing_keys": pair.agreeing,
+            "agreement": pair.agreeing / pair.keys if pair.keys else None,
         }
-    )
+        for pair in answer.result.pairs
+    ]
 
 
 FORM: Final = Form(PartitionerComparisonsSchema(), answer, PartitionerComparisonsAnswerSchema, document, table, read=read_body)

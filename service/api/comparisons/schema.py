@@ -1,20 +1,22 @@
 """The JSON body of a question that compares partitioners."""
 
-from typing import Any, Final
+from typing import Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import fields, validate
 
 from service.core.keys.formats import FORMATS
 from service.decisions.comparisons import ComparisonQuestion
 from service.web.fields import Integer, List, about
 from service.web.keys import KeyList
-from service.web.schemas import KafkaVersion
+from service.web.schemas import KafkaVersion, QuestionSchema
 
 MOST_EXAMPLES: Final = 100
 
 
-class PartitionerComparisonsSchema(Schema):
+class PartitionerComparisonsSchema(QuestionSchema):
     """Keys of one topic, and the partitioners to compare."""
+
+    asks = ComparisonQuestion
 
     kafka_version = KafkaVersion()
     partitioners = List(
@@ -28,8 +30,3 @@ class PartitionerComparisonsSchema(Schema):
     examples = Integer(
         minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=about("the maximum number of keys shown for each disagreement")
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> ComparisonQuestion:
-        """The question."""
-        return ComparisonQuestion(**body)

@@ -15,13 +15,12 @@ from service.core.measures.skew import spread
 from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
 from service.web.fields import about
 from service.web.forms import Form
-from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
+from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from service.core.assignors.connect.model import LeaderState
-    from service.decisions.budget import Budget
 
 TASK_ID = (1 << TASK_BITS) - 1
 
@@ -84,13 +83,9 @@ class RunsSchema(Schema):
     tasks = fields.List(fields.Nested(ConnectorTasksSchema))
 
 
-class ConnectAssignmentAnswerSchema(Schema):
+class ConnectAssignmentAnswerSchema(AssignedSchema):
     """The rebalances."""
 
-    kafka_version = fields.String()
-    group_protocol = fields.String()
-    assignor = fields.String()
-    implementation = fields.Nested(ImplementationSchema)
     rounds = fields.List(fields.Nested(RebalancedSchema))
     workers = fields.List(
         fields.Nested(RunsSchema),
@@ -101,14 +96,11 @@ class ConnectAssignmentAnswerSchema(Schema):
     )
 
 
-def document(answer: ConnectAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: ConnectAnswer) -> dict[str, Any]:
     """The answer, as ConnectAssignmentAnswerSchema has it."""
     names, assignor, question = answer.names, answer.assignor, answer.question
     told: dict[str, Any] = {
-        "kafka_version": answer.kafka_version,
-        "group_protocol": "connect",
-        "assignor": assignor.name,
-        "implementation": assignor.implementation_fields,
+        **assigned_by(answer.kafka_version, "connect", assignor),
         "rounds": [
             _round(names, each, is_cooperative=assignor.is_cooperative, explain=question.explain) for each in answer.rounds
         ],
@@ -182,13 +174,22 @@ def _state(names: ConnectorNames, leader: str, state: LeaderState) -> dict[str, 
     }
 
 
-def table(answer: ConnectAnswer, _: Budget) -> pa.Table:
+COLUMNS: Final = pa.schema(
+    {
+        "round": pa.int32(),
+        "at_ms": pa.int64(),
+        "generation_id": pa.int32(),
+        "member_id": pa.string(),
+        "connector_name": pa.string(),
+        "task_id": pa.int32(),
+        "revoked": pa.bool_(),
+    }
+)
+
+
+def table(answer: ConnectAnswer) -> pa.Table:
     """A row for each connector (``task_id`` null) and task that a worker is to start or stop, in the order of the rounds."""
-    rows = list(_rows(answer))
-    columns = zip(*rows, strict=True) if rows else ((),) * 7
-    kinds = (pa.int32(), pa.int64(), pa.int32(), pa.string(), pa.string(), pa.int32(), pa.bool_())
-    titles = ("round", "at_ms", "generation_id", "member_id", "connector_name", "task_id", "revoked")
-    return pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], names=titles)
+    return pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in _rows(answer)], COLUMNS)
 
 
 def _rows(answer: ConnectAnswer) -> Iterator[tuple[Any, ...]]:

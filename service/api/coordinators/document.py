@@ -6,7 +6,6 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.coordinators.schema import CoordinatorSchema
-from service.decisions.budget import Budget
 from service.decisions.coordinators import CoordinatorAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -35,7 +34,7 @@ class CoordinatorAnswerSchema(Schema):
     explanation = fields.Nested(CoordinatorStepsSchema, metadata=about("with `explain=true`"))
 
 
-def document(answer: CoordinatorAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: CoordinatorAnswer) -> dict[str, Any]:
     """The answer, as CoordinatorAnswerSchema has it."""
     told, coordinator = _told(answer), answer.coordinator
     if answer.question.explain:
@@ -51,7 +50,7 @@ def document(answer: CoordinatorAnswer, _: Budget) -> dict[str, Any]:
     return told
 
 
-def table(answer: CoordinatorAnswer, _: Budget) -> pa.Table:
+def table(answer: CoordinatorAnswer) -> pa.Table:
     """The answer as one row, without the explanation."""
     return pa.Table.from_pylist([_told(answer)])
 

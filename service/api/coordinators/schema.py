@@ -1,13 +1,13 @@
 """The JSON body and the query of a question about a coordinator."""
 
-from typing import Any, Final
+from typing import Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT
 from service.decisions.coordinators import CoordinatorQuestion
 from service.web.fields import Integer, about, short
-from service.web.schemas import ExplainSchema, KafkaVersion
+from service.web.schemas import ExplainSchema, KafkaVersion, QuestionSchema
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
 """A Kafka Uuid as text: 16 bytes in base64 without padding, for URLs, as Java writes it, or standard, as confluent-kafka does."""
@@ -25,8 +25,10 @@ class SharePartitionSchema(Schema):
     partition = Integer(required=True, minimum=0)
 
 
-class CoordinatorSchema(Schema):
+class CoordinatorSchema(QuestionSchema):
     """An id: one of `group_id`, `transactional_id` and `share_partition`."""
+
+    asks = CoordinatorQuestion
 
     kafka_version = KafkaVersion()
     group_id = fields.String(validate=short, metadata=about("of a consumer, share or streams group", example="orders"))
@@ -35,11 +37,6 @@ class CoordinatorSchema(Schema):
     partitions_count = Integer(
         minimum=1, load_default=DEFAULT_PARTITIONS_COUNT, metadata=about("of the topic that holds the coordinators' state")
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> CoordinatorQuestion:
-        """The question."""
-        return CoordinatorQuestion(**body)
 
 
 class CoordinatorQuerySchema(CoordinatorSchema, ExplainSchema):

@@ -15,7 +15,6 @@ from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscrip
 from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.members import group_request, member_document, owned_partitions
 from service.core.wire.offsets_topic import OffsetsTopic
-from service.decisions.budget import Budget
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, DecodingQuestion, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -133,7 +132,7 @@ class DecodingSchema(Schema):
     )
 
 
-def document(answer: DecodingAnswer, _: Budget) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
+def document(answer: DecodingAnswer) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
     """The answer, as DecodingSchema has it."""
     question, decoded = answer.question, answer.decoded
     told = {"kafka_version": question.kafka_version, "kind": question.kind}

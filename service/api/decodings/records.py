@@ -14,7 +14,6 @@ from service.core.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_
 from service.core.wire.reader import uuid_text
 from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
-from service.decisions.budget import Budget
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, Records
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
@@ -42,7 +41,7 @@ def _lines(records: DecodedRecords, separator: bytes) -> Iterator[bytes]:
         yield (separator if start else b"") + separator.join(block)
 
 
-def json_lines(answer: DecodingAnswer, _: Budget) -> LongText:
+def json_lines(answer: DecodingAnswer) -> LongText:
     """The answer as JSON lines. Raises TypeError unless it is of several records."""
     records = _records(answer)
     return enclosed(b"", lines(records, b"\n"), b"\n" if len(records.texts.kind) else b"")
@@ -81,7 +80,7 @@ def unreadable(error: Unreadable) -> dict[str, Any]:
     }
 
 
-def table(answer: DecodingAnswer, budget: Budget) -> pa.Table:
+def table(answer: DecodingAnswer) -> pa.Table:
     """The answer as a table: key and value as JSON texts, and the fields of offset commits as columns of their own.
 
     Raises TypeError unless it is of several records.
@@ -89,7 +88,7 @@ def table(answer: DecodingAnswer, budget: Budget) -> pa.Table:
     records = _records(answer)
     question, texts = answer.question, records.texts
     n = len(texts.kind)
-    budget.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
+    answer.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
     odd = {row: _odd(record) for row, record in records.odd.items()}
     types, versions = texts.record_type.copy(), texts.version.copy()
     unknown, absent = texts.kind == UNREAD, texts.kind != VALUE

@@ -16,7 +16,6 @@ from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
-from service.decisions.budget import Budget
 from service.decisions.fingerprints import FingerprintAnswer, answer
 from service.decisions.keys.values import json_value
 from service.report.numbers import share
@@ -132,7 +131,7 @@ class PartitionerFingerprintsAnswerSchema(Schema):
     )
 
 
-def document(answer: FingerprintAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: FingerprintAnswer) -> dict[str, Any]:
     """The answer, as PartitionerFingerprintsAnswerSchema has it."""
     question, result, observations = answer.question, answer.result, answer.observations
 
@@ -297,27 +296,29 @@ def _how_many_more(result: Fingerprint) -> str:
     return f"{samples}, would decide it."
 
 
-def table(answer: FingerprintAnswer, _: Budget) -> pa.Table:
+def table(answer: FingerprintAnswer) -> pa.Table:
     """The candidates; those of the answer with their shares."""
     result = answer.result
-    rows = [_candidate(result, candidate) for candidate in result.candidates]
     shares = {
         (part.class_index, result.mixture.partitions_count): _within(part.share, interval)
         for part, interval in zip(result.mixture.components, result.intervals, strict=False)
     }
-    of_rows = [shares.get((candidate.class_index, candidate.partitions_count), {}) for candidate in result.candidates]
-    columns = {
-        "partitioners": pa.array([" ".join(row["partitioners"]) for row in rows], pa.string()),
-        "hash": pa.array([row["hash"] for row in rows], pa.string()),
-        "sign_rule": pa.array([row["sign_rule"] for row in rows], pa.string()),
+    rows = [
+        {
+            **_candidate(result, candidate),
+            **shares.get((candidate.class_index, candidate.partitions_count), {}),
+        }
+        for candidate in result.candidates
+    ]
+    kinds = {
+        **dict.fromkeys(("partitioners", "hash", "sign_rule"), pa.string()),
+        **dict.fromkeys(("partitions_count", "pairs_explained", "pairs", "more_samples"), pa.int64()),
+        **dict.fromkeys(
+            ("chance_probability", "log10_chance", "chance_of_any", "share", "share_low", "share_high"), pa.float64()
+        ),
+        "ruled_out": pa.bool_(),
     }
-    for name in ("partitions_count", "pairs_explained", "pairs", "more_samples"):
-        columns[name] = pa.array([row[name] for row in rows], pa.int64())
-    for name in ("chance_probability", "log10_chance", "chance_of_any"):
-        columns[name] = pa.array([row[name] for row in rows], pa.float64())
-    for name in ("share", "share_low", "share_high"):
-        columns[name] = pa.array([row.get(name) for row in of_rows], pa.float64())
-    return pa.table({**columns, "ruled_out": pa.array([row["ruled_out"] for row in rows], pa.bool_())})
+    return pa.Table.from_pylist([row | {"partitioners": " ".join(row["partitioners"])} for row in rows], pa.schema(kinds))
 
 
 FORM: Final = Form(

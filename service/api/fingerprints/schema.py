@@ -9,9 +9,9 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
 from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, FingerprintQuestion
+from service.decisions.keys.types import Stream
 from service.web.columns_field import Columns
 from service.web.fields import Integer, List, about
-from service.web.keys import Stream
 from service.web.schemas import KafkaVersion
 
 

@@ -31,10 +31,11 @@ from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.schemas import (
+    AssignedSchema,
     CountsSchema,
-    ImplementationSchema,
     LoadsSchema,
     ZoneTrafficSchema,
+    assigned_by,
     counts_document,
     loads_document,
 )
@@ -150,13 +151,9 @@ class CostsSchema(Schema):
     local_share = fields.Float(allow_none=True, metadata=about("by how much its `local_share` is smaller; null without racks"))
 
 
-class AssignorComparisonSchema(Schema):
+class AssignorComparisonSchema(AssignedSchema):
     """The group under another assignor, once it is at rest: after the second rebalance, where one is needed."""
 
-    kafka_version = fields.String()
-    group_protocol = fields.String()
-    assignor = fields.String()
-    implementation = fields.Nested(ImplementationSchema)
     member_load = fields.Nested(CountsSchema)
     weighted_member_load = fields.Nested(LoadsSchema)
     movement = fields.Nested(MovementSchema)
@@ -185,13 +182,9 @@ class TopicRangesSchema(Schema):
     until_offsets = fields.List(fields.Integer(), metadata=about("the offset after the last"))
 
 
-class GroupAssignmentAnswerSchema(Schema):
+class GroupAssignmentAnswerSchema(AssignedSchema):
     """The group, assigned."""
 
-    kafka_version = fields.String()
-    group_protocol = fields.String()
-    assignor = fields.String()
-    implementation = fields.Nested(ImplementationSchema)
     assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("members in request order"))
     unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), metadata=about("the partitions that no member gets"))
     member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts in request order"))
@@ -254,14 +247,11 @@ class GroupAssignmentAnswerSchema(Schema):
     explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor decided"))
 
 
-def document(answer: GroupAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: GroupAnswer) -> dict[str, Any]:
     """The answer, as GroupAssignmentAnswerSchema has it."""
     question, group, outcome = answer.question, answer.first.group, answer.first.outcome
     told: dict[str, Any] = {
-        "kafka_version": question.version,
-        "group_protocol": question.protocol,
-        "assignor": answer.assignor.name,
-        "implementation": answer.assignor.implementation_fields,
+        **assigned_by(question.version, question.protocol, answer.assignor),
         **_assigned(answer.first),
         **_certified(outcome.assignment.certificate),
     }
@@ -314,12 +304,7 @@ def _remarks(answer: GroupAnswer) -> dict[str, Any]:
 
 def _alternative(each: Alternative, asked: Settled) -> dict[str, Any]:
     """An element of ``comparisons``. asked : the group under the assignor that is asked for"""
-    told: dict[str, Any] = {
-        "kafka_version": each.question.version,
-        "group_protocol": each.question.protocol,
-        "assignor": each.assignor.name,
-        "implementation": each.assignor.implementation_fields,
-    }
+    told = assigned_by(each.question.version, each.question.protocol, each.assignor)
     settled = each.settled
     if settled is None:
         return {**told, "error": str(each.failure)}
@@ -349,7 +334,7 @@ def _certified(certificate: Certificate | None) -> dict[str, Any]:
     return {"certificate": {name: {field: getattr(each, field) for field in fields} for name, each in objectives.items()}}
 
 
-def table(answer: GroupAnswer, _: Budget) -> pa.Table:
+def table(answer: GroupAnswer) -> pa.Table:
     """The answer's table: the frontier or the moves if they were asked for, the ranges if there are any, else who gets what."""
     group = answer.first.group
     if answer.frontier is not None:
@@ -451,12 +436,12 @@ def _answer(question: Any, budget: Budget) -> Any:
     return _of(question).answer(question, budget)
 
 
-def _document(answer: Any, budget: Budget) -> dict[str, Any]:
-    return _of(answer.question).document(answer, budget)
+def _document(answer: Any) -> dict[str, Any]:
+    return _of(answer.question).document(answer)
 
 
-def _table(answer: Any, budget: Budget) -> pa.Table:
-    return _of(answer.question).columns(answer, budget, "")
+def _table(answer: Any) -> pa.Table:
+    return _of(answer.question).columns(answer, "")
 
 
 FORM: Final[Form[Any, Any]] = Form(

@@ -7,7 +7,6 @@ import pyarrow as pa
 from marshmallow import Schema, fields
 
 from service.api.keyless.schema import KeylessDistributionsSchema
-from service.decisions.budget import Budget
 from service.decisions.keyless import KeylessAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -41,7 +40,7 @@ class KeylessDistributionsAnswerSchema(Schema):
     producers = fields.List(fields.Nested(ProducersSharesSchema))
 
 
-def document(answer: KeylessAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: KeylessAnswer) -> dict[str, Any]:
     """The answer, as KeylessDistributionsAnswerSchema has it."""
     question, result, shares = answer.question, answer.distribution, answer.distribution.shares
     return {
@@ -67,7 +66,7 @@ def document(answer: KeylessAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: KeylessAnswer, _: Budget) -> pa.Table:
+def table(answer: KeylessAnswer) -> pa.Table:
     """The share of each partition."""
     result = answer.distribution
     return pa.table({"partition_id": np.arange(len(result.shares), dtype=np.int32), "share": result.shares})

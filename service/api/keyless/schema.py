@@ -1,13 +1,11 @@
 """The JSON body of a question about records without a key."""
 
-from typing import Any
-
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
 from service.core.keyless import ADAPTIVE, RULES
 from service.decisions.keyless import KeylessQuestion
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, about
-from service.web.schemas import KafkaVersion, of_a_snapshot
+from service.web.schemas import KafkaVersion, QuestionSchema, of_a_snapshot
 
 
 class KeylessBrokerSchema(Schema):
@@ -43,8 +41,10 @@ class ProducersSchema(Schema):
     producers = Integer(minimum=1, load_default=1, metadata=about("the number of producers with these properties"))
 
 
-class KeylessDistributionsSchema(Schema):
+class KeylessDistributionsSchema(QuestionSchema):
     """A topic and its producers. Either `partitions_count` alone, all led and nothing queued, or `partitions`."""
+
+    asks = KeylessQuestion
 
     kafka_version = KafkaVersion()
     topic_name = Subject("topic")
@@ -65,8 +65,3 @@ class KeylessDistributionsSchema(Schema):
     )
     rack_aware = Boolean(load_default=False, metadata=about("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4"))
     producers = List(fields.Nested(ProducersSchema), validate=validate.Length(1, 1000), metadata=about("default: one"))
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> KeylessQuestion:
-        """The question."""
-        return KeylessQuestion(**body)

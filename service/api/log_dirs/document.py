@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,6 @@ from service.web.fields import about
 from service.web.forms import Form
 from service.web.json.rows import json_list
 from service.web.schemas import CountsSchema, LoadsSchema
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 
 class DirMovesSchema(MovesSchema):
@@ -132,7 +129,7 @@ class LogDirAnswerSchema(PlanAnswerSchema):
     after = fields.Nested(DirLoadSchema)
 
 
-def document(answer: LogDirAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: LogDirAnswer) -> dict[str, Any]:
     """The answer, as LogDirAnswerSchema has it."""
     question, cluster, plan, timing = answer.question, answer.cluster, answer.plan, answer.timing
     texts, log_dirs = DirTexts(cluster), cluster.log_dirs
@@ -209,7 +206,7 @@ def _load(answer: LogDirAnswer, i: int, texts: DirTexts) -> dict[str, Any]:
     }
 
 
-def table(answer: LogDirAnswer, _: Budget) -> pa.Table:
+def table(answer: LogDirAnswer) -> pa.Table:
     """The table of moves."""
     return moves_table(answer)
 

@@ -19,7 +19,6 @@ from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
 
 if TYPE_CHECKING:
     from service.core.member_counts.plans import MembersLoad
-    from service.decisions.budget import Budget
 
 
 class MembersLoadSchema(Schema):
@@ -120,7 +119,7 @@ class MemberCountPlansAnswerSchema(MembersPlansSchema):
     warnings = fields.List(fields.String(), metadata=about("the assumptions behind the figures"))
 
 
-def document(answer: MemberCountsAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: MemberCountsAnswer) -> dict[str, Any]:
     """The answer, as MemberCountPlansAnswerSchema has it."""
     question = answer.question
     return {
@@ -189,30 +188,32 @@ def _policy(answer: MemberCountsAnswer, each: ChosenCount) -> dict[str, Any]:
     }
 
 
-COLUMNS: Final = {
-    "assignor": pa.string(),
-    "members_count": pa.int32(),
-    "pods": pa.int32(),
-    "worst_load": pa.float64(),
-    "mean_load": pa.float64(),
-    "most_partitions": pa.int32(),
-    "idle_members": pa.int32(),
-    "drain_seconds": pa.float64(),
-    "moved": pa.int32(),
-    "unread_partitions": pa.int32(),
-    "rebalances": pa.int32(),
-    "idle_partition_ms": pa.int64(),
-    "longest_idle_ms": pa.int64(),
-    "gains": pa.bool_(),
-    "bound": pa.float64(),
-    "meets_limits": pa.bool_(),
-    "recommended": pa.bool_(),
-    **dict.fromkeys(FIGURES, pa.float64()),
-}
+COLUMNS: Final = pa.schema(
+    {
+        "assignor": pa.string(),
+        "members_count": pa.int32(),
+        "pods": pa.int32(),
+        "worst_load": pa.float64(),
+        "mean_load": pa.float64(),
+        "most_partitions": pa.int32(),
+        "idle_members": pa.int32(),
+        "drain_seconds": pa.float64(),
+        "moved": pa.int32(),
+        "unread_partitions": pa.int32(),
+        "rebalances": pa.int32(),
+        "idle_partition_ms": pa.int64(),
+        "longest_idle_ms": pa.int64(),
+        "gains": pa.bool_(),
+        "bound": pa.float64(),
+        "meets_limits": pa.bool_(),
+        "recommended": pa.bool_(),
+        **dict.fromkeys(FIGURES, pa.float64()),
+    }
+)
 """The columns of the table."""
 
 
-def table(answer: MemberCountsAnswer, _: Budget) -> pa.Table:
+def table(answer: MemberCountsAnswer) -> pa.Table:
     """The answer's table: a row for each assignor and number of members; ``meets_limits`` is null without limits."""
     rows = []
     for plans in (answer.own, *(() if answer.balanced is None else (answer.balanced,))):
@@ -221,7 +222,7 @@ def table(answer: MemberCountsAnswer, _: Budget) -> pa.Table:
             row["meets_limits"] = all(each.meets.values()) if each.meets else None
             row["recommended"] = each.plan.members_count == plans.recommended
             rows.append(row)
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()})
+    return pa.Table.from_pylist(rows, COLUMNS)
 
 
 FORM: Final = Form(MemberCountPlansSchema(), answer, MemberCountPlansAnswerSchema, document, table)

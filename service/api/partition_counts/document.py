@@ -10,7 +10,6 @@ from service.core.keys.values import key_value
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
-from service.decisions.budget import Budget
 from service.decisions.partition_counts import PlansAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -207,7 +206,7 @@ class PartitionCountPlansAnswerSchema(Schema):
     limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
 
 
-def document(answer: PlansAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: PlansAnswer) -> dict[str, Any]:
     """The answer, as PartitionCountPlansAnswerSchema has it."""
     question, needed, counted = answer.question, answer.throughput, answer.counted
     told = {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
@@ -227,7 +226,7 @@ def document(answer: PlansAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: PlansAnswer, _: Budget) -> pa.Table:
+def table(answer: PlansAnswer) -> pa.Table:
     """A row for each partitioner and count; without keys one row, with what the throughput needs."""
     if answer.counted is not None:
         return pa.Table.from_pylist(rows(answer.counted.plans))

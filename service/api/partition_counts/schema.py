@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.core.keys.formats import FORMATS
 from service.decisions.partition_counts import MOST, THROUGHPUT, PlansQuestion
 from service.web.columns_field import Columns
 from service.web.fields import Boolean, Integer, List, Number, Subject, about
 from service.web.keys import KeyList
-from service.web.schemas import KafkaVersion
+from service.web.schemas import KafkaVersion, QuestionSchema
 
 
 class HistogramRowSchema(Schema):
@@ -23,8 +23,10 @@ class HistogramRowSchema(Schema):
     bytes = Integer(minimum=0, maximum=MOST, metadata=about("of all these records; in every row or in none"))
 
 
-class PartitionCountPlansSchema(Schema):
+class PartitionCountPlansSchema(QuestionSchema):
     """Keys, or what is known of each, and the partition counts that come into question; or the topic's throughput; or both."""
+
+    asks = PlansQuestion
 
     kafka_version = KafkaVersion()
     topic_name = Subject("topic")
@@ -68,8 +70,3 @@ class PartitionCountPlansSchema(Schema):
         """Report missing counts, also beside other faults."""
         if isinstance(sent, dict) and not {"partitions_counts", *THROUGHPUT} & sent.keys():
             raise ValidationError("Missing data for required field.", "partitions_counts")
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> PlansQuestion:
-        """The question."""
-        return PlansQuestion(**body)

@@ -6,7 +6,6 @@ import pyarrow as pa
 from marshmallow import INCLUDE, Schema, fields
 
 from service.api.partitions.schema import PartitionsSchema
-from service.decisions.budget import Budget
 from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -51,7 +50,7 @@ class PartitionsAnswerSchema(Schema):
     explanation = fields.List(fields.Nested(StepSchema), metadata=about("with `explain=true`, one for each key"))
 
 
-def document(answer: PartitionsAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: PartitionsAnswer) -> dict[str, Any]:
     """The answer, as PartitionsAnswerSchema has it."""
     question, partitioner, result = answer.question, answer.partitioner, answer.result
     told: dict[str, Any] = {"kafka_version": question.kafka_version, "partitioner": partitioner.name}
@@ -72,7 +71,7 @@ def document(answer: PartitionsAnswer, _: Budget) -> dict[str, Any]:
     return told
 
 
-def table(answer: PartitionsAnswer, _: Budget) -> pa.Table:
+def table(answer: PartitionsAnswer) -> pa.Table:
     """The partitions or tokens."""
     return pa.table({"token" if answer.partitioner.gives_tokens else "partition_id": answer.result.partitions})
 

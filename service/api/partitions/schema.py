@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
@@ -12,7 +12,7 @@ from service.decisions.partitions import PartitionsQuestion
 from service.web.columns_field import Columns, Integers
 from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about
 from service.web.keys import KeyList
-from service.web.schemas import KafkaVersion
+from service.web.schemas import KafkaVersion, QuestionSchema
 
 
 class RecordSchema(Schema):
@@ -31,8 +31,10 @@ class WindowSchema(Schema):
     size = Integer(required=True, minimum=1, maximum=INT64)
 
 
-class PartitionsSchema(Schema):
+class PartitionsSchema(QuestionSchema):
     """Records of one topic. Fields below `random_seed` mean something to some partitioners only; the others refuse them."""
+
+    asks = PartitionsQuestion
 
     kafka_version = KafkaVersion()
     partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners", example="java"))
@@ -88,8 +90,3 @@ class PartitionsSchema(Schema):
             partitioner in PARTITIONERS.names() and PARTITIONERS[partitioner].gives_tokens
         ):
             raise ValidationError("Missing data for required field.", "partitions_count")
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> PartitionsQuestion:
-        """The question."""
-        return PartitionsQuestion(**body)

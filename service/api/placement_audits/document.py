@@ -12,7 +12,6 @@ from service.core.model import NONE
 from service.core.placement_audits.audit import CreatedPart, PlacerRuleBroken
 from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of
 from service.core.placement_audits.verdict import verdict
-from service.decisions.budget import Budget
 from service.decisions.placement_audits import AuditAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -117,7 +116,7 @@ class PlacementAuditAnswerSchema(Schema):
     )
 
 
-def document(answer: AuditAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: AuditAnswer) -> dict[str, Any]:
     """The answer, as PlacementAuditAnswerSchema has it."""
     question, audit = answer.question, answer.audit
     named = {} if question.topic_name is None else {"topic_name": question.topic_name}
@@ -136,7 +135,7 @@ def document(answer: AuditAnswer, _: Budget) -> dict[str, Any]:
     }
 
 
-def table(answer: AuditAnswer, _: Budget) -> pa.Table:
+def table(answer: AuditAnswer) -> pa.Table:
     """A row for each of MEASURES: the verdict, the skew, and the skews over all draws, null where there are none."""
     count, audit = len(MEASURES), answer.audit
     possible, broken = audit.broken_rule is None, audit.broken_rule and audit.broken_rule.rule

@@ -13,7 +13,6 @@ from service.api.placements.schema import ReplicaPlacementSchema
 from service.core.measures.broker_load import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
-from service.decisions.budget import Budget
 from service.decisions.names import NAME
 from service.decisions.placements.answer import PlacementAnswer, answer
 from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
@@ -115,7 +114,7 @@ class ReplicaPlacementAnswerSchema(Schema):
     )
 
 
-def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: PlacementAnswer) -> dict[str, Any]:
     """The answer, as ReplicaPlacementAnswerSchema has it."""
     told = {
         "kafka_version": answer.question.version,
@@ -131,7 +130,7 @@ def document(answer: PlacementAnswer, _: Budget) -> dict[str, Any]:
     return told
 
 
-def table(answer: PlacementAnswer, _: Budget) -> pa.Table:
+def table(answer: PlacementAnswer) -> pa.Table:
     """The columns topic_name, partition_id and replicas, a row for each partition."""
     return placements_table(answer.cluster, answer.outcome.placed)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
 from service.core.kafka_versions import LATEST
 from service.decisions.placements.question import PlacementQuestion
 from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, plain_current
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
-from service.web.schemas import of_a_snapshot, price_per_gb_field
+from service.web.schemas import QuestionSchema, of_a_snapshot, price_per_gb_field
 
 
 class BrokerSchema(Schema):
@@ -90,10 +90,12 @@ class OperationSchema(Schema):
     topics = List(fields.Nested(OperationTopicSchema), required=True)
 
 
-class ReplicaPlacementSchema(TopicRequestSchema):
+class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     """What to place, in one of four forms: one topic (`partitions_count`), several topics of one CreateTopics (`topics`), a KRaft
     controller's requests (`operations`), or existing topics (`topics_to_move`, for the placer `kafka-reassign-generate`).
     """
+
+    asks = PlacementQuestion
 
     kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
     placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
@@ -136,8 +138,3 @@ class ReplicaPlacementSchema(TopicRequestSchema):
     )
     price_per_gb = price_per_gb_field()
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> PlacementQuestion:
-        """The question."""
-        return PlacementQuestion(**body)

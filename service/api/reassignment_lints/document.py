@@ -7,7 +7,6 @@ from marshmallow import Schema, fields
 
 from service.api.reassignment_lints.schema import ReassignmentLintSchema
 from service.core.reassignments.lint import LintFinding
-from service.decisions.budget import Budget
 from service.decisions.reassignment_lints import LintAnswer, answer
 from service.web.fields import about
 from service.web.forms import Form
@@ -52,17 +51,14 @@ def pointer(finding: LintFinding) -> str:
     return f"/reassignment/partitions{row}" + ("" if finding.replica is None else f"/replicas/{finding.replica}")
 
 
-def document(answer: LintAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: LintAnswer) -> dict[str, Any]:
     """The answer, as ReassignmentLintAnswerSchema has it."""
     return {"findings": _rows(answer), "counts": answer.counts}
 
 
-def table(answer: LintAnswer, _: Budget) -> pa.Table:
+def table(answer: LintAnswer) -> pa.Table:
     """The findings as columns."""
-    rows = _rows(answer)
-    return pa.table(
-        {name: pa.array([row[name] for row in rows], pa.string()) for name in ("severity", "rule", "pointer", "detail")}
-    )
+    return pa.Table.from_pylist(_rows(answer), pa.schema(dict.fromkeys(("severity", "rule", "pointer", "detail"), pa.string())))
 
 
 def _rows(answer: LintAnswer) -> list[dict[str, str]]:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
-    from service.decisions.budget import Budget
 
 
 class MovesSchema(Schema):
@@ -318,7 +317,7 @@ class Texts:
             yield self.reassignments(steps.partitions[start:stop], *both)
 
 
-def document(answer: ReassignmentAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: ReassignmentAnswer) -> dict[str, Any]:
     """The answer, as ReassignmentAnswerSchema has it."""
     question, plan, batches, timing = answer.question, answer.plan, answer.batches, answer.timing
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
@@ -391,7 +390,7 @@ def _placed(answer: ReassignmentAnswer, i: int) -> dict[str, Any]:
     return load_documents(answer.brokers.cluster, answer.loads[i]) | between
 
 
-def table(answer: ReassignmentAnswer, _: Budget) -> pa.Table:
+def table(answer: ReassignmentAnswer) -> pa.Table:
     """The table of moves, or the frontier if the question asks for it."""
     if answer.frontier is not None:
         return answer.frontier.table()

@@ -15,7 +15,6 @@ from service.core.model import Group, Ragged
 from service.core.ragged import transposed
 from service.core.timelines.model import Idle, Reading, TimelineRebalance, Totals
 from service.core.timelines.simulation import Variant
-from service.decisions.budget import Budget
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.question import COOPERATIVE, EAGER
@@ -203,7 +202,7 @@ class GroupRebalancesAnswerSchema(Schema):
     )
 
 
-def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: RebalancesAnswer) -> dict[str, Any]:
     """The answer as GroupRebalancesAnswerSchema has it."""
     timeline, outcome = answer.first.timeline, answer.first.outcome
     members: dict[str, Any] = {
@@ -232,7 +231,7 @@ def document(answer: RebalancesAnswer, _: Budget) -> dict[str, Any]:
     return members
 
 
-def table(answer: RebalancesAnswer, _: Budget) -> pa.Table:
+def table(answer: RebalancesAnswer) -> pa.Table:
     """The table of rebalances, or with ``compare`` that of the comparisons."""
     return _comparison_rows(answer) if answer.variants else _rebalance_rows(answer)
 

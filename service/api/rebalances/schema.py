@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.api.groups.schema import (
     MemberSchema,
@@ -15,7 +15,7 @@ from service.api.groups.schema import (
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import COMPARED_POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
-from service.web.schemas import KafkaVersion, price_per_gb_field
+from service.web.schemas import KafkaVersion, QuestionSchema, price_per_gb_field
 
 LATEST_MS: Final = 10**12
 """The latest time of an event: 31 years."""
@@ -160,8 +160,10 @@ class VariantSchema(Schema):
     )
 
 
-class GroupRebalancesSchema(Schema):
+class GroupRebalancesSchema(QuestionSchema):
     """A group, and what happens to it."""
+
+    asks = RebalancesQuestion
 
     kafka_version = KafkaVersion("4.3.1")
     group_protocol = fields.String(
@@ -205,8 +207,3 @@ class GroupRebalancesSchema(Schema):
             example=[{"group_protocol": "classic", "assignor": "range"}, {"group_protocol": "consumer", "static": True}],
         ),
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> RebalancesQuestion:
-        """The question."""
-        return RebalancesQuestion(**body)

@@ -15,12 +15,10 @@ from service.core.measures.skew import spread
 from service.decisions.streams.groups import StreamsAnswer, answer, rows_of
 from service.web.fields import about
 from service.web.forms import Form
-from service.web.schemas import CountsSchema, ImplementationSchema, counts_document
+from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from service.decisions.budget import Budget
 
 
 class MemberTasksSchema(Schema):
@@ -68,13 +66,9 @@ class RackTrafficSchema(Schema):
     standby_cross_rack = fields.Integer(metadata=about("likewise"))
 
 
-class StreamsAssignmentAnswerSchema(Schema):
+class StreamsAssignmentAnswerSchema(AssignedSchema):
     """The group, assigned."""
 
-    kafka_version = fields.String()
-    group_protocol = fields.String()
-    assignor = fields.String()
-    implementation = fields.Nested(ImplementationSchema)
     assignments = fields.List(fields.Nested(MemberTasksSchema), metadata=about("members in request order"))
     missing_standby_tasks = fields.List(
         fields.Nested(MissingStandbysSchema), metadata=about("the tasks that too few processes can copy")
@@ -90,15 +84,12 @@ class StreamsAssignmentAnswerSchema(Schema):
     warnings = fields.List(fields.String(), metadata=about("what a reader of the answer must know; absent without warnings"))
 
 
-def document(answer: StreamsAnswer, _: Budget) -> dict[str, Any]:
+def document(answer: StreamsAnswer) -> dict[str, Any]:
     """The answer, as StreamsAssignmentAnswerSchema has it."""
     name = answer.question.holders[1]
     group, assignment, topology = answer.group, answer.assignment, answer.group.topology
     told: dict[str, Any] = {
-        "kafka_version": answer.kafka_version,
-        "group_protocol": "streams",
-        "assignor": answer.assignor.name,
-        "implementation": answer.assignor.implementation_fields,
+        **assigned_by(answer.kafka_version, "streams", answer.assignor),
         "assignments": [
             {
                 name: member.member_id,
@@ -126,19 +117,18 @@ def _load(tasks: Sequence[Sequence[int]]) -> dict[str, Any]:
     return counts_document(counts, spread(counts))
 
 
-def table(answer: StreamsAnswer, _: Budget) -> pa.Table:
+def table(answer: StreamsAnswer) -> pa.Table:
     """A row for each active and standby task of each member."""
     ids, assignment = answer.group.topology.subtopology_ids, answer.assignment
+    name = answer.question.holders[1]
     rows = [
-        (ids[task >> TASK_BITS], task & TASK_ID, member.member_id, kind)
+        {"subtopology_id": ids[task >> TASK_BITS], "task_id": task & TASK_ID, name: member.member_id, "role": kind}
         for i, member in enumerate(answer.group.members)
         for kind, tasks in (("active", assignment.active[i]), ("standby", assignment.standby[i]))
         for task in sorted(tasks)
     ]
-    columns = zip(*rows, strict=True) if rows else ((),) * 4
-    name = answer.question.holders[1]
     kinds = {"subtopology_id": pa.string(), "task_id": pa.int32(), name: pa.string(), "role": pa.string()}
-    return pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)], names=list(kinds))
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
 FORM: Final = Form(StreamsAssignmentSchema(), answer, StreamsAssignmentAnswerSchema, document, table)

@@ -142,7 +142,7 @@ def _ways(body: Json, answer: Json) -> list[Json]:
             answered = FORM.decide(FORM.question(question), budget)
         except Refused:
             continue
-        ways.append({**loads(FORM.json(answered, budget)), "static": one.get("static")})
+        ways.append({**loads(FORM.json(answered)), "static": one.get("static")})
     return ways
 
 

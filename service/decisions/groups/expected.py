@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion
 from service.core.model import Group, Int64s, offsets_of
 from service.decisions import duplicates
+from service.decisions.arrays import with_columns
 from service.decisions.groups.rows import MEMBER, read_group
 
 MAX_COMBINATIONS: Final = 64
@@ -55,8 +56,7 @@ def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArra
     racks = topics.field("partition_racks")
     if racks.null_count < len(racks):
         columns["partition_racks"] = _first_rows(racks, np.array(chosen))
-    kinds = list(topics.type)
-    return pa.StructArray.from_arrays([columns.get(kind.name, topics.field(kind.name)) for kind in kinds], fields=kinds)
+    return with_columns(topics, columns)
 
 
 def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:

@@ -19,6 +19,7 @@ from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, Bools, Float64s, Group, Int32s, Int64s, Ragged, Topics, offsets_of, ranks_of
 from service.core.ragged import first_repeat
 from service.decisions import duplicates
+from service.decisions.arrays import with_columns
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.numbers import in_range, plain_rates
 
@@ -167,8 +168,7 @@ def _with_url_safe_ids(topics: pa.StructArray) -> pa.StructArray:
     if ids.null_count == len(ids):
         return topics
     ids = pc.replace_substring(pc.replace_substring(ids, "+", "-"), "/", "_")
-    columns = [ids if field.name == "topic_id" else topics.field(field.name) for field in topics.type]
-    return pa.StructArray.from_arrays(columns, fields=list(topics.type))
+    return with_columns(topics, {"topic_id": ids})
 
 
 def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:

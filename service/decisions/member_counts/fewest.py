@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from service.core.member_counts.plans import load_of, useful_counts
+from service.decisions.arrays import with_columns
 from service.decisions.groups.rows import TOPIC, partitions_total, read_group
 from service.decisions.member_counts.answer import answer
 from service.decisions.member_counts.question import MOST_PLANS, Limits, MemberCountsQuestion
@@ -54,9 +55,7 @@ def fewest_members(group: GroupQuestion, need: Need | None, budget: Budget) -> i
 
 def _unweighted(topics: pa.StructArray) -> pa.StructArray:
     """The topics without a load of their own."""
-    columns = {kind.name: topics.field(kind.name) for kind in TOPIC}
-    columns |= {name: pa.nulls(len(topics), TOPIC.field(name).type) for name in ("partition_weights", "lag")}
-    return pa.StructArray.from_arrays([columns[kind.name] for kind in TOPIC], fields=list(TOPIC))
+    return with_columns(topics, {name: pa.nulls(len(topics), TOPIC.field(name).type) for name in ("partition_weights", "lag")})
 
 
 def _most_partitions(group: GroupQuestion) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.ragged import transposed
+from service.decisions.arrays import struct_rows, with_columns
 from service.decisions.groups.rows import MEMBER
 from service.decisions.groups.tables import assignments_array, in_answer_order
 from service.decisions.names import NAME
@@ -22,16 +23,12 @@ def extended(members: pa.StructArray, count: int) -> pa.StructArray:
     if count <= now:
         return members
     ids = pa.array(_new_ids(members.field("member_id").to_pylist(), count - now), NAME)
-    nothing = pa.nulls(count - now, MEMBER)
-    columns = {kind.name: nothing.field(kind.name) for kind in MEMBER}
+    columns = {}
     if now:
         like_the_last = members.take(pa.array(np.full(count - now, now - 1)))
-        kept = set(columns) - {"instance_id", "generation_id", "owned_partitions"}
-        columns |= {name: like_the_last.field(name) for name in kept}
+        columns = {name: like_the_last.field(name) for name in ("topic_names", "capacity")}
         columns["rack_id"] = members.field("rack_id").take(pa.array(np.arange(now, count) % now))
-    columns["member_id"] = ids
-    further = pa.StructArray.from_arrays([columns[kind.name] for kind in MEMBER], fields=list(MEMBER))
-    return pa.concat_arrays([members, further])
+    return pa.concat_arrays([members, struct_rows(MEMBER, {**columns, "member_id": ids}, count - now)])
 
 
 def _new_ids(taken: list[str], count: int) -> list[str]:
@@ -50,7 +47,5 @@ def owning(members: pa.StructArray, group: Group, rows: Ragged) -> pa.StructArra
     """The members with these partitions, Ragged member → partitions, as if a first rebalance had given them."""
     total = group.topics.partitions_count + len(group.unknown_partitions)
     owned = assignments_array([group], [in_answer_order(group, rows, transposed(rows, total))]).values.field("partitions")
-    columns = {kind.name: members.field(kind.name) for kind in MEMBER}
-    columns["owned_partitions"] = owned.cast(MEMBER.field("owned_partitions").type)
-    columns["generation_id"] = pa.array(np.ones(len(members), np.int32))
-    return pa.StructArray.from_arrays([columns[kind.name] for kind in MEMBER], fields=list(MEMBER))
+    columns = {"owned_partitions": owned.cast(MEMBER.field("owned_partitions").type)}
+    return with_columns(members, columns | {"generation_id": pa.array(np.ones(len(members), np.int32))})

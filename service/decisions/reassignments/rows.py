@@ -12,6 +12,7 @@ from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, ind
 from service.core.ragged import first_repeat
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 from service.decisions import duplicates
+from service.decisions.arrays import struct_rows
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.numbers import in_range, plain_rates
 from service.decisions.placements.rows import plain_brokers
@@ -90,9 +91,7 @@ def plain_placed_topics(rows: pa.StructArray) -> bool:
 
 def placement_rows(partition_ids: pa.Array, replicas: pa.Array) -> pa.StructArray:
     """Rows of type PLACEMENT, of which nothing else is known."""
-    columns = {"partition_id": partition_ids, "replicas": replicas}
-    arrays = [columns.get(field.name, pa.nulls(len(replicas), field.type)) for field in PLACEMENT]
-    return pa.StructArray.from_arrays(arrays, fields=list(PLACEMENT))
+    return struct_rows(PLACEMENT, {"partition_id": partition_ids, "replicas": replicas}, len(replicas))
 
 
 def plain_reassigned(rows: pa.StructArray) -> bool:
@@ -118,8 +117,7 @@ def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
         "topic_name": names.dictionary,
         "placements": pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), placements),
     }
-    arrays = [columns.get(field.name, pa.nulls(count, field.type)) for field in PLACED_TOPIC]
-    return pa.StructArray.from_arrays(arrays, fields=list(PLACED_TOPIC)), order
+    return struct_rows(PLACED_TOPIC, columns, count), order
 
 
 def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: Sequence[int] = ()) -> Brokers:

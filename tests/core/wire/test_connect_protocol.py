@@ -28,7 +28,7 @@ def captures(seeds):
 def decoded(kind, data):
     """Our answer, or the exception."""
     try:
-        told = document(answer(DecodingQuestion(kind, LATEST, data), Budget()), Budget())
+        told = document(answer(DecodingQuestion(kind, LATEST, data), Budget()))
     except Unreadable as error:
         return {"exception": error.exception, "message": error.message}
     return {name: told[name] for name in ("version", "decoded")}

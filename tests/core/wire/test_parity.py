@@ -89,7 +89,7 @@ def ours(capture):
         if capture.kind in RECORDS:
             return of_record(capture)
         budget = Budget()
-        decoded = document(answer(DecodingQuestion(capture.kind, "4.3.1", capture.data), budget), budget)["decoded"]
+        decoded = document(answer(DecodingQuestion(capture.kind, "4.3.1", capture.data), budget))["decoded"]
     except Unreadable as error:
         return {"exception": error.exception, "message": error.message}
     return json.loads(json.dumps(decoded))

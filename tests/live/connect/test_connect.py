@@ -58,7 +58,7 @@ def test_a_snapshot_has_what_workers_run_and_it_is_as_connect_assigns(seed: int)
     for i, row in enumerate(rounds):
         snapshot = snapshot_of(body["assignor"], row["assignments"])
         (group,) = snapshot["groups"]
-        held = {worker["member_id"]: work(worker) for worker in FORM.document(played, Budget())["workers"]}
+        held = {worker["member_id"]: work(worker) for worker in FORM.document(played)["workers"]}
         if i == len(rounds) - 1:
             assert {worker["member_id"]: work(worker) for worker in group["members"]} == held
         finding = next(check_groups(snapshot, ()))

@@ -23,7 +23,7 @@ VECTORS = params(*(f"releases/4.3.1/connect-{protocol}" for protocol in ("eager"
 @pytest.mark.parametrize("case", VECTORS)
 def test_a_leader_assigns_as_connect_does(case):
     question = FORM.question(case["request"])
-    rounds = FORM.document(answer(question, Budget()), Budget())["rounds"]
+    rounds = FORM.document(answer(question, Budget()))["rounds"]
     assert [each["assignments"] for each in rounds] == [each["assignments"] for each in case["expected"]["rounds"]]
 
 

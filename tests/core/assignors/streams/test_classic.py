@@ -21,7 +21,7 @@ HAS_ANOTHER_TABLE = {12, 24, 48, 96}
 @pytest.mark.parametrize("case", VECTORS)
 def test_a_leader_assigns_as_streams_does(case):
     request, expected = case["request"], case["expected"]
-    answer = FORM.document(FORM.decide(FORM.question(request), Budget()), Budget())
+    answer = FORM.document(FORM.decide(FORM.question(request), Budget()))
     assert answer["probing_rebalance"] == expected["probing_rebalance"]
     stateful = sum(each["tasks_count"] for each in request["subtopologies"] if each["stateful"])
     if request["assignor"] == "high-availability" or stateful not in HAS_ANOTHER_TABLE:

@@ -20,7 +20,7 @@ VECTORS = params("releases/4.3.1/streams-sticky", "releases/4.4.0/streams-sticky
 
 @pytest.mark.parametrize("case", VECTORS)
 def test_a_group_is_assigned_as_by_its_broker(case):
-    answer = FORM.document(FORM.decide(FORM.question(case["request"]), Budget()), Budget())
+    answer = FORM.document(FORM.decide(FORM.question(case["request"]), Budget()))
     assert answer["assignments"] == case["expected"]["assignments"]
 
 
@@ -47,7 +47,7 @@ def test_a_process_that_comes_again_lets_its_map_grow():
     subtopologies = [{"subtopology_id": name, "tasks_count": 1 + int(name), "stateful": name == "1"} for name in "01"]
     body = {"kafka_version": "4.4.0", "num_standby_replicas": 1, "subtopologies": subtopologies, "members": members}
     assert streams_differs(body) is None
-    answer = FORM.document(FORM.decide(FORM.question(body), Budget()), Budget())
+    answer = FORM.document(FORM.decide(FORM.question(body), Budget()))
     assert answer["assignments"][4]["active_tasks"] == [{"subtopology_id": "1", "task_ids": [0]}]
 
 
