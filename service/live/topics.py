@@ -231,7 +231,7 @@ def add_disks(brokers: Sequence[Document], topics: Sequence[Document], disks: Di
             of_brokers = disks.sizes.get((name, placement["partition_id"]), {})
             sizes.append(of_brokers.get(placement["leader"], max(of_brokers.values(), default=None)))
         if any(size is None for size in sizes):
-            not_known.add("topics[].partition_bytes", "No broker told the size of each partition.", name)
+            not_known.add("topics[].partition_bytes", "No broker reported the size of each partition.", name)
         if any(size is not None for size in sizes):
             topic["partition_bytes"] = sizes
 

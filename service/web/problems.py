@@ -26,14 +26,14 @@ class ErrorAtSchema(Schema):
         required=True,
         metadata=about('JSON pointer into the body, or "/" and the parameter\'s name', example="/members/3/member_id"),
     )
-    detail = fields.String(required=True, metadata=about("what is wrong there"))
+    detail = fields.String(required=True, metadata=about("why the value there is invalid"))
 
 
 class ClashSchema(Schema):
     """A rule that cannot be kept together with others."""
 
     rule = fields.String(metadata=about("its name in the request"))
-    detail = fields.String(metadata=about("what it demands"))
+    detail = fields.String(metadata=about("the condition that it sets"))
 
 
 class ProblemSchema(Schema):
@@ -57,11 +57,11 @@ class ProblemSchema(Schema):
     remedies = fields.List(fields.String(), metadata=about("infeasible, not-found: changes, each of which makes a plan possible"))
     offset = fields.Integer(metadata=about("of bytes that cannot be read: the offset of the first one"))
     offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))
-    group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
-    scala_offsets_formatter = fields.Raw(metadata=about("likewise, of 3.9's deprecated formatter in Scala"))
-    scala_group_metadata_formatter = fields.Raw(metadata=about("likewise, of 3.9's deprecated formatter in Scala"))
-    share_group_formatter = fields.Raw(metadata=about("the same of ShareGroupMessageFormatter"))
-    share_group_state_formatter = fields.Raw(metadata=about("the same of ShareGroupStateMessageFormatter"))
+    group_metadata_formatter = fields.Raw(metadata=about("what GroupMetadataMessageFormatter gives for it"))
+    scala_offsets_formatter = fields.Raw(metadata=about("what 3.9's deprecated OffsetsMessageFormatter in Scala gives for it"))
+    scala_group_metadata_formatter = fields.Raw(metadata=about("what 3.9's GroupMetadataMessageFormatter in Scala gives for it"))
+    share_group_formatter = fields.Raw(metadata=about("what ShareGroupMessageFormatter gives for it"))
+    share_group_state_formatter = fields.Raw(metadata=about("what ShareGroupStateMessageFormatter gives for it"))
 
 
 def kebab(name: str) -> str:

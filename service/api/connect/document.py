@@ -26,17 +26,17 @@ TASK_ID = (1 << TASK_BITS) - 1
 
 
 class WorkerAssignmentSchema(Schema):
-    """What one worker is told."""
+    """The assignment of one worker."""
 
     member_id = fields.String()
     connectors = fields.List(
         fields.String(),
-        metadata=about("the connectors that it is to start, besides what it keeps; `eager`: all that it runs"),
+        metadata=about("the connectors to start, in addition to those that it keeps; `eager`: all that it runs"),
     )
-    tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks, likewise"))
-    revoked_connectors = fields.List(fields.String(), metadata=about("the connectors that it is to stop; not with `eager`"))
-    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks that it is to stop"))
-    delay_ms = fields.Integer(metadata=about("after which it is to join again; 0: it need not"))
+    tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks to start; `eager`: all that it runs"))
+    revoked_connectors = fields.List(fields.String(), metadata=about("the connectors to stop; not with `eager`"))
+    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks to stop; not with `eager`"))
+    delay_ms = fields.Integer(metadata=about("the time after which it rejoins; 0: no rejoin is scheduled"))
 
 
 class WorkerLoadSchema(Schema):

@@ -44,10 +44,10 @@ class WorkerSchema(Schema):
         allow_none=True,
         metadata=about(
             "the connectors that it runs, in the order of its assignment: the first ones are revoked first. Without `connectors` "
-            "and `tasks`: what it was left with in the rounds before, at first nothing. `eager` ignores both"
+            "and `tasks`: those that it has after the rounds before, none at first. `eager` ignores both"
         ),
     )
-    tasks = List(fields.Nested(ConnectorTasksSchema), allow_none=True, metadata=about("the tasks that it runs, likewise"))
+    tasks = List(fields.Nested(ConnectorTasksSchema), allow_none=True, metadata=about("the tasks that it runs, in that order"))
 
 
 class ConnectRoundSchema(Schema):
@@ -68,7 +68,7 @@ class ConnectRoundSchema(Schema):
         allow_none=True,
         metadata=about(
             "the last generation in which the leader received its own assignment; -1: none. If it is not the one that it "
-            "assigned last, the leader forgets what it has assigned. Absent: that of the last round with this worker"
+            "assigned last, the leader discards the assignment that it remembers. Absent: that of the last round with this worker"
         ),
     )
     leader_id = Name(allow_none=True, metadata=about("the leader of this round. Absent: that of the body"))
@@ -92,9 +92,9 @@ class LeaderStateSchema(Schema):
     previous_assignment = fields.Nested(
         ConnectorsAndTasksSchema,
         allow_none=True,
-        metadata=about("what it has assigned and not revoked, with what is lost and waits for its worker"),
+        metadata=about("connectors and tasks that it assigned and did not revoke, and lost ones that await their worker"),
     )
-    previous_revocation = fields.Nested(ConnectorsAndTasksSchema, allow_none=True, metadata=about("what it revoked last"))
+    previous_revocation = fields.Nested(ConnectorsAndTasksSchema, allow_none=True, metadata=about("those that it revoked last"))
     revoked_in_previous = Boolean(
         allow_none=True, metadata=about("whether it has revoked to balance loads, and loads were not balanced yet since then")
     )
@@ -108,7 +108,7 @@ class LeaderStateSchema(Schema):
     )
     delay_ms = Integer(minimum=0, allow_none=True, metadata=about("the delay that it announced last"))
     candidates = List(
-        Name(), allow_none=True, metadata=about("the workers that get what is lost when the delay is over, in this order")
+        Name(), allow_none=True, metadata=about("the workers that get lost connectors and tasks after the delay, in this order")
     )
     previous_generation_id = Integer(minimum=-1, allow_none=True, metadata=about("the generation that it assigned last"))
     previous_members = List(Name(), allow_none=True, metadata=about("the workers of that generation"))

@@ -30,7 +30,7 @@ class CoordinatorAnswerSchema(Schema):
     topic_name = fields.String(metadata={"example": "__consumer_offsets"})
     partition_id = fields.Integer()
     partitions_count = fields.Integer()
-    coordinator_key = fields.String(metadata=about("what is hashed"))
+    coordinator_key = fields.String(metadata=about("the text that is hashed"))
     explanation = fields.Nested(CoordinatorStepsSchema, metadata=about("with `explain=true`"))
 
 

@@ -87,15 +87,15 @@ class DecodingSchema(Schema):
             "`error`, `exception` and `message`"
         )
     )
-    group_metadata_formatter = fields.Raw(metadata=about("likewise, of GroupMetadataMessageFormatter"))
+    group_metadata_formatter = fields.Raw(metadata=about("what GroupMetadataMessageFormatter prints"))
     scala_offsets_formatter = fields.Raw(
         metadata=about(
-            "for 3.9.1, 3.4.1 and 2.8.2, likewise: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` "
+            "for 3.9.1, 3.4.1 and 2.8.2: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` "
             "prints, which is deprecated in 3.9 and the only one in 3.4 and 2.8"
         )
     )
-    scala_group_metadata_formatter = fields.Raw(metadata=about("likewise, of its `GroupMetadataMessageFormatter`"))
-    share_group_formatter = fields.Raw(metadata=about("likewise, of ShareGroupMessageFormatter; absent for releases without it"))
+    scala_group_metadata_formatter = fields.Raw(metadata=about("what `GroupMetadataMessageFormatter` of the same class prints"))
+    share_group_formatter = fields.Raw(metadata=about("what ShareGroupMessageFormatter prints; absent for releases without it"))
     share_group_state_formatter = fields.Raw(
         metadata=about("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
     )

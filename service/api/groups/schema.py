@@ -46,7 +46,7 @@ LARGE: Final = 2**20
 
 
 class LagSchema(Schema):
-    """How far a group is behind: two offsets of each partition."""
+    """The lag of a group: two offsets of each partition."""
 
     committed_offsets = List(
         Integer(minimum=NONE, maximum=INT64, allow_none=True),

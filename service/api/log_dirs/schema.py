@@ -40,11 +40,11 @@ class LogDirSchema(Schema):
         "count as equally large"
     )
     used_bytes = _bytes(
-        "how much of it is used (`totalBytes` less `usableBytes`); what is not of `replicas` stays there; default: nothing else"
+        "the bytes in use on it (`totalBytes` less `usableBytes`); other files than `replicas` stay; default: none of them"
     )
     draining = Boolean(metadata=about("whether to empty it: its replicas move to other directories; default false"))
     cordoned = Boolean(metadata=about("whether it keeps the replicas that it has and gets no others (KIP-1066); default false"))
-    replicas = List(fields.Nested(DirTopicSchema), required=True, metadata=about("what is in it"))
+    replicas = List(fields.Nested(DirTopicSchema), required=True, metadata=about("the replicas in it"))
 
 
 class DiskBrokerSchema(Schema):
@@ -109,7 +109,7 @@ class LogDirQuestionSchema(Schema):
         DISK_BROKER,
         plain_disk_brokers,
         required=True,
-        metadata=about("each is planned by itself; `log_dirs` of a snapshot"),
+        metadata=about("`log_dirs` of a snapshot; each broker is planned independently"),
     )
     topics = Rows(
         PlacedTopicSchema,

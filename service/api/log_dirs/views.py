@@ -52,9 +52,9 @@ EXAMPLE: Final = {
 def plan_log_dirs(question: LogDirQuestion) -> Response:
     """Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even disks out.
 
-    No replica leaves its broker. Each broker is planned by itself. The `ETag` is the `plan_id`. If the directories of a broker
-    cannot have its replicas, the answer is a 422 of type `infeasible` with the rules that `clash` and `remedies`; if the search
-    ends without a plan, although there may be one, of type `not-found`. As an Arrow stream
+    Replicas stay on their broker; each broker is planned independently. The `ETag` is the `plan_id`. If the directories of a
+    broker cannot have its replicas, the answer is a 422 of type `infeasible` with the rules that `clash` and `remedies`; if the
+    search ends without a plan, although there may be one, of type `not-found`. As an Arrow stream
     (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
     `broker_id`, `from`, `to`, `bytes`, `reason`, `batch`.
     """

@@ -86,7 +86,7 @@ class PolicySchema(MembersLoadSchema):
     )
     release = fields.String(metadata=about("of KEDA"))
     triggers = fields.Integer(metadata=about("one for all topics, or one for each"))
-    total_lag = fields.Integer(metadata=about("what they report, after the option"))
+    total_lag = fields.Integer(metadata=about("the lag that the triggers report, with the option applied"))
     is_active = fields.Boolean(metadata=about("whether the lag is above `activation_lag_threshold`"))
     replicas = fields.Integer(metadata=about("pods, without the limits of a HorizontalPodAutoscaler on its speed"))
     members_count = fields.Integer(metadata=about("in these pods"))

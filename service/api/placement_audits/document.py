@@ -25,7 +25,7 @@ class PartSchema(Schema):
     partitions_count = fields.Integer()
     brokers = fields.String(
         metadata=about(
-            "`as_given`; `unfenced`: the given brokers by ascending id, none of them fenced; `holders`: likewise, but only the "
+            "`as_given`; `unfenced`: the given brokers by ascending id, none of them fenced; `holders`: of these, the "
             "brokers that hold replicas of the topic"
         )
     )

@@ -134,7 +134,7 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     )
     bytes_per_second = Number(
         zero=True,
-        metadata=about("that are written to what is placed, to each partition alike: for `zone_traffic`", example=1_000_000),
+        metadata=about("written to the placed partitions in total, the same to each: for `zone_traffic`", example=1_000_000),
     )
     price_per_gb = price_per_gb_field()
     rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))

@@ -1,4 +1,4 @@
-"""``POST /v1/reassignments:lint``: a reassignment JSON → what is wrong with it."""
+"""``POST /v1/reassignments:lint``: a reassignment JSON → its errors."""
 
 from flask import Response
 
@@ -8,7 +8,7 @@ from service.decisions.reassignment_lints import LintQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 
-blueprint = Blueprint("reassignment-lints", __name__, description="a reassignment JSON → what is wrong with it")
+blueprint = Blueprint("reassignment-lints", __name__, description="a reassignment JSON → its errors")
 
 
 @blueprint.operation("/v1/reassignments:lint", FORM, "lintReassignment", example=EXAMPLE)

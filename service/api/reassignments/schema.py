@@ -76,8 +76,8 @@ class TargetBrokerSchema(Schema):
         maximum=MOST_BYTES,
         allow_none=True,
         metadata=about(
-            "how much of `capacity_bytes` is used now, as in a snapshot; what is not of the replicas in the body stays there and "
-            "leaves less room for them; default: nothing else is on its disks"
+            "the bytes of `capacity_bytes` in use now, as in a snapshot; those that the replicas in the body do not account for "
+            "stay in use; default: the replicas' bytes"
         ),
     )
     replaces = Integer(allow_none=True, metadata=about("the broker whose replicas all move to this one"))
@@ -271,7 +271,7 @@ class ReassignmentQuestionSchema(Schema):
     balance = Balance(
         load_default=lambda: (BALANCES[0], ()),
         metadata=about(  # of any type: generators of clients make code of a union that does not compile
-            "what is evened out: a resource, such as `bytes`; a list of them, the first of which come first; or an object of "
+            "the resources to even out: one, such as `bytes`; a list of them, the first of which come first; or an object of "
             f'their weights, such as `{{"cpu": 2, "bytes": 1}}`. Resources: `{"`, `".join(RESOURCES)}`. '
             "`bytes` alone also counts copies in bytes. Default `replicas`"
         ),
@@ -279,7 +279,7 @@ class ReassignmentQuestionSchema(Schema):
     per_topic = Boolean(
         load_default=False,
         metadata=about(
-            "also even out each topic by itself, its replicas without more copies or less evenness, and its leaders; "
+            "also even out the replicas of each topic, without more copies or less evenness, and its leaders; "
             "only with `balance`: `replicas`; default false"
         ),
     )

@@ -24,7 +24,7 @@ EXAMPLE = {
 
 @blueprint.operation("/v1/group-rebalances", FORM, "simulateRebalances", example=EXAMPLE, query=ExplainSchema)
 def simulate_rebalances(question: RebalancesQuestion) -> Response:
-    """Simulate what happens to a group: every rebalance that the events cause, who stands still, and for how long.
+    """Simulate what happens to a group: every rebalance that the events cause, and each member's standstill.
 
     If no member owns anything, the group forms at 0 ms; otherwise it is stable then, with what its members own. As `text/csv` or
     an Arrow stream the answer is the table of rebalances, or with `compare` that of the comparisons.

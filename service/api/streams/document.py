@@ -63,7 +63,7 @@ class RackTrafficSchema(Schema):
     standby_partitions = fields.Integer(
         metadata=about("partitions that standby tasks read; 0 without `num_standby_replicas`, also if there are warm-up tasks")
     )
-    standby_cross_rack = fields.Integer(metadata=about("likewise"))
+    standby_cross_rack = fields.Integer(metadata=about("those among them without a replica in the client's rack"))
 
 
 class StreamsAssignmentAnswerSchema(AssignedSchema):

@@ -25,7 +25,7 @@ class SubtopologySchema(Schema):
         Name(), allow_none=True, metadata=about("classic, for `rack_aware_assignment_strategy`: the topics that its tasks read")
     )
     changelog_topic_names = List(
-        Name(), allow_none=True, metadata=about("likewise, if there are standby tasks: the topics that hold its state")
+        Name(), allow_none=True, metadata=about("for the same, with standby tasks: the topics that hold its state")
     )
 
 
@@ -37,7 +37,7 @@ class SubtopologyTasksSchema(Schema):
 
 
 class TaskOffsetSchema(Schema):
-    """How far a member has restored a task."""
+    """The progress of a member in restoring a task."""
 
     subtopology_id = Name(required=True)
     task_id = Integer(minimum=0, required=True)
@@ -57,16 +57,18 @@ class StreamsMemberSchema(Schema):
     active_tasks = List(
         fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks of the last target assignment")
     )
-    standby_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks, likewise"))
+    standby_tasks = List(
+        fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks of that assignment")
+    )
     task_offsets = FlatRows(
         fields.Nested(TaskOffsetSchema),
         allow_none=True,
-        metadata=about("what it reports of its state; used since Kafka 4.4.0"),
+        metadata=about("the offsets that it reports; used since Kafka 4.4.0"),
     )
 
 
 class TaskLagSchema(Schema):
-    """How far the state of a client is behind."""
+    """The lag of a client's state."""
 
     subtopology_id = Name(required=True)
     task_id = Integer(minimum=0, required=True)

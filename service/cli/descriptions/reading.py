@@ -1,0 +1,210 @@
+"""Request bodies from what people have at hand: snapshots, and the output of Kafka's tools and of Cruise Control."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from json import JSONDecoder
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import click
+import pyarrow as pa
+
+from service.cli.errors import BadInput, note
+from service.cli.inputs import read_input
+from service.cli.live.snapshot import as_json
+from service.core.errors import InvalidQuestion
+from service.descriptions import Description, UnreadableDescription, bodies, read_description
+from service.descriptions.bodies import share_a_disk
+from service.web.json.codec import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from io import BufferedReader
+
+DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
+"""Members of JSON objects that are descriptions; other objects are request bodies."""
+
+LOG_DIRS: Final = {"version", "brokers"}
+"""The members of what kafka-log-dirs prints."""
+
+RECORD: Final = {"key", "value"}
+"""The members of what kafka-console-consumer prints of a record of __consumer_offsets."""
+
+NAMED: Final = 10
+"""Brokers that a note names at most."""
+
+STDIN: Final = "<stdin>"
+"""The name of the file object that is standard input."""
+
+
+def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: Iterable[BufferedReader], **values: Any) -> bytes:
+    """The request body that ``file`` is, or that ``make`` makes of the descriptions and the values of options.
+
+    file : default: standard input, unless there are snapshots. Raises BadInput.
+    """
+    descriptions = [read(snapshot) for snapshot in snapshots]
+    if file is not None or not descriptions:
+        source = file or sys.stdin.buffer
+        text = _utf8(read_input(source))
+        if not descriptions and is_body(text):
+            _check_no_options(values)
+            return text
+        descriptions.append(_parse(text, _name_of(source)))
+    try:
+        return dumps(make(merged(descriptions), **values))
+    except InvalidQuestion as error:
+        raise BadInput(error.detail) from None
+
+
+def _check_no_options(values: dict[str, Any]) -> None:
+    """Raise UsageError for options beside a JSON body, which has a field for each."""
+    options = sorted(name for name, value in values.items() if value not in (None, ()))
+    if options:
+        raise click.UsageError(f"FILE is a JSON body: put {', '.join(options)} into it.")
+
+
+def read(file: BinaryIO) -> Description:
+    """The description in a file. Raises BadInput, which names file and line."""
+    return _parse(_utf8(read_input(file)), _name_of(file))
+
+
+def _utf8(data: bytes) -> bytes:
+    """The bytes of a text in UTF-8 without a mark in front, also of UTF-16, which Windows writes."""
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        data = data.decode("utf-16", "replace").encode()
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _name_of(file: BinaryIO) -> str:
+    name: str = getattr(file, "name", STDIN)
+    return "standard input" if name == STDIN else name
+
+
+def _parse(text: bytes, name: str) -> Description:
+    """The description that this text is; what it leaves out is noted on standard error. name : of its file. Raises BadInput."""
+    try:
+        description = read_description(as_json(text).decode())
+    except UnicodeDecodeError:
+        raise BadInput(f"{name}: The file is not UTF-8 text.") from None
+    except UnreadableDescription as error:
+        raise BadInput(f"{name}, {error.detail}") from None
+    except (pa.ArrowException, KeyError) as error:
+        raise BadInput(f"{name}: This is not a snapshot: {error}") from None
+    for sentence in description.notes:
+        note(f"{name}: {sentence}")
+    return description
+
+
+def merged(descriptions: list[Description]) -> Description:
+    """All of them as one."""
+    whole = descriptions[0]
+    for description in descriptions[1:]:
+        whole = whole.merged(description)
+    return whole
+
+
+def with_racks(description: Description, racks: Iterable[str]) -> Description:
+    """The description with racks of brokers, ``ID:RACK`` each. Raises BadParameter."""
+    brokers = []
+    for text in racks:
+        broker_id, colon, rack = text.partition(":")
+        if not colon or not broker_id.isdecimal():
+            raise click.BadParameter(f"{text!r} is not ID:RACK.", param_hint="--rack")
+        brokers.append({"broker_id": int(broker_id), "rack_id": rack})
+    return description.merged(Description(description.form, tuple(brokers)))
+
+
+def group_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+    """The body of ``assign`` and ``rebalances``. A note says which library leads the group, unless it surely is Kafka's own.
+
+    chosen : see ``bodies.group_assignment``
+    """
+    body = bodies.group_assignment(description, group_id, **chosen)
+    leader = bodies.leader(description, group_id, **chosen)
+    if (
+        leader is not None
+        and not chosen.get("client")
+        and (leader.client != "java" or leader.release or len(leader.candidates) > 1)
+    ):
+        note(f"Note on group {body['group_id']!r}: {leader.sentence}. --client names another.")
+    return body
+
+
+def assignment_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+    """The body of ``assign``: that of ``lag_body``, or of a group of Kafka Connect the body of ``/v1/connect-assignments``."""
+    if not bodies.is_connect(description, group_id):
+        return lag_body(description, group_id, **chosen)
+    body = bodies.connect_assignment(description, group_id, chosen.get("assignor"))
+    assumed = "connectors and tasks are taken to be those that run, and its leader to remember nothing"
+    note(f"Note on group {body['group_id']!r}: {assumed}.")
+    return body
+
+
+def lag_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+    """The body of ``members``: that of ``group_body``, with the lag of the group where offsets tell it."""
+    body = group_body(description, group_id, **chosen)
+    return {**body, "topics": bodies.with_lag(body["topics"], description, body["group_id"])}
+
+
+def placement_body(description: Description, racks: Iterable[str], placer: str | None, **topic: Any) -> dict[str, Any]:
+    """The body of ``place``: a new topic on the brokers described. ``balanced`` gets what they have."""
+    described = with_racks(description, racks)
+    if topic["partitions_count"] is None or topic["replication_factor"] is None:
+        raise click.UsageError("With a description of the cluster, --partitions and --replication-factor are needed.")
+    request = {"placer": placer or "striped", **{name: value for name, value in topic.items() if value is not None}}
+    if placer == "balanced":
+        request["current_assignments"] = [
+            {"topic_name": topic["topic_name"], **placement}
+            for topic in bodies.cluster(described, bodies.PLACEMENT)["topics"]
+            for placement in topic["placements"]
+        ]
+    return {**request, "brokers": bodies.brokers(described, "cordoned")}
+
+
+def audit_body(description: Description, racks: Iterable[str], topic_name: str | None) -> dict[str, Any]:
+    """The body of ``audit`` for a topic."""
+    return bodies.placement_audit(with_racks(description, racks), topic_name)
+
+
+def plan_body(description: Description, topic_name: str | None, partitions_counts: tuple[int, ...] | None) -> dict[str, Any]:
+    """The body of ``plan`` for a topic, without its keys."""
+    topic = bodies.partition_count_plan(description, topic_name)
+    return {"partitions_counts": list(partitions_counts or [topic["current_partitions_count"]]), **topic}
+
+
+def reassignment_body(description: Description, racks: Iterable[str]) -> dict[str, Any]:
+    """The body of ``reassign``."""
+    return bodies.reassignment(with_racks(description, racks))
+
+
+def log_dir_body(description: Description, broker_ids: tuple[int, ...] = ()) -> dict[str, Any]:
+    """The body of ``disks``. Notes name the brokers whose directories are not known, or seem to be on one disk."""
+    made = bodies.log_dir_plan(description, broker_ids)
+    log_dirs = {row["broker_id"]: row.get("log_dirs") or () for row in description.log_dirs}
+    unknown = [broker["broker_id"] for broker in description.brokers if not log_dirs.get(broker["broker_id"])]
+    if unknown and not broker_ids:
+        note(f"The log directories of {_brokers(unknown)} are not known, so nothing moves there.")
+    shared = [broker_id for broker_id, of_broker in log_dirs.items() if share_a_disk(of_broker)]
+    if shared:
+        note(
+            f"Log directories of {_brokers(shared)} report the same size and use, so they seem to be on one disk: their "
+            "capacities do not count."
+        )
+    return made
+
+
+def _brokers(ids: list[int]) -> str:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids[:NAMED]))}{more}"
+
+
+def is_body(text: bytes) -> bool:
+    """Is this JSON that is not a description, or that cannot be read? The service then says what is wrong with it."""
+    if text.lstrip()[:1] != b"{":
+        return False
+    try:
+        document, _ = JSONDecoder().raw_decode(text.decode(errors="replace").lstrip())
+    except (ValueError, RecursionError):
+        return True
+    return not document.keys() & DESCRIPTIONS and document.keys() not in (LOG_DIRS, RECORD)
