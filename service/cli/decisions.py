@@ -98,9 +98,9 @@ def assign(
         body = _batch(topics, members, starting_offsets, ending_offsets, fields)
     elif not topics and members is None:
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
-            from service.cli.descriptions import descriptions  # noqa: PLC0415 - an import that --help does not need
+            from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
 
-            body = descriptions.body(source, descriptions.assignment_body, snapshots, **fields)
+            body = reading.body(source, reading.assignment_body, snapshots, **fields)
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         body = _body({**options.described_group(topics, members), **fields})
@@ -144,9 +144,9 @@ def place(
         if racks_count is not None:
             raise click.UsageError("Missing option '--brokers'.")
         with _open(file, "To describe a cluster by options, give --brokers.") as source:
-            from service.cli.descriptions import descriptions  # noqa: PLC0415 - an import that --help does not need
+            from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
 
-            body = descriptions.body(source, descriptions.placement_body, snapshots, racks=racks, **fields)
+            body = reading.body(source, reading.placement_body, snapshots, racks=racks, **fields)
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         if racks:

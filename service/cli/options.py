@@ -115,13 +115,13 @@ GROUP: Final = _all(
     click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
     click.option("--group-protocol", help="classic, consumer, share or splits. Default: the one in the description, or classic."),
     click.option(
-        "--client", help="Library of the group's leader, such as librdkafka. Default: what the description tells, or java."
+        "--client", help="Library of the group's leader, such as librdkafka. Default: the one in the description, or java."
     ),
     click.option("--client-version", help="Its release, where releases differ. Default: the newest compared."),
 )
 BATCH: Final = _all(
     click.option("--starting-offsets", metavar="JSON", help='Spark: where a batch starts: {"orders":{"0":23,"1":0}}.'),
-    click.option("--ending-offsets", metavar="JSON", help="Spark: where it ends, likewise. Instead of --topic."),
+    click.option("--ending-offsets", metavar="JSON", help="Spark: where a batch ends, in the same form. Instead of --topic."),
     click.option("--min-partitions", type=click.IntRange(1), help="Spark's minPartitions, by which it divides partitions."),
     click.option("--max-records-per-partition", type=click.IntRange(1), help="Spark's maxRecordsPerPartition (since 4.0.0)."),
 )

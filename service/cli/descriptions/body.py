@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from service.cli import options
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.spark.counts import COUNTS
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
@@ -31,20 +31,20 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
     @body.command(name, help=f"Print the body of POST /v1/{name}.\n\nFILE is {options.FORMS}. Default: standard input.")
     @click.argument("file", type=click.File("rb"), default=None, required=False)
     def command(file: BufferedReader | None, **values: Any) -> None:
-        click.echo(descriptions.body(file, make, **values))
+        click.echo(reading.body(file, make, **values))
 
     for option in reversed(several):
         option(command)
 
 
-_command("group-assignments", descriptions.assignment_body, options.GROUP)
-_command("group-rebalances", descriptions.group_body, options.GROUP)
-_command("member-count-plans", descriptions.lag_body, options.GROUP)
-_command("replica-placements", descriptions.placement_body, options.PLACEMENT)
-_command("placement-audits", descriptions.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
-_command("reassignments", descriptions.reassignment_body, options.SNAPSHOT, options.RACKS)
-_command("log-dir-plans", descriptions.log_dir_body, options.SNAPSHOT)
-_command("partition-count-plans", descriptions.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
+_command("group-assignments", reading.assignment_body, options.GROUP)
+_command("group-rebalances", reading.group_body, options.GROUP)
+_command("member-count-plans", reading.lag_body, options.GROUP)
+_command("replica-placements", reading.placement_body, options.PLACEMENT)
+_command("placement-audits", reading.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
+_command("reassignments", reading.reassignment_body, options.SNAPSHOT, options.RACKS)
+_command("log-dir-plans", reading.log_dir_body, options.SNAPSHOT)
+_command("partition-count-plans", reading.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
 
 
 @body.command(help=f"Write the tables that the jobs of pipeline read.\n\nFILE is {options.FORMS}. Default: standard input.")
@@ -57,5 +57,5 @@ def tables(*, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...]
     from service.cli.descriptions.pipeline_tables import write_tables  # noqa: PLC0415 - an import that the other commands do not need
 
     files = [*snapshots, *([file or sys.stdin.buffer] if file or not snapshots else [])]
-    whole = descriptions.merged([descriptions.read(one) for one in files])
-    write_tables(descriptions.with_racks(whole, racks), folder)
+    whole = reading.merged([reading.read(one) for one in files])
+    write_tables(reading.with_racks(whole, racks), folder)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from service.cli import options
 from service.cli.asking import announce_compilation
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.terminal import fill, table
 from service.core.errors import InvalidQuestion
@@ -46,7 +46,7 @@ def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None
     snapshot.
     """
     announce_compilation()
-    description = descriptions.read(file)
+    description = reading.read(file)
     try:
         found = find(description, State.read(before), State.read(after))
     except InvalidQuestion as error:

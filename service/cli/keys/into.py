@@ -48,7 +48,7 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
         raise BadInput("--into needs matplotlib: pip install 'partition-allocator[report]'")
     folder = local_folder(into)
     if folder is None:
-        raise click.BadParameter(f"{into!r} is no folder on this machine.", param_hint="--into")
+        raise click.BadParameter(f"{into!r} is not a local folder.", param_hint="--into")
     try:
         check_folder(into, {source: source for source in sources if source not in (None, "-")})
         with exclusive(into):

@@ -163,11 +163,11 @@ def _add_topic(
         if topic_name is not None:
             raise click.UsageError("--topic names a topic of --snapshot.")
         return
-    from service.cli.descriptions import descriptions  # noqa: PLC0415 - imports that --help does not need
+    from service.cli.descriptions import reading  # noqa: PLC0415 - imports that --help does not need
     from service.core.errors import InvalidQuestion  # noqa: PLC0415
     from service.descriptions import bodies  # noqa: PLC0415
 
-    described = descriptions.merged([descriptions.read(snapshot) for snapshot in snapshots])
+    described = reading.merged([reading.read(snapshot) for snapshot in snapshots])
     try:
         topic = bodies.partition_count_plan(described, topic_name, has_sizes=has_sizes)
     except InvalidQuestion as error:

@@ -102,14 +102,14 @@ def _body(
     fields: Json,
 ) -> bytes:
     """The body that options, files and snapshots describe, with what further options give. Raises BadInput, UsageError."""
-    from service.cli.descriptions import descriptions  # noqa: PLC0415 - imports that --help does not need
+    from service.cli.descriptions import reading  # noqa: PLC0415 - imports that --help does not need
     from service.web.json.codec import dumps  # noqa: PLC0415
 
     if topics or members is not None:
         options.check_no_file(file.name if file else None, snapshots)
         described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
         return dumps(described | fields)
-    body = descriptions.body(file, descriptions.lag_body, snapshots, **group)
+    body = reading.body(file, reading.lag_body, snapshots, **group)
     document = request_bodies.object_of(body)
     if document is None:
         return body  # the service says what is wrong with it

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from service.cli import options
 from service.cli.asking import ask_each
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies
@@ -41,12 +41,12 @@ def audit(
     requests: list[dict[str, Any]] = []
 
     def collect(description: Description) -> dict[str, Any]:
-        described = descriptions.with_racks(description, racks)
+        described = reading.with_racks(description, racks)
         names = topic_names or [topic["topic_name"] for topic in described.topics if topic.get("placements")] or [None]
         requests.extend(bodies.placement_audit(described, name) for name in names)
         return {}
 
-    body = descriptions.body(file, collect, snapshots)
+    body = reading.body(file, collect, snapshots)
     requests = requests or [loads(body)]
     chosen = {} if placer is None else {"placer": placer}
     form = options.form(output, as_json=as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from service.cli import options
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.disk_files import MOVES, summary, write_disk_files
 from service.spark.reassign.planning import OBJECTIVE, PACE
@@ -27,9 +27,7 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option(
     "--drain", "drained", multiple=True, metavar="[ID:]PATH", help="Directory to empty, of one broker or of all. Repeatable."
 )
-@click.option(
-    "--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory that gets no replicas, likewise. Repeatable."
-)
+@click.option("--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory to add no replicas to. Repeatable.")
 @click.option("--broker", "broker_ids", type=int, multiple=True, metavar="ID", help="Broker to plan. Repeatable. Default: all.")
 @click.option(
     "--tolerance", type=float, help="Few bytes that bring every disk within this share of its broker's mean, such as 0.1."
@@ -64,7 +62,7 @@ def disks(
     FILE is the JSON body of POST /v1/log-dir-plans, a snapshot, or the output of kafka-log-dirs --describe; the latter goes with
     that of kafka-topics --describe (--snapshot). Default: standard input. The options override FILE.
     """
-    body = loads(descriptions.body(file, descriptions.log_dir_body, snapshots, broker_ids=broker_ids))
+    body = loads(reading.body(file, reading.log_dir_body, snapshots, broker_ids=broker_ids))
     plans.override(body, question)
     for option, field, texts in (("--drain", "draining", drained), ("--cordon", "cordoned", cordoned)):
         for text in texts:

@@ -1,4 +1,4 @@
-"""``lint``: what is wrong with a reassignment JSON, for people, for programs and for code hosts."""
+"""``lint``: the errors in a reassignment JSON, for people, for programs and for code hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from service import __version__
 from service.cli import options
 from service.cli.asking import ask
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.terminal import fill, table
@@ -45,7 +45,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
         reassignment = parse_json(text)
     except (UnicodeDecodeError, UnreadableDescription) as error:
         raise BadInput(f"{file.name}, {error}") from None
-    description = descriptions.with_racks(descriptions.merged([descriptions.read(cluster) for cluster in clusters]), racks)
+    description = reading.with_racks(reading.merged([reading.read(cluster) for cluster in clusters]), racks)
     body = {**bodies.cluster(description, bodies.PLACEMENT), "reassignment": reassignment}
     answer = ask("/v1/reassignments:lint", body)
     document = loads(answer)

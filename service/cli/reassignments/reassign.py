@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import options
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.cli.errors import note
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import COPIED, MOVES, write_files
@@ -42,7 +42,7 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
     type=int,
     multiple=True,
     metavar="ID",
-    help="Broker to lead nothing that another can lead. No replica moves, unless --leaders, --drain, --add or --replace says so. "
+    help="Broker to move leadership away from. No replica moves, unless --leaders, --drain, --add or --replace says so. "
     "Repeatable.",
 )
 @click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
@@ -59,7 +59,7 @@ def reassign(
     FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of Kafka's tools, Kafka's reassignment JSON, or
     Cruise Control's kafka_cluster_state. Default: standard input. The options override FILE.
     """
-    body = loads(descriptions.body(file, bodies.reassignment, snapshots))
+    body = loads(reading.body(file, bodies.reassignment, snapshots))
     question |= {
         "balance": question["balance"] and _balance(question["balance"]),
         "broker_sets": [{"topics": topics, "broker_ids": ids} for topics, ids in broker_sets] or None,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
-from service.cli.descriptions import descriptions
+from service.cli.descriptions import reading
 from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
 from service.cli.rebalances import events as rebalance_events
@@ -156,13 +156,13 @@ def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value 
 def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, str | None]) -> bytes:
     """The body in the file, or of the group that file and snapshots describe, with what the file adds. Raises BadInput."""
     if not snapshots or file is None:
-        return descriptions.body(file, descriptions.group_body, snapshots, **group)
+        return reading.body(file, reading.group_body, snapshots, **group)
     text = read_input(file)
-    if not descriptions.is_body(text):
+    if not reading.is_body(text):
         described = BytesIO(text)
         described.name = file.name
-        return descriptions.body(described, descriptions.group_body, snapshots, **group)
-    body: Json = loads(descriptions.body(None, descriptions.group_body, snapshots, **group))
+        return reading.body(described, reading.group_body, snapshots, **group)
+    body: Json = loads(reading.body(None, reading.group_body, snapshots, **group))
     try:
         rest = loads(text)
     except ValueError as error:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.cli.descriptions.descriptions import read
+from service.cli.descriptions.reading import read
 from service.cli.live.snapshot import read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
