@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A formatted number: ``1,234``, ``1.53``, ``—`` for NaN."""
-    if value != value:  # noqa: PLR0124 - NaN
+def number(value: float | None, digits: int = 3) -> str:
+    """A formatted number: ``1,234``, ``1.53``, ``—`` for NaN and None."""
+    if value is None or value != value:  # noqa: PLR0124 - NaN
         return "—"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"

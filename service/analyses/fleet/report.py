@@ -174,7 +174,7 @@ def _evenness(tried: Sequence[dict[str, Any]]) -> Table:
 
 def _movement(tried: Sequence[dict[str, Any]]) -> Table:
     names = ("retained", "revoked", "fewest_possible_moves", "added", "follow_up_rebalances")
-    rows = [(_name(row, tried), *("—" if row[name] is None else number(row[name]) for name in names)) for row in tried]
+    rows = [(_name(row, tried), *(number(row[name]) for name in names)) for row in tried]
     return _without_zeros(("assignor", "retained", "revoked", "needed", "added", "second rebalances"), rows)
 
 

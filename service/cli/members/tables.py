@@ -68,7 +68,7 @@ def _row(answer: Json, plan: Json, even: dict[int, Json]) -> Cells:
 
 def _traffic(plan: Json, figures: list[str]) -> Cells:
     known = [plan.get("zone_traffic", {}).get(figure) for figure in figures]
-    return tuple("—" if figure is None else number(figure) for figure in known)
+    return tuple(map(number, known))
 
 
 def _drain(plan: Json) -> str:

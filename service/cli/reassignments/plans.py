@@ -19,7 +19,7 @@ from service.web.media_types import CSV, JSON
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from service.cli.reassignments.tables import Rows
+    from service.cli.reassignments.tables import PlanTable
 
 OUT: Final = click.option(
     "--out", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write the plan to files in this folder."
@@ -66,7 +66,7 @@ def plan(
     return document
 
 
-def show(answer: dict[str, Any], summary: str, *tables: Rows) -> None:
+def show(answer: dict[str, Any], summary: str, *tables: PlanTable) -> None:
     """Print the tables, and what the plan does."""
     console = Console()
     for each in tables:

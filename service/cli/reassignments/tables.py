@@ -23,7 +23,7 @@ TEXTS: Final = ("topic", "from", "to", "reason", "directory", "evenest")
 """Columns that are no numbers."""
 
 
-class Rows(NamedTuple):
+class PlanTable(NamedTuple):
     """A table. heads : of its columns"""
 
     heads: tuple[str, ...]
@@ -53,13 +53,13 @@ def number(value: float | None) -> str:
     return f"{value:,.1f}" if isinstance(value, float) and value < 100 else f"{value:,.0f}"
 
 
-def moves(answer: Json, fields: dict[str, str]) -> Rows:
+def moves(answer: Json, fields: dict[str, str]) -> PlanTable:
     """The moves with their reasons. fields : of a move → the heads of its columns"""
     rows = [tuple("—" if move[name] is None else str(move[name]) for name in fields) for move in answer["reasons"]]
-    return Rows(tuple(fields.values()), rows)
+    return PlanTable(tuple(fields.values()), rows)
 
 
-def batches(answer: Json, moved: str) -> Rows:
+def batches(answer: Json, moved: str) -> PlanTable:
     """What each batch changes and copies, and the seconds that it takes. moved : head of the column of replicas"""
     rows = [
         tuple(
@@ -67,18 +67,18 @@ def batches(answer: Json, moved: str) -> Rows:
         )
         for i, batch in enumerate(answer["batches"], 1)
     ]
-    return Rows(("batch", "partitions", moved, "bytes", "seconds"), rows)
+    return PlanTable(("batch", "partitions", moved, "bytes", "seconds"), rows)
 
 
-def brokers(answer: Json) -> Rows:
+def brokers(answer: Json) -> PlanTable:
     """Replicas and leaders of each broker before and after."""
     before, after = answer["before"]["broker_load"], answer["after"]["broker_load"]
     counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
     rows = [tuple(map(str, row)) for row in zip(before["broker_ids"], *counts, strict=True)]
-    return Rows(("broker", "replicas", "after", "leaders", "after"), rows)
+    return PlanTable(("broker", "replicas", "after", "leaders", "after"), rows)
 
 
-def frontier(points: Sequence[Json]) -> Rows:
+def frontier(points: Sequence[Json]) -> PlanTable:
     """How even the cluster can be with each number of copies."""
     rows = [
         (
@@ -87,10 +87,10 @@ def frontier(points: Sequence[Json]) -> Rows:
         )
         for point in points
     ]
-    return Rows(("copies", "bytes", "most - least", "stddev", "evenest"), rows)
+    return PlanTable(("copies", "bytes", "most - least", "stddev", "evenest"), rows)
 
 
-def log_dirs(answer: Json) -> Rows:
+def log_dirs(answer: Json) -> PlanTable:
     """For each directory its broker, its path, and replicas, bytes and use of the disk before and after."""
 
     def cells(load: Json) -> tuple[list[str], ...]:
@@ -103,7 +103,7 @@ def log_dirs(answer: Json) -> Rows:
     before, after = answer["before"], answer["after"]
     columns = chain.from_iterable(zip(cells(before), cells(after), strict=True))
     rows = list(zip(map(str, before["broker_ids"]), before["log_dirs"], *columns, strict=True))
-    return Rows(("broker", "directory", "replicas", "after", "bytes", "after", "used", "after"), rows)
+    return PlanTable(("broker", "directory", "replicas", "after", "bytes", "after", "used", "after"), rows)
 
 
 def proof(moves: Json) -> str:

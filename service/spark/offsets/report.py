@@ -76,10 +76,10 @@ def _groups(rows: list[dict[str, Any]]) -> Section:
             (
                 row["group"],
                 row["protocol"] or "none",
-                _number(row["partitions"]),
-                _number(row["expired"]),
-                _number(row["lag"]),
-                _number(row["largest_lag"]),
+                number(row["partitions"]),
+                number(row["expired"]),
+                number(row["lag"]),
+                number(row["largest_lag"]),
                 _trend(row["lag_per_second"]),
                 duration(row["seconds_to_catch_up"]),
             )
@@ -98,9 +98,9 @@ def _partitions(rows: list[dict[str, Any]]) -> Section:
                 row["topic"],
                 str(row["partition"]),
                 row["member_id"] or "—",
-                _number(row["committed_offset"]),
-                _number(row["log_end_offset"]),
-                _number(row["lag"]),
+                number(row["committed_offset"]),
+                number(row["log_end_offset"]),
+                number(row["lag"]),
                 _trend(row["lag_per_second"], row.get("trend")),
                 duration(row["seconds_to_catch_up"]),
             )
@@ -108,10 +108,6 @@ def _partitions(rows: list[dict[str, Any]]) -> Section:
         ],
     )
     return Section("Partitions", (table,), "Largest lag first.")
-
-
-def _number(value: float | None) -> str:
-    return "—" if value is None else number(value)
 
 
 def _trend(slope: float | None, trend: str | None = None) -> str:
