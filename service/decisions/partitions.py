@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""
 
+OPTIONS: Final = tuple(each.name for each in fields(Options))
+
 
 @dataclass(frozen=True)
 class PartitionsQuestion(Options):
@@ -118,7 +120,7 @@ def _partitioner(question: PartitionsQuestion) -> Partitioner:
 
 def _options(question: PartitionsQuestion, partitioner: Partitioner) -> dict[str, Any]:
     """The options that are given. Raises InvalidQuestion for those that the partitioner does not use."""
-    options = {each.name: value for each in fields(Options) if (value := getattr(question, each.name)) is not None}
+    options = {name: value for name in OPTIONS if (value := getattr(question, name)) is not None}
     if question.window is not None:
         options["window"] = (question.window["start"], question.window["size"])
     if question.records is not None:
