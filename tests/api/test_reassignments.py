@@ -590,12 +590,13 @@ def test_a_disk_threshold_needs_capacities(client):
     assert fault["pointer"] == "/disk_threshold"
 
 
-def test_a_gap_above_a_bound_of_0_is_no_share(client):
-    """Broker 0 has all; how many bytes the evenest load needs is not known."""
-    body = on_disks(90, 0, 0, sizes=(3, 4, 5), objective="even")
-    answer = client.post(PATH, json=body).json
-    assert (answer["moves"]["lower_bound"], answer["moves"]["gap"], answer["goals"]["copies"]["gap"]) == (0, None, None)
-    assert answer["effects"][0] == "Changes the placement with 2 copies, not proven to be the fewest bytes possible."
+def test_how_far_the_copies_may_be_from_the_fewest_bytes(client):
+    """Broker 0 has 3, 4 and 5 bytes; it keeps 5 at most where all have as even a load as possible."""
+    answer = client.post(PATH, json=on_disks(90, 0, 0, sizes=(3, 4, 5), objective="even")).json
+    assert answer["goals"]["copies"] == {"value": 8, "lower_bound": 7, "gap": pytest.approx(1 / 7)}
+    assert answer["effects"][0] == (
+        "Changes the placement with 2 copies, at most 14.3% above the fewest bytes possible for as even a load."
+    )
 
 
 RATES = {"partition_bytes_per_second": [900.0, 30, 20], "partition_bytes_out_per_second": [100, 2000.0, 10]}
@@ -620,6 +621,16 @@ def test_several_resources_are_evened_out(client, balance):
         assert sum(total**2 for total in totals[:3]) == pytest.approx(each["value"])  # broker 7 is drained
         assert each["lower_bound"] <= each["value"]
         assert any(sentence.startswith(f"Of {each['resource']}, the fullest broker has") for sentence in answer["effects"])
+
+
+def test_a_gap_above_a_bound_of_0_is_no_share(client):
+    """Broker 0 leads all; how many copies as even a load of leaders needs is not known."""
+    body = with_rates(objective="even", balance="cpu")
+    body["topics"][0]["placements"] = [{"partition_id": partition, "replicas": [0]} for partition in range(3)]
+    answer = client.post(PATH, json=body).json
+    assert answer["goals"]["copies"] == {"value": 2, "lower_bound": 0, "gap": None}
+    assert answer["moves"]["gap"] is None
+    assert answer["effects"][0] == "Changes the placement with 2 copies, not proven to be the fewest possible for as even a load."
 
 
 def test_cpu_is_what_brokers_use(client):
