@@ -64,8 +64,8 @@ def connection(server: Server, receive_buffer: int | None = None):
 def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> None:
     """For so many seconds readiness and decisions are answered right, most of them within five seconds.
 
-    A request that waited for a hostile client would wait until the server gives that client up, which takes it longer. Without
-    other work on the machine nine of ten are answered within one second.
+    A request that waited for a hostile client would wait until the server gives that client up, which takes it longer, however
+    few seconds these are. Without other work on the machine nine of ten are answered within one second.
     """
     times, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
@@ -87,7 +87,7 @@ def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> 
 def test_nobody_waits_for_hostile_clients(server, behaviour, count):
     with hostile(server, behaviour, count):
         time.sleep(1)
-        assert_prompt(server, 3)
+        assert_prompt(server, 1)
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(server):
         for behaviour in BEHAVIOURS:
             stack.enter_context(hostile(server, behaviour, 30))
         time.sleep(1)
-        assert_prompt(server, 3)
+        assert_prompt(server, 1)
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_nobody_waits_for_hostile_clients_over_tls(tmp_path):
         for behaviour, count in ((slow_reader, 80), (trickling_body, 32)):
             with hostile(server, behaviour, count, wrap=wrap):
                 time.sleep(3)
-                assert_prompt(server, 3, trusted)
+                assert_prompt(server, 1, trusted)
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_responses_that_nobody_reads_make_room_for_others(tight):
 def test_few_open_files_leave_health_alone(tight):
     with hostile(tight, silent, 400):
         time.sleep(1)
-        assert_prompt(tight, 3)
+        assert_prompt(tight, 1)
         for path in ("/healthz", "/metrics", "/docs/"):
             assert requests.get(tight.url + path, timeout=60).status_code == 200
 

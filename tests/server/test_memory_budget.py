@@ -29,7 +29,7 @@ BROKERS = [{"broker_id": broker} for broker in range(6)]
 ONES = b"[" + b",".join([b"1"] * (15 * M // 2)) + b"]"
 LONG_NAMES = {"topics": [{"topic_name": "t" * 249, "partitions_count": 500_000}], "members": [{"member_id": "m" * 1_000}]}
 EXTREMES = {
-    "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}, 8, {200, 503}, "application/json"),
+    "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}, 6, {200, 503}, "application/json"),
     "placements": (
         "/v1/replica-placements",
         {"partitions_count": 10 * M, "replication_factor": 1, "brokers": BROKERS},

@@ -596,38 +596,43 @@ class Load:
             thread.join()
 
 
-@pytest.mark.slow
-def test_sigterm_under_load_loses_no_request():
-    """Neither of clients that keep their connections nor of those that open one for each request."""
-    with serving(ALLOCATOR_WORKERS="2") as server:
-        loads = [Load(server, 8, keep_alive=keep_alive) for keep_alive in (True, False)]
-        while min(load.answered for load in loads) < 200:
-            time.sleep(0.01)
-        server.process.send_signal(signal.SIGTERM)
-        server.process.wait(60)
-        for load in loads:
-            load.stop()
-        assert [load.lost for load in loads] == [[], []]
-        assert all(load.refused > 0 for load in loads), "the server has gone"
+@pytest.fixture(scope="module")
+def pair():
+    """A server of two workers."""
+    with serving(ALLOCATOR_WORKERS="2") as running:
+        yield running
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_its_own_requests_only():
-    with serving(ALLOCATOR_WORKERS="2") as server:
-        load = Load(server, 8, keep_alive=True)
-        while load.answered < 200:
-            time.sleep(0.01)
-        victim = server.workers()[0]
-        os.kill(victim, signal.SIGKILL)
-        before = load.answered
-        deadline = time.monotonic() + 60
-        while load.answered < before + 200 and time.monotonic() < deadline:
-            time.sleep(0.01)
+def test_a_killed_worker_costs_its_own_requests_only(pair):
+    load = Load(pair, 8, keep_alive=True)
+    while load.answered < 200:
+        time.sleep(0.01)
+    victim = pair.workers()[0]
+    os.kill(victim, signal.SIGKILL)
+    before = load.answered
+    deadline = time.monotonic() + 60
+    while load.answered < before + 200 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    load.stop()
+    assert load.answered >= before + 200
+    assert load.refused == 0
+    assert len(load.lost) <= 8, "at most one for each connection that the worker had"
+    assert len(pair.workers()) == 2
+
+
+@pytest.mark.slow
+def test_sigterm_under_load_loses_no_request(pair):
+    """Neither of clients that keep their connections nor of those that open one for each request. It ends ``pair``."""
+    loads = [Load(pair, 8, keep_alive=keep_alive) for keep_alive in (True, False)]
+    while min(load.answered for load in loads) < 200:
+        time.sleep(0.01)
+    pair.process.send_signal(signal.SIGTERM)
+    pair.process.wait(60)
+    for load in loads:
         load.stop()
-        assert load.answered >= before + 200
-        assert load.refused == 0
-        assert len(load.lost) <= 8, "at most one for each connection that the worker had"
-        assert len(server.workers()) == 2
+    assert [load.lost for load in loads] == [[], []]
+    assert all(load.refused > 0 for load in loads), "the server has gone"
 
 
 # ---- TLS ---------------------------------------------------------------------------------------------------------------
