@@ -151,7 +151,7 @@ def _check_size(question: ReassignmentQuestion, topics: pa.StructArray, brokers:
     memory = 100_000 + 2 * 13 * brokers**2 + 140 * partitions + 140 * cells
     memory += 8 * sets * (brokers + len(topics))
     if question.goal.per_topic:  # counts of each topic, partners by pairs of brokers, and lists of replicas
-        memory += 4 * len(topics) * brokers + 8 * brokers**2 + 5 * partitions + 30 * cells
+        memory += 4 * len(topics) * brokers + 12 * brokers**2 + 5 * partitions + 42 * cells
     memory += 16 * len(names_of(question.goal)) * (partitions + brokers) + 16 * partitions
     if rules:  # edges of partitions to brokers, and to racks where they lack a replica
         racks = 1 if question.goal.racks == "none" else 1 + len(question.brokers.field("rack_id").unique())

@@ -5,7 +5,8 @@ of squares of (replicas of a topic on a broker) ÷ weight, over all topics and b
 
 One of the two must gain by itself, and their costs must not add up to more than 0. So only the replicas of a topic that would
 gain look for a partner, and partners are looked up where they can be: a partition that saves a copy by going to a is one that
-left a; one that goes there without a copy has replicas elsewhere than now. A cluster of which little moves has few of either.
+left a; one that goes there without a copy has replicas elsewhere than now; a leader that goes there has a replica there. Of each
+there are few.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,9 @@ class _Topics(NamedTuple):
     changed : bool[partitions]   whether the partition is elsewhere than now
     guest_first : int32[brokers]; guest_after, guest_before : int32[members]   for each broker the linked list of the places of
         partitions that are not at home there
+    choosers_first : int32[brokers, brokers], empty without choices; choosers_after, choosers_before : int32[choices]   for two
+        brokers the linked list of the choices of the second by partitions on the first
+    choice_rows : int32[choices]   the partition of each choice
     leavers : int32[2, brokers, brokers]   how many partitions are on the first broker and have left a home on the second: not at
         home on the first, and at home there
     """
@@ -51,12 +55,18 @@ class _Topics(NamedTuple):
     guest_first: Int32s
     guest_after: Int32s
     guest_before: Int32s
+    choosers_first: Int32s
+    choosers_after: Int32s
+    choosers_before: Int32s
+    choice_rows: Int32s
     leavers: Int32s
 
 
 def even_out_topics(s: ReplicaSets, topics: Int32s, check: Callable[[], None]) -> None:
     """Swap brokers between partitions. topics : int32[partitions of the state]"""
     count, brokers, partitions = int(topics.max(initial=-1)) + 1, len(s.loads), len(topics)
+    choices = len(s.choices)
+    pairs = brokers if choices else 0
     t = _Topics(
         topics,
         offsets_of(np.bincount(topics, minlength=count)),
@@ -71,6 +81,10 @@ def even_out_topics(s: ReplicaSets, topics: Int32s, check: Callable[[], None]) -
         np.full(brokers, NONE, np.int32),
         np.full(len(s.members), NONE, np.int32),
         np.full(len(s.members), NONE, np.int32),
+        np.full((pairs, pairs), NONE, np.int32),
+        np.full(choices, NONE, np.int32),
+        np.full(choices, NONE, np.int32),
+        np.repeat(np.arange(partitions if choices else 0, dtype=np.int32), np.diff(s.choice_offsets)),
         np.zeros((2, brokers, brokers), np.int32),
     )
     np.add.at(t.counts, (topics[s.row_of], s.members), 1)
@@ -99,6 +113,9 @@ def _enlist(s: ReplicaSets, t: _Topics, partition: int) -> None:
     for place in range(s.offsets[partition], s.offsets[partition + 1]):
         if not _is_home(s, partition, s.members[place]):
             changed = True
+            if len(s.choices) > 0:
+                for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+                    _push(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
             _push(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
     t.changed[partition] = changed
     _count_leavers(s, t, partition, 1)
@@ -114,6 +131,9 @@ def _delist(s: ReplicaSets, t: _Topics, partition: int) -> None:
             _pull(t.left_first, t.left_after, t.left_before, i, s.homes[i])
     for place in range(s.offsets[partition], s.offsets[partition + 1]):
         if not _is_home(s, partition, s.members[place]):
+            if len(s.choices) > 0:
+                for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+                    _pull(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
             _pull(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
 
 
@@ -199,8 +219,12 @@ def _swap_one(s: ReplicaSets, t: _Topics, partition: int, least: float) -> bool:
         a = int(s.members[i])
         if (2.0 * t.counts[topic, a] - 1.0) / s.weights[a] <= least:
             continue
-        s.work[0] += len(s.loads)
-        for b in range(len(s.loads)):
+        s.work[0] += len(s.loads) if len(s.choices) == 0 else breadth(s, partition) ** 2
+        b = int(NONE)
+        while True:
+            b = _next_broker(s, partition, b)
+            if b == len(s.loads):
+                break
             if not changed and t.leavers[0, b, a] == 0:  # it copies a replica, which no partner saves
                 continue
             gain = _gain(t.counts, s.weights, topic, a, b)
@@ -217,6 +241,18 @@ def _swap_one(s: ReplicaSets, t: _Topics, partition: int, least: float) -> bool:
             _exchange(s, t, other, b, a)
             return True
     return False
+
+
+@borrowing_kernel
+def _next_broker(s: ReplicaSets, partition: int, b: int) -> int:
+    """The first broker above b that the partition may choose; ``len(loads)`` if there is none."""
+    if len(s.choices) == 0:
+        return b + 1
+    following = len(s.loads)
+    for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+        if b < s.choices[i] < following:
+            following = int(s.choices[i])
+    return following
 
 
 @inner_kernel
@@ -247,7 +283,13 @@ def _partner(s: ReplicaSets, t: _Topics, partition: int, a: int, b: int, cost: i
             home = t.left_after[home]
             if _suits(s, t, partition, other, a, b, -cost, gain):
                 return int(other)
-    place = t.guest_first[b] if cost == 0 else NONE
+    choice = t.choosers_first[b, a] if cost == 0 and len(s.choices) > 0 else NONE
+    while choice != NONE:
+        other = t.choice_rows[choice]
+        choice = t.choosers_after[choice]
+        if _suits(s, t, partition, other, a, b, 0, gain):
+            return int(other)
+    place = t.guest_first[b] if cost == 0 and len(s.choices) == 0 else NONE
     while place != NONE:
         other = s.row_of[place]
         place = t.guest_after[place]
