@@ -280,5 +280,5 @@ def _why(group: Json) -> str:
     if old:
         return f"{counted(len(old), 'member sends', 'members send')} an old subscription, without owned partitions"
     if group["assignor"] in REMOTE:
-        return "neither by numbers nor by consumer lag as computed now; its leader may have known other lags, or not have asked"
+        return "neither by numbers nor by consumer lag as computed now; its leader may have had other lags, or no answer"
     return "not as the assignor of this name computes it"

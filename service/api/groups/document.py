@@ -250,27 +250,27 @@ class GroupAssignmentAnswerSchema(AssignedSchema):
 def document(answer: GroupAnswer) -> dict[str, Any]:
     """The answer, as GroupAssignmentAnswerSchema has it."""
     question, group, outcome = answer.question, answer.first.group, answer.first.outcome
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         **assigned_by(question.version, question.protocol, answer.assignor),
         **_assigned(answer.first),
         **_certified(outcome.assignment.certificate),
     }
-    told |= _weighed(answer.weighted_load, answer.traffic, question)
+    body |= _weighed(answer.weighted_load, answer.traffic, question)
     if answer.moves is not None:
-        told["moves"] = moves_json(group, answer.moves)
+        body["moves"] = moves_json(group, answer.moves)
     if outcome.assignment.follow_up_rebalance is not None:
-        told["follow_up_rebalance"] = outcome.assignment.follow_up_rebalance
+        body["follow_up_rebalance"] = outcome.assignment.follow_up_rebalance
     if answer.second is not None:
-        told["follow_up"] = _assigned(answer.second)
+        body["follow_up"] = _assigned(answer.second)
         if answer.second_is_alike is not None:
-            told["follow_up"]["alike"] = answer.second_is_alike
+            body["follow_up"]["alike"] = answer.second_is_alike
     if answer.comparison is not None:
-        told |= _compared(answer.comparison)
+        body |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
-        told["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
+        body["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
     if outcome.assignment.ranges is not None:
-        told["ranges"] = _ranges(group, outcome.assignment.ranges)
-    return told | _remarks(answer)
+        body["ranges"] = _ranges(group, outcome.assignment.ranges)
+    return body | _remarks(answer)
 
 
 def _ranges(group: Group, ranges: OffsetRanges) -> list[dict[str, Any]]:
@@ -290,26 +290,26 @@ def _ranges(group: Group, ranges: OffsetRanges) -> list[dict[str, Any]]:
 
 def _remarks(answer: GroupAnswer) -> dict[str, Any]:
     """What stands beside the assignment."""
-    told: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     if answer.frontier is not None:
-        told["frontier"] = list(map(vars, answer.frontier))
+        body["frontier"] = list(map(vars, answer.frontier))
     if answer.alternatives:
-        told["comparisons"] = list(map(partial(_alternative, asked=answer.settled), answer.alternatives))
+        body["comparisons"] = list(map(partial(_alternative, asked=answer.settled), answer.alternatives))
     if answer.warnings:
-        told["warnings"] = answer.warnings
+        body["warnings"] = answer.warnings
     if answer.explanation is not None:
-        told["explanation"] = answer.explanation
-    return told
+        body["explanation"] = answer.explanation
+    return body
 
 
 def _alternative(each: Alternative, asked: Settled) -> dict[str, Any]:
     """An element of ``comparisons``. asked : the group under the assignor that is asked for"""
-    told = assigned_by(each.question.version, each.question.protocol, each.assignor)
+    body = assigned_by(each.question.version, each.question.protocol, each.assignor)
     settled = each.settled
     if settled is None:
-        return {**told, "error": str(each.failure)}
+        return {**body, "error": str(each.failure)}
     return {
-        **told,
+        **body,
         "member_load": counts_document(settled.counts, settled.load),
         "movement": {**asdict(settled.movement), "fewest_possible_moves": settled.fewest_possible_moves},
         **_weighed(settled.weighted_load, settled.traffic, each.question),
@@ -320,10 +320,10 @@ def _alternative(each: Alternative, asked: Settled) -> dict[str, Any]:
 
 def _weighed(loads: Float64s | None, traffic: ZoneTraffic | None, question: GroupQuestion) -> dict[str, Any]:
     """What is there with weights, and with racks."""
-    told: dict[str, Any] = {} if loads is None else {"weighted_member_load": loads_document(loads)}
+    body: dict[str, Any] = {} if loads is None else {"weighted_member_load": loads_document(loads)}
     if traffic is not None:
-        told["zone_traffic"] = traffic.figures(question.price_per_gb, of_lag=has_lag(question.topics))
-    return told
+        body["zone_traffic"] = traffic.figures(question.price_per_gb, of_lag=has_lag(question.topics))
+    return body
 
 
 def _certified(certificate: Certificate | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 _MARKUP: Final = re.compile(r"[&<>|`*\[\]\\~$@]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w/])|#(?=\d)|(?<=www)\.")
-"""Characters that Markdown does not show as they are, or makes links of. An underscore within a word is none."""
+"""Characters that Markdown does not show as they are, or makes links of. An underscore within a word is not one of them."""
 
 TEXTS: Final = ("topic", "from", "to", "reason", "directory", "evenest")
 """Columns that are no numbers."""
