@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 from flask import Response
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.decisions import catalogue
+from service.web import described as fields
 from service.web import responses
 from service.web.blueprint import Blueprint
-from service.web.fields import about
 from service.web.media_types import CSV
 from service.web.schemas import ImplementationSchema
 
@@ -18,46 +18,44 @@ from service.web.schemas import ImplementationSchema
 class PartitionerSchema(ImplementationSchema):
     """A partitioner."""
 
-    partitioner = fields.String(metadata=about("its name in requests", example="java"))
-    used_by = fields.String(metadata=about("the client in plain words, with the products that use it"))
-    notes = fields.String(metadata=about("what else its users should know; may be empty"))
-    setting = fields.String(metadata=about("the setting that selects it"))
-    aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
-    hash = fields.String(allow_none=True, metadata=about("null: keys are not hashed"))
-    sign_rule = fields.String(allow_none=True, metadata=about("how the hash becomes a partition", example="mask"))
-    null_key = fields.String(metadata=about("where a record without a key goes; if keys are not hashed, every record"))
-    empty_key = fields.String(metadata=about("where a record with an empty key goes", example="hashed"))
-    explicit_partition = fields.String(metadata=about("how it treats a partition that the caller names"))
-    key_encoding = fields.String(metadata=about("how the client serializes a key before hashing"))
-    key_formats = fields.List(fields.String(), metadata=about("the key formats that it accepts"))
-    options = fields.List(fields.String(), metadata=about("the request's fields that affect it"))
+    partitioner = fields.String("its name in requests", example="java")
+    used_by = fields.String("the client in plain words, with the products that use it")
+    notes = fields.String("what else its users should know; may be empty")
+    setting = fields.String("the setting that selects it")
+    aliases = fields.List(fields.String(), "Java classes that a request may name instead")
+    hash = fields.String("null: keys are not hashed", allow_none=True)
+    sign_rule = fields.String("how the hash becomes a partition", allow_none=True, example="mask")
+    null_key = fields.String("where a record without a key goes; if keys are not hashed, every record")
+    empty_key = fields.String("where a record with an empty key goes", example="hashed")
+    explicit_partition = fields.String("how it treats a partition that the caller names")
+    key_encoding = fields.String("how the client serializes a key before hashing")
+    key_formats = fields.List(fields.String(), "the key formats that it accepts")
+    options = fields.List(fields.String(), "the request's fields that affect it")
     summary = fields.String()
 
 
 class AssignorSchema(ImplementationSchema):
     """An assignor."""
 
-    group_protocol = fields.String(metadata=about("the group protocol in which it assigns", example="classic"))
-    assignor = fields.String(metadata=about("its name in requests", example="range"))
-    aliases = fields.List(fields.String(), metadata=about("Java classes that a request may name instead"))
+    group_protocol = fields.String("the group protocol in which it assigns", example="classic")
+    assignor = fields.String("its name in requests", example="range")
+    aliases = fields.List(fields.String(), "Java classes that a request may name instead")
     summary = fields.String()
-    setting = fields.String(metadata=about("what selects it in the client's configuration"))
-    is_default = fields.Boolean(metadata=about("whether its client uses it, or puts it first, if nothing is configured"))
-    kafka_versions = fields.List(fields.String(), metadata=about("the releases of Kafka that it can reproduce"))
+    setting = fields.String("what selects it in the client's configuration")
+    is_default = fields.Boolean("whether its client uses it, or puts it first, if nothing is configured")
+    kafka_versions = fields.List(fields.String(), "the releases of Kafka that it can reproduce")
     client_versions = fields.List(
         fields.String(),
-        metadata=about(
-            "the releases of its client that were compared; `client_version` may be any between. Empty: they make no difference"
-        ),
+        "the releases of its client that were compared; `client_version` may be any between. Empty: they make no difference",
     )
 
 
 class PlacerSchema(ImplementationSchema):
     """A placer."""
 
-    placer = fields.String(metadata=about("its name in requests", example="striped"))
+    placer = fields.String("its name in requests", example="striped")
     summary = fields.String()
-    kafka_versions = fields.List(fields.String(), metadata=about("the releases that it can reproduce; default: the latest"))
+    kafka_versions = fields.List(fields.String(), "the releases that it can reproduce; default: the latest")
 
 
 def _listing(name: str, row: type[Schema], rows: Callable[[], list[dict[str, Any]]]) -> Blueprint:

@@ -24,8 +24,8 @@ class Columns(List):
     million rows costs 20 schema loads, not a million. It stops at MAX_ERRORS faults.
     """
 
-    def __init__(self, schema: type[Schema], types: dict[str, pa.DataType | None], **kwargs: Any) -> None:
-        super().__init__(fields.Nested(schema), **kwargs)
+    def __init__(self, schema: type[Schema], types: dict[str, pa.DataType | None], *text: str, **kwargs: Any) -> None:
+        super().__init__(fields.Nested(schema), *text, **kwargs)
         self.members = schema().fields
         self.types = types
 
@@ -102,8 +102,10 @@ class Rows(Columns):
     What the schema has beyond this type is left out, whatever its value.
     """
 
-    def __init__(self, schema: type[Schema], row: pa.DataType, is_plain: Callable[[pa.StructArray], bool], **kwargs: Any) -> None:
-        super().__init__(schema, {}, **kwargs)
+    def __init__(
+        self, schema: type[Schema], row: pa.DataType, is_plain: Callable[[pa.StructArray], bool], *text: str, **kwargs: Any
+    ) -> None:
+        super().__init__(schema, {}, *text, **kwargs)
         self.row = row
         self.is_plain = is_plain
         self.left_out = self.members.keys() - {field.name for field in row}
@@ -131,8 +133,8 @@ class Rows(Columns):
 class Integers(List):
     """A list of integers as an array of ``dtype``, read in one pass. minimum, maximum : inclusive bounds"""
 
-    def __init__(self, dtype: type[np.integer[Any]], minimum: int, maximum: int, **kwargs: Any) -> None:
-        super().__init__(Integer(minimum=minimum, maximum=maximum), allow_none=True, **kwargs)
+    def __init__(self, dtype: type[np.integer[Any]], minimum: int, maximum: int, *text: str, **kwargs: Any) -> None:
+        super().__init__(Integer(minimum=minimum, maximum=maximum), *text, allow_none=True, **kwargs)
         self.dtype = dtype
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:

@@ -3,13 +3,14 @@
 import re
 from typing import Any, Final
 
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError, validate
 from marshmallow.experimental.context import Context
 
 from service.core.errors import MAX_ERRORS
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.decisions.budget import Budget
 from service.decisions.names import LONGEST_NAME, LONGEST_TOPIC_NAME
+from service.web import described as fields
 
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
@@ -42,24 +43,19 @@ def budget() -> Budget:
     return Context[Budget].get(NO_LIMITS)
 
 
-def about(text: str, **more: Any) -> dict[str, Any]:
-    """A field's metadata: its description, and what else OpenAPI is to say of it."""
-    return {"description": text, **more}
-
-
 class Integer(fields.Integer):
     """A JSON integer: not ``true``, ``1.0`` or ``"1"``.
 
     minimum, maximum : inclusive bounds; by default those of a Java int.
     """
 
-    def __init__(self, *, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
+    def __init__(self, *text: str, minimum: int = -INT32 - 1, maximum: int = INT32, **kwargs: Any) -> None:
         bounds = validate.Range(min=minimum, max=maximum)
-        super().__init__(strict=True, validate=bounds, error_messages={"invalid": "Not an integer."}, **kwargs)
+        super().__init__(*text, strict=True, validate=bounds, error_messages={"invalid": "Not an integer."}, **kwargs)
         self.minimum, self.maximum = minimum, maximum
 
 
-class List(fields.List[Any]):
+class List(fields.List):
     """A list of which at most MAX_ERRORS elements are reported as faulty; the rest is not validated then.
 
     One that is longer than its validators allow is refused before any element is read.
@@ -127,8 +123,8 @@ def short(name: str) -> None:
 class Name(fields.String):
     """A string that can be encoded as UTF-8, of at most LONGEST_NAME bytes, and not empty unless ``empty`` is True."""
 
-    def __init__(self, *, empty: bool = False, rule: validate.Validator | None = None, **kwargs: Any) -> None:
-        super().__init__(validate=short if empty else [short, rule or validate.Length(min=1)], **kwargs)
+    def __init__(self, *text: str, empty: bool = False, rule: validate.Validator | None = None, **kwargs: Any) -> None:
+        super().__init__(*text, validate=short if empty else [short, rule or validate.Length(min=1)], **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         name: str = super()._deserialize(value, attr, data, **kwargs)
@@ -142,8 +138,8 @@ class Name(fields.String):
 class TopicName(Name):
     """A name of at most 249 characters, Kafka's limit."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(rule=validate.Length(min=1, max=LONGEST_TOPIC_NAME), **kwargs)
+    def __init__(self, *text: str, **kwargs: Any) -> None:
+        super().__init__(*text, rule=validate.Length(min=1, max=LONGEST_TOPIC_NAME), **kwargs)
 
 
 class Subject(fields.String):
@@ -152,7 +148,7 @@ class Subject(fields.String):
     def __init__(self, what: str) -> None:
         text = f"the {what}'s name in this service's metrics"
         rule = validate.Length(max=LONGEST_TOPIC_NAME) if what == "topic" else short
-        super().__init__(load_default=None, validate=rule, metadata=about(text))
+        super().__init__(text, load_default=None, validate=rule)
 
 
 class Boolean(fields.Boolean):
@@ -167,8 +163,8 @@ class Boolean(fields.Boolean):
 class Number(fields.Float):
     """A JSON number from SMALLEST to ``most``, or also 0: not ``true`` or ``"1"``."""
 
-    def __init__(self, *, zero: bool = False, most: float = LARGEST, **kwargs: Any) -> None:
-        super().__init__(validate=validate.Range(min=0, max=most, min_inclusive=zero), **kwargs)
+    def __init__(self, *text: str, zero: bool = False, most: float = LARGEST, **kwargs: Any) -> None:
+        super().__init__(*text, validate=validate.Range(min=0, max=most, min_inclusive=zero), **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if type(value) not in (int, float):

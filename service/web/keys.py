@@ -5,9 +5,10 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
 from service.decisions.keys.types import Stream
+from service.web import described as fields
 from service.web.json import string_lists
 from service.web.json.codec import loads
 
@@ -30,14 +31,14 @@ class BatchStream:
         return self._batches
 
 
-class KeyList(fields.List[Any]):
+class KeyList(fields.List):
     """Keys as they were sent, a list or an Arrow column: the key format says what they may be.
 
     in_batches : leave the Stream unread
     """
 
-    def __init__(self, *, in_batches: bool = False, **kwargs: Any) -> None:
-        super().__init__(fields.Raw(allow_none=True), **kwargs)
+    def __init__(self, *text: str, in_batches: bool = False, **kwargs: Any) -> None:
+        super().__init__(fields.Raw(allow_none=True), *text, **kwargs)
         self.in_batches = in_batches
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:

@@ -6,12 +6,12 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, NoPlan, PluginError
 from service.core.similar import did_you_mean
 from service.core.wire.errors import Unreadable
-from service.web.fields import about
+from service.web import described as fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,45 +23,42 @@ class ErrorAtSchema(Schema):
     """One thing that is wrong with a request, and where."""
 
     pointer = fields.String(
-        required=True,
-        metadata=about('JSON pointer into the body, or "/" and the parameter\'s name', example="/members/3/member_id"),
+        'JSON pointer into the body, or "/" and the parameter\'s name', required=True, example="/members/3/member_id"
     )
-    detail = fields.String(required=True, metadata=about("why the value there is invalid"))
+    detail = fields.String("why the value there is invalid", required=True)
 
 
 class ClashSchema(Schema):
     """A rule that cannot be kept together with others."""
 
-    rule = fields.String(metadata=about("its name in the request"))
-    detail = fields.String(metadata=about("the condition that it sets"))
+    rule = fields.String("its name in the request")
+    detail = fields.String("the condition that it sets")
 
 
 class ProblemSchema(Schema):
     """RFC 9457 problem details."""
 
-    type = fields.String(
-        required=True, metadata=about("names the kind of problem", example=TYPE_PREFIX + "invalid-replication-factor")
-    )
+    type = fields.String("names the kind of problem", required=True, example=TYPE_PREFIX + "invalid-replication-factor")
     title = fields.String(required=True)
     status = fields.Integer(required=True)
-    detail = fields.String(required=True, metadata=about("the fault of this request"))
-    errors = fields.List(fields.Nested(ErrorAtSchema), metadata=about("the faults of a rejected body, each with its place"))
-    error = fields.String(metadata=about("Kafka's name of the error, if Kafka itself rejects the request"))
-    exception = fields.String(metadata=about("the Java class that Kafka throws"))
-    message = fields.String(allow_none=True, metadata=about("Kafka's message"))
-    request_id = fields.String(metadata=about("as in the header X-Request-ID, and in the service's log"))
+    detail = fields.String("the fault of this request", required=True)
+    errors = fields.List(fields.Nested(ErrorAtSchema), "the faults of a rejected body, each with its place")
+    error = fields.String("Kafka's name of the error, if Kafka itself rejects the request")
+    exception = fields.String("the Java class that Kafka throws")
+    message = fields.String("Kafka's message", allow_none=True)
+    request_id = fields.String("as in the header X-Request-ID, and in the service's log")
     clash = fields.List(
         fields.Nested(ClashSchema),
-        metadata=about("infeasible, not-found: a smallest set of rules that conflict, or that no plan of the search keeps"),
+        "infeasible, not-found: a smallest set of rules that conflict, or that no plan of the search keeps",
     )
-    remedies = fields.List(fields.String(), metadata=about("infeasible, not-found: changes, each of which makes a plan possible"))
-    offset = fields.Integer(metadata=about("of bytes that cannot be read: the offset of the first one"))
-    offsets_formatter = fields.Raw(metadata=about("what OffsetsMessageFormatter gives for a record that cannot be read"))
-    group_metadata_formatter = fields.Raw(metadata=about("what GroupMetadataMessageFormatter gives for it"))
-    scala_offsets_formatter = fields.Raw(metadata=about("what 3.9's deprecated OffsetsMessageFormatter in Scala gives for it"))
-    scala_group_metadata_formatter = fields.Raw(metadata=about("what 3.9's GroupMetadataMessageFormatter in Scala gives for it"))
-    share_group_formatter = fields.Raw(metadata=about("what ShareGroupMessageFormatter gives for it"))
-    share_group_state_formatter = fields.Raw(metadata=about("what ShareGroupStateMessageFormatter gives for it"))
+    remedies = fields.List(fields.String(), "infeasible, not-found: changes, each of which makes a plan possible")
+    offset = fields.Integer("of bytes that cannot be read: the offset of the first one")
+    offsets_formatter = fields.Raw("what OffsetsMessageFormatter gives for a record that cannot be read")
+    group_metadata_formatter = fields.Raw("what GroupMetadataMessageFormatter gives for it")
+    scala_offsets_formatter = fields.Raw("what 3.9's deprecated OffsetsMessageFormatter in Scala gives for it")
+    scala_group_metadata_formatter = fields.Raw("what 3.9's GroupMetadataMessageFormatter in Scala gives for it")
+    share_group_formatter = fields.Raw("what ShareGroupMessageFormatter gives for it")
+    share_group_state_formatter = fields.Raw("what ShareGroupStateMessageFormatter gives for it")
 
 
 def kebab(name: str) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, post_load, validate
 
 from service.core.kafka_versions import LATEST, since
 from service.core.measures.skew import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
 from service.core.registry import Strategy
-from service.web.fields import Boolean, Number, about
+from service.web import described as fields
+from service.web.fields import Boolean, Number
 
 _OF_A_TOPIC: Final = (
     "topic_id", "partitions_count", "internal", "placements", "partition_bytes", "log_start_offsets", "log_end_offsets",
@@ -19,12 +20,12 @@ _OF_A_TOPIC: Final = (
 """What a snapshot says of a topic."""
 
 
-def of_a_snapshot(*names: str) -> dict[str, fields.Field[Any]]:
+def of_a_snapshot(*names: str) -> dict[str, fields.Field]:
     """Fields that rows of a snapshot have and a question does not use: these rows can be sent as they are."""
-    return {name: fields.Raw(allow_none=True, metadata=about("as a snapshot has it; not used")) for name in names}
+    return {name: fields.Raw("as a snapshot has it; not used", allow_none=True) for name in names}
 
 
-def topic_of_a_snapshot(*used: str) -> dict[str, fields.Field[Any]]:
+def topic_of_a_snapshot(*used: str) -> dict[str, fields.Field]:
     """Likewise those of a topic. used : what the question uses of them"""
     return of_a_snapshot(*(name for name in _OF_A_TOPIC if name not in used))
 
@@ -43,7 +44,7 @@ class QuestionSchema(Schema):
 class ExplainSchema(Schema):
     """The query of every computing resource."""
 
-    explain = Boolean(load_default=False, metadata=about("add an `explanation` to the answer"))
+    explain = Boolean("add an `explanation` to the answer", load_default=False)
 
 
 class KafkaVersion(fields.String):
@@ -54,22 +55,19 @@ class KafkaVersion(fields.String):
 
     def __init__(self, oldest: str = "4.0.0", **kwargs: Any) -> None:
         known = validate.OneOf(since(oldest), error="Unknown Kafka version {input}; known are {choices}.")
-        about = {"description": "the release of Apache Kafka to reproduce"}
-        super().__init__(load_default=LATEST, validate=known, metadata=about, **kwargs)
+        super().__init__("the release of Apache Kafka to reproduce", load_default=LATEST, validate=known, **kwargs)
 
 
 class ImplementationSchema(Schema):
     """The code whose answers a strategy gives."""
 
     client = fields.String(
+        "the library, or the part of Kafka (`java`: kafka-clients; `broker`, `controller`, `tools`); null: no client's",
         allow_none=True,
-        metadata=about(
-            "the library, or the part of Kafka (`java`: kafka-clients; `broker`, `controller`, `tools`); null: no client's",
-            example="java",
-        ),
+        example="java",
     )
-    release = fields.String(allow_none=True, metadata=about("its newest release that answers so", example=LATEST))
-    symbol = fields.String(allow_none=True, metadata=about("the class or function there"))
+    release = fields.String("its newest release that answers so", allow_none=True, example=LATEST)
+    symbol = fields.String("the class or function there", allow_none=True)
 
 
 class AssignedSchema(Schema):
@@ -94,17 +92,17 @@ def assigned_by(kafka_version: str, group_protocol: str, assignor: Strategy) -> 
 class SpreadSchema(Schema):
     """How even something is."""
 
-    min: fields.Field[Any] = fields.Integer()
-    max: fields.Field[Any] = fields.Integer()
+    min: fields.Field = fields.Integer()
+    max: fields.Field = fields.Integer()
     mean = fields.Float()
     stddev = fields.Float()
-    skew = fields.Float(metadata=about("max ÷ mean; 1.0 is perfectly even, and the value if nothing is counted"))
+    skew = fields.Float("max ÷ mean; 1.0 is perfectly even, and the value if nothing is counted")
 
 
 class CountsSchema(SpreadSchema):
     """How many each holder has, and how even that is."""
 
-    counts = fields.List(fields.Integer(), metadata=about("what each holder has"))
+    counts = fields.List(fields.Integer(), "what each holder has")
 
 
 class LoadsSchema(SpreadSchema):
@@ -112,7 +110,7 @@ class LoadsSchema(SpreadSchema):
 
     min = fields.Float()
     max = fields.Float()
-    totals = fields.List(fields.Float(), metadata=about("what each holder has"))
+    totals = fields.List(fields.Float(), "what each holder has")
 
 
 def counts_document(counts: Int32s | Int64s, evenness: Spread) -> dict[str, Any]:
@@ -129,19 +127,16 @@ class ZoneTrafficSchema(Schema):
     """What is read on the reader's rack, and what crosses zones."""
 
     local_share = fields.Float(
+        "the share that is read on the reader's rack, by weight if there are weights; what has no rack does not count. This "
+        "assumes that consumers fetch from the closest replica (KIP-392). Null if no rack is known",
         allow_none=True,
-        metadata=about(
-            "the share that is read on the reader's rack, by weight if there are weights; what has no rack does not count. This "
-            "assumes that consumers fetch from the closest replica (KIP-392). Null if no rack is known",
-            example=0.75,
-        ),
+        example=0.75,
     )
     cross_zone_bytes_per_second = fields.Float(
-        allow_none=True,
-        metadata=about("the rate of reads from other racks, if weights are bytes per second; null without weights"),
+        "the rate of reads from other racks, if weights are bytes per second; null without weights", allow_none=True
     )
     cost_per_month = fields.Float(
-        allow_none=True, metadata=about("of these bytes in 730 hours, at `price_per_gb` for 10⁹ bytes; null without a price")
+        "of these bytes in 730 hours, at `price_per_gb` for 10⁹ bytes; null without a price", allow_none=True
     )
 
 
@@ -156,4 +151,4 @@ PLACED_TRAFFIC: Final = (
 def price_per_gb_field() -> Number:
     """The body's ``price_per_gb``."""
     text = "the price of 10⁹ bytes that cross zones, for the `cost_per_month` of `zone_traffic`"
-    return Number(zero=True, load_default=None, metadata=about(text, example=0.02))
+    return Number(text, zero=True, load_default=None, example=0.02)

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from marshmallow import Schema, fields
+from marshmallow import Schema, validate
 
 from service.api.co_partitionings.schema import CoPartitioningsSchema
 from service.decisions.co_partitionings import CoPartitioningAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 
 
@@ -15,37 +15,39 @@ class SettingSchema(Schema):
     """A setting of the topic's own client that would do."""
 
     topic_name = fields.String()
-    partitioner = fields.String(metadata={"example": "librdkafka:murmur2_random"})
-    setting = fields.String(metadata=about("the setting of the client that selects it", example="partitioner=murmur2_random"))
+    partitioner = fields.String(example="librdkafka:murmur2_random")
+    setting = fields.String("the setting of the client that selects it", example="partitioner=murmur2_random")
 
 
 class DifferenceSchema(Schema):
     """What keeps equal keys apart."""
 
-    what = fields.String(metadata={"enum": ["partitions_count", "partitioner_ignores_keys", "hash", "sign_rule", "key_bytes"]})
-    values = fields.List(fields.String(), metadata=about("of either topic"))
+    what = fields.String(
+        validate=validate.OneOf(("partitions_count", "partitioner_ignores_keys", "hash", "sign_rule", "key_bytes"))
+    )
+    values = fields.List(fields.String(), "of either topic")
     detail = fields.String()
-    remedies = fields.List(fields.String(), metadata=about("any one of them suffices"))
+    remedies = fields.List(fields.String(), "any one of them suffices")
     settings = fields.List(fields.Nested(SettingSchema))
 
 
 class StreamsSchema(Schema):
     """What Kafka Streams makes of it."""
 
-    starts = fields.Boolean(metadata=about("whether Kafka Streams starts: it compares only the partition counts"))
-    message = fields.String(allow_none=True, metadata=about("the message of its TopologyException, after the thread's name"))
-    misses_matches = fields.Boolean(metadata=about("whether it starts although equal keys do not meet"))
+    starts = fields.Boolean("whether Kafka Streams starts: it compares only the partition counts")
+    message = fields.String("the message of its TopologyException, after the thread's name", allow_none=True)
+    misses_matches = fields.Boolean("whether it starts although equal keys do not meet")
 
 
 class CoPartitioningsAnswerSchema(Schema):
     """Can they be joined?"""
 
     kafka_version = fields.String()
-    joinable = fields.Boolean(metadata=about("whether each key is on the same partition of both"))
-    meeting_share = fields.Float(metadata=about("share of equal keys that do, expected for any keys"))
+    joinable = fields.Boolean("whether each key is on the same partition of both")
+    meeting_share = fields.Float("share of equal keys that do, expected for any keys")
     kafka_streams = fields.Nested(StreamsSchema)
-    differences = fields.List(fields.Nested(DifferenceSchema), metadata=about("all of them must be removed"))
-    notes = fields.List(fields.String(), metadata=about("conditions, and the case of empty keys"))
+    differences = fields.List(fields.Nested(DifferenceSchema), "all of them must be removed")
+    notes = fields.List(fields.String(), "conditions, and the case of empty keys")
 
 
 def document(answer: CoPartitioningAnswer) -> dict[str, Any]:

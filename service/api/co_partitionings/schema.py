@@ -2,25 +2,24 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, post_load, validate
 
 from service.core.keys.formats import FORMATS
 from service.decisions.co_partitionings import CoPartitioningQuestion
 from service.decisions.names import LONGEST_TOPIC_NAME
-from service.web.fields import Integer, List, about
+from service.web import described as fields
+from service.web.fields import Integer, List
 from service.web.schemas import KafkaVersion
 
 
 class CoPartitionedTopicSchema(Schema):
     """A topic, and how its records are written."""
 
-    topic_name = fields.String(
-        validate=validate.Length(1, LONGEST_TOPIC_NAME), metadata=about("default: `first` and `second`", example="orders")
-    )
-    partitions_count = Integer(required=True, minimum=1, metadata={"example": 12})
-    partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners"))
+    topic_name = fields.String("default: `first` and `second`", validate=validate.Length(1, LONGEST_TOPIC_NAME), example="orders")
+    partitions_count = Integer(required=True, minimum=1, example=12)
+    partitioner = fields.String("a name of GET /v1/partitioners", load_default="java")
     key_format = fields.String(
-        load_default="string", validate=validate.OneOf(FORMATS), metadata=about("the keys' serializer, as in /v1/partitions")
+        "the keys' serializer, as in /v1/partitions", load_default="string", validate=validate.OneOf(FORMATS)
     )
 
 

@@ -3,13 +3,13 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.comparisons.schema import PartitionerComparisonsSchema
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.decisions.comparisons import ComparisonAnswer, answer
 from service.decisions.keys.values import json_value
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.keys import read_body
 from service.web.schemas import SpreadSchema
@@ -19,28 +19,26 @@ class ComparedWriterSchema(WriterSchema):
     """Partitioners that put each of these keys on the same partition."""
 
     distribution = fields.Nested(
-        SpreadSchema, metadata=about("of the records whose partition follows from their key; absent above a million partitions")
+        SpreadSchema, "of the records whose partition follows from their key; absent above a million partitions"
     )
 
 
 class DisagreementSchema(Schema):
     """A key that two partitioners put on different partitions."""
 
-    row = fields.Integer(metadata=about("of the key among the keys"))
+    row = fields.Integer("of the key among the keys")
     key = fields.Raw(allow_none=True)
-    partition_ids = fields.List(fields.Integer(), metadata=about("the partition by either, in the order of `partitioners`"))
+    partition_ids = fields.List(fields.Integer(), "the partition by either, in the order of `partitioners`")
 
 
 class PairSchema(Schema):
     """Two writers beside each other."""
 
-    partitioners = fields.List(fields.String(), metadata=about("the first name of either writer"))
-    keys = fields.Integer(
-        metadata=about("records whose partition follows from their key in both; a key counts as often as it occurs")
-    )
-    agreeing_keys = fields.Integer(metadata=about("the number of these records that both put on the same partition"))
-    agreement = fields.Float(allow_none=True, metadata=about("their share; null where there are no such records"))
-    disagreements = fields.List(fields.Nested(DisagreementSchema), metadata=about("the first few"))
+    partitioners = fields.List(fields.String(), "the first name of either writer")
+    keys = fields.Integer("records whose partition follows from their key in both; a key counts as often as it occurs")
+    agreeing_keys = fields.Integer("the number of these records that both put on the same partition")
+    agreement = fields.Float("their share; null where there are no such records", allow_none=True)
+    disagreements = fields.List(fields.Nested(DisagreementSchema), "the first few")
 
 
 class PartitionerComparisonsAnswerSchema(Schema):
@@ -48,13 +46,11 @@ class PartitionerComparisonsAnswerSchema(Schema):
 
     kafka_version = fields.String()
     partitions_count = fields.Integer()
-    keys_count = fields.Integer(metadata=about("records: every key of the request, repeated ones and null included"))
-    chance_agreement = fields.Float(metadata=about("the agreement expected of two unrelated hashes"))
-    writers = fields.List(
-        fields.Nested(ComparedWriterSchema), metadata=about("partitioners that agree on every one of these keys")
-    )
-    pairs = fields.List(fields.Nested(PairSchema), metadata=about("each pair of writers"))
-    not_compared = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
+    keys_count = fields.Integer("records: every key of the request, repeated ones and null included")
+    chance_agreement = fields.Float("the agreement expected of two unrelated hashes")
+    writers = fields.List(fields.Nested(ComparedWriterSchema), "partitioners that agree on every one of these keys")
+    pairs = fields.List(fields.Nested(PairSchema), "each pair of writers")
+    not_compared = fields.List(fields.Nested(ExcludedSchema), "partitioners that were not considered")
 
 
 def document(answer: ComparisonAnswer) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from marshmallow import fields, validate
+from marshmallow import validate
 
 from service.core.keys.formats import FORMATS
 from service.decisions.comparisons import ComparisonQuestion
-from service.web.fields import Integer, List, about
+from service.web import described as fields
+from service.web.fields import Integer, List
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion, QuestionSchema
 
@@ -21,12 +22,11 @@ class PartitionerComparisonsSchema(QuestionSchema):
     kafka_version = KafkaVersion()
     partitioners = List(
         fields.String(),
+        "names of GET /v1/partitioners; default: all",
         validate=validate.Length(min=1),
-        metadata=about("names of GET /v1/partitioners; default: all", example=["java", "librdkafka:consistent_random"]),
+        example=["java", "librdkafka:consistent_random"],
     )
-    partitions_count = Integer(required=True, minimum=1, metadata=about("the topic's partitions", example=12))
-    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
-    keys = KeyList(required=True, metadata=about("null is a record without a key", example=["order-1"]))
-    examples = Integer(
-        minimum=0, maximum=MOST_EXAMPLES, load_default=3, metadata=about("the maximum number of keys shown for each disagreement")
-    )
+    partitions_count = Integer("the topic's partitions", required=True, minimum=1, example=12)
+    key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
+    keys = KeyList("null is a record without a key", required=True, example=["order-1"])
+    examples = Integer("the maximum number of keys shown for each disagreement", minimum=0, maximum=MOST_EXAMPLES, load_default=3)

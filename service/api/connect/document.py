@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.measures.skew import spread
 from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
 
@@ -30,13 +30,12 @@ class WorkerAssignmentSchema(Schema):
 
     member_id = fields.String()
     connectors = fields.List(
-        fields.String(),
-        metadata=about("the connectors to start, in addition to those that it keeps; `eager`: all that it runs"),
+        fields.String(), "the connectors to start, in addition to those that it keeps; `eager`: all that it runs"
     )
-    tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks to start; `eager`: all that it runs"))
-    revoked_connectors = fields.List(fields.String(), metadata=about("the connectors to stop; not with `eager`"))
-    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), metadata=about("the tasks to stop; not with `eager`"))
-    delay_ms = fields.Integer(metadata=about("the time after which it rejoins; 0: no rejoin is scheduled"))
+    tasks = fields.List(fields.Nested(ConnectorTasksSchema), "the tasks to start; `eager`: all that it runs")
+    revoked_connectors = fields.List(fields.String(), "the connectors to stop; not with `eager`")
+    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), "the tasks to stop; not with `eager`")
+    delay_ms = fields.Integer("the time after which it rejoins; 0: no rejoin is scheduled")
 
 
 class WorkerLoadSchema(Schema):
@@ -49,30 +48,28 @@ class WorkerLoadSchema(Schema):
 class ConnectExplanationSchema(Schema):
     """How the leader decided."""
 
-    decision = fields.String(metadata=about("why it waits, revokes, or does not"))
-    deleted = fields.Nested(ConnectorsAndTasksSchema, metadata=about("assigned before, and no longer configured"))
-    created = fields.Nested(ConnectorsAndTasksSchema, metadata=about("configured, and neither assigned before nor run"))
-    lost = fields.Nested(ConnectorsAndTasksSchema, metadata=about("assigned before, and run by no worker now"))
-    duplicated = fields.Nested(ConnectorsAndTasksSchema, metadata=about("run by more than one worker"))
+    decision = fields.String("why it waits, revokes, or does not")
+    deleted = fields.Nested(ConnectorsAndTasksSchema, "assigned before, and no longer configured")
+    created = fields.Nested(ConnectorsAndTasksSchema, "configured, and neither assigned before nor run")
+    lost = fields.Nested(ConnectorsAndTasksSchema, "assigned before, and run by no worker now")
+    duplicated = fields.Nested(ConnectorsAndTasksSchema, "run by more than one worker")
 
 
 class RebalancedSchema(Schema):
     """A rebalance."""
 
-    event = fields.String(
-        metadata=about("as in the request; `rejoin-after-revocation` and `delay-over` of those that `follow_ups` adds")
-    )
+    event = fields.String("as in the request; `rejoin-after-revocation` and `delay-over` of those that `follow_ups` adds")
     at_ms = fields.Integer()
     generation_id = fields.Integer()
     leader_id = fields.String()
-    assignments = fields.List(fields.Nested(WorkerAssignmentSchema), metadata=about("workers in request order"))
-    delay_ms = fields.Integer(metadata=about("after which all workers join again; 0: they need not"))
+    assignments = fields.List(fields.Nested(WorkerAssignmentSchema), "workers in request order")
+    delay_ms = fields.Integer("after which all workers join again; 0: they need not")
     follow_up_rebalance = fields.Boolean(
-        metadata=about("whether all workers join again at once, because something was revoked. It is assigned only then")
+        "whether all workers join again at once, because something was revoked. It is assigned only then"
     )
-    unassigned = fields.Nested(ConnectorsAndTasksSchema, metadata=about("what is configured, and no worker runs or starts"))
+    unassigned = fields.Nested(ConnectorsAndTasksSchema, "what is configured, and no worker runs or starts")
     worker_load = fields.Nested(WorkerLoadSchema)
-    explanation = fields.Nested(ConnectExplanationSchema, metadata=about("with `explain=true`"))
+    explanation = fields.Nested(ConnectExplanationSchema, "with `explain=true`")
 
 
 class RunsSchema(Schema):
@@ -89,10 +86,10 @@ class ConnectAssignmentAnswerSchema(AssignedSchema):
     rounds = fields.List(fields.Nested(RebalancedSchema))
     workers = fields.List(
         fields.Nested(RunsSchema),
-        metadata=about("what each worker of the last round runs after it, in its own order: the `workers` of a next request"),
+        "what each worker of the last round runs after it, in its own order: the `workers` of a next request",
     )
     leader_states = fields.List(
-        fields.Nested(LeaderStateSchema), metadata=about("what leaders remember then, for a next request; not with `eager`")
+        fields.Nested(LeaderStateSchema), "what leaders remember then, for a next request; not with `eager`"
     )
 
 

@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, post_load, validate
 
 from service.core.kafka_versions import LATEST_RUNTIMES
 from service.decisions.connect import MAX_DELAY_MS, ConnectQuestion
-from service.web.fields import Boolean, Integer, List, Name, Subject, about
+from service.web import described as fields
+from service.web.fields import Boolean, Integer, List, Name, Subject
 
 LATEST_MS: Final = 10**12
 """The latest time of a rebalance: 31 years."""
@@ -18,7 +19,7 @@ class ConnectorSchema(Schema):
     """A connector that is configured."""
 
     connector_name = Name(required=True)
-    tasks_count = Integer(minimum=0, required=True, metadata=about("the number of its tasks, whose ids begin at 0"))
+    tasks_count = Integer("the number of its tasks, whose ids begin at 0", minimum=0, required=True)
 
 
 class ConnectorTasksSchema(Schema):
@@ -41,47 +42,41 @@ class WorkerSchema(Schema):
     member_id = Name(required=True)
     connectors = List(
         Name(),
+        "the connectors that it runs, in the order of its assignment: the first ones are revoked first. Without `connectors` "
+        "and `tasks`: those that it has after the rounds before, none at first. `eager` ignores both",
         allow_none=True,
-        metadata=about(
-            "the connectors that it runs, in the order of its assignment: the first ones are revoked first. Without `connectors` "
-            "and `tasks`: those that it has after the rounds before, none at first. `eager` ignores both"
-        ),
     )
-    tasks = List(fields.Nested(ConnectorTasksSchema), allow_none=True, metadata=about("the tasks that it runs, in that order"))
+    tasks = List(fields.Nested(ConnectorTasksSchema), "the tasks that it runs, in that order", allow_none=True)
 
 
 class ConnectRoundSchema(Schema):
     """A rebalance: the group as its leader sees it."""
 
-    event = Name(allow_none=True, metadata=about("the caller's name for it; the answer repeats it"))
+    event = Name("the caller's name for it; the answer repeats it", allow_none=True)
     at_ms = Integer(
+        "when, on the leader's clock. Absent: at the time of the round before; the first one at 0",
         minimum=0,
         maximum=LATEST_MS,
         allow_none=True,
-        metadata=about("when, on the leader's clock. Absent: at the time of the round before; the first one at 0"),
     )
-    generation_id = Integer(
-        minimum=0, allow_none=True, metadata=about("the group's generation. Absent: the one after that of the round before")
-    )
+    generation_id = Integer("the group's generation. Absent: the one after that of the round before", minimum=0, allow_none=True)
     completed_generation_id = Integer(
+        "the last generation in which the leader received its own assignment; -1: none. If it is not the one that it assigned "
+        "last, the leader discards the assignment that it remembers. Absent: that of the last round with this worker",
         minimum=-1,
         allow_none=True,
-        metadata=about(
-            "the last generation in which the leader received its own assignment; -1: none. If it is not the one that it "
-            "assigned last, the leader discards the assignment that it remembers. Absent: that of the last round with this worker"
-        ),
     )
-    leader_id = Name(allow_none=True, metadata=about("the leader of this round. Absent: that of the body"))
+    leader_id = Name("the leader of this round. Absent: that of the body", allow_none=True)
     connectors = List(
         fields.Nested(ConnectorSchema),
+        "the connectors that are configured, in any order. Absent: as in the round before",
         allow_none=True,
-        metadata=about("the connectors that are configured, in any order. Absent: as in the round before"),
     )
     workers = List(
         fields.Nested(WorkerSchema),
+        "the workers that have joined, in the order of the JoinGroup response",
         required=True,
         validate=validate.Length(min=1),
-        metadata=about("the workers that have joined, in the order of the JoinGroup response"),
     )
 
 
@@ -91,66 +86,57 @@ class LeaderStateSchema(Schema):
     leader_id = Name(required=True)
     previous_assignment = fields.Nested(
         ConnectorsAndTasksSchema,
+        "connectors and tasks that it assigned and did not revoke, and lost ones that await their worker",
         allow_none=True,
-        metadata=about("connectors and tasks that it assigned and did not revoke, and lost ones that await their worker"),
     )
-    previous_revocation = fields.Nested(ConnectorsAndTasksSchema, allow_none=True, metadata=about("those that it revoked last"))
+    previous_revocation = fields.Nested(ConnectorsAndTasksSchema, "those that it revoked last", allow_none=True)
     revoked_in_previous = Boolean(
-        allow_none=True, metadata=about("whether it has revoked to balance loads, and loads were not balanced yet since then")
+        "whether it has revoked to balance loads, and loads were not balanced yet since then", allow_none=True
     )
     successive_revoking_rebalances = Integer(
-        minimum=0,
-        allow_none=True,
-        metadata=about("how many rebalances in a row it then had to revoke again; the delay grows with it"),
+        "how many rebalances in a row it then had to revoke again; the delay grows with it", minimum=0, allow_none=True
     )
     scheduled_rebalance_ms = Integer(
-        minimum=0, maximum=2 * LATEST_MS, allow_none=True, metadata=about("when the delay ends, on its clock; 0: no delay")
+        "when the delay ends, on its clock; 0: no delay", minimum=0, maximum=2 * LATEST_MS, allow_none=True
     )
-    delay_ms = Integer(minimum=0, allow_none=True, metadata=about("the delay that it announced last"))
-    candidates = List(
-        Name(), allow_none=True, metadata=about("the workers that get lost connectors and tasks after the delay, in this order")
-    )
-    previous_generation_id = Integer(minimum=-1, allow_none=True, metadata=about("the generation that it assigned last"))
-    previous_members = List(Name(), allow_none=True, metadata=about("the workers of that generation"))
+    delay_ms = Integer("the delay that it announced last", minimum=0, allow_none=True)
+    candidates = List(Name(), "the workers that get lost connectors and tasks after the delay, in this order", allow_none=True)
+    previous_generation_id = Integer("the generation that it assigned last", minimum=-1, allow_none=True)
+    previous_members = List(Name(), "the workers of that generation", allow_none=True)
 
 
 class ConnectAssignmentSchema(Schema):
     """Rebalances of a Kafka Connect group. `POST /v1/group-assignments` takes this body, too, with its `group_protocol`."""
 
-    group_protocol = fields.String(validate=validate.Equal("connect"), metadata=about("`connect`", example="connect"))
+    group_protocol = fields.String("`connect`", validate=validate.Equal("connect"), example="connect")
     kafka_version = fields.String(
+        f"the release of Connect to reproduce. Absent: {LATEST_RUNTIMES}, the newest that is published",
         load_default=None,
-        metadata=about(
-            f"the release of Connect to reproduce. Absent: {LATEST_RUNTIMES}, the newest that is published",
-            example=LATEST_RUNTIMES,
-        ),
+        example=LATEST_RUNTIMES,
     )
     assignor = fields.String(
-        load_default=None,
-        metadata=about("the protocol of the group: sessioned, compatible or eager. Absent: sessioned", example="sessioned"),
+        "the protocol of the group: sessioned, compatible or eager. Absent: sessioned", load_default=None, example="sessioned"
     )
     group_id = Subject("group")
-    leader_id = Name(load_default=None, metadata=about("the worker that leads. Absent: the first worker of each round"))
+    leader_id = Name("the worker that leads. Absent: the first worker of each round", load_default=None)
     scheduled_rebalance_max_delay_ms = Integer(
-        minimum=0, load_default=MAX_DELAY_MS, metadata=about("the leader's setting `scheduled.rebalance.max.delay.ms`")
+        "the leader's setting `scheduled.rebalance.max.delay.ms`", minimum=0, load_default=MAX_DELAY_MS
     )
     leader_states = List(
         fields.Nested(LeaderStateSchema),
+        "what leaders remember, as an earlier answer has it. Absent: leaders are new",
         load_default=list,
         validate=validate.Length(max=MOST_LEADERS),
-        metadata=about("what leaders remember, as an earlier answer has it. Absent: leaders are new"),
     )
     rounds = List(
         fields.Nested(ConnectRoundSchema),
+        "the rebalances, in the order of time",
         required=True,
         validate=validate.Length(min=1, max=MOST_ROUNDS),
-        metadata=about("the rebalances, in the order of time"),
     )
     follow_ups = Boolean(
+        "whether to add the rebalances that follow by themselves: at once after a revocation, and when a delay is over",
         load_default=False,
-        metadata=about(
-            "whether to add the rebalances that follow by themselves: at once after a revocation, and when a delay is over"
-        ),
     )
 
     @post_load

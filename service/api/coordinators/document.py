@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.coordinators.schema import CoordinatorSchema
 from service.decisions.coordinators import CoordinatorAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 
 
@@ -27,11 +27,11 @@ class CoordinatorAnswerSchema(Schema):
     """The partition whose leader coordinates the id."""
 
     kafka_version = fields.String()
-    topic_name = fields.String(metadata={"example": "__consumer_offsets"})
+    topic_name = fields.String(example="__consumer_offsets")
     partition_id = fields.Integer()
     partitions_count = fields.Integer()
-    coordinator_key = fields.String(metadata=about("the text that is hashed"))
-    explanation = fields.Nested(CoordinatorStepsSchema, metadata=about("with `explain=true`"))
+    coordinator_key = fields.String("the text that is hashed")
+    explanation = fields.Nested(CoordinatorStepsSchema, "with `explain=true`")
 
 
 def document(answer: CoordinatorAnswer) -> dict[str, Any]:

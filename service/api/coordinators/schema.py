@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT
 from service.decisions.coordinators import CoordinatorQuestion
-from service.web.fields import Integer, about, short
+from service.web import described as fields
+from service.web.fields import Integer, short
 from service.web.schemas import ExplainSchema, KafkaVersion, QuestionSchema
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
@@ -20,7 +21,7 @@ class SharePartitionSchema(Schema):
     topic_id = fields.String(
         required=True,
         validate=validate.Regexp(TOPIC_ID, error="Not a topic id: 22 characters of base64."),
-        metadata={"example": "V7F9ul3F6BwnoWweQWbrfg"},
+        example="V7F9ul3F6BwnoWweQWbrfg",
     )
     partition = Integer(required=True, minimum=0)
 
@@ -31,11 +32,11 @@ class CoordinatorSchema(QuestionSchema):
     asks = CoordinatorQuestion
 
     kafka_version = KafkaVersion()
-    group_id = fields.String(validate=short, metadata=about("of a consumer, share or streams group", example="orders"))
-    transactional_id = fields.String(validate=short, metadata=about("of a transactional producer"))
+    group_id = fields.String("of a consumer, share or streams group", validate=short, example="orders")
+    transactional_id = fields.String("of a transactional producer", validate=short)
     share_partition = fields.Nested(SharePartitionSchema)
     partitions_count = Integer(
-        minimum=1, load_default=DEFAULT_PARTITIONS_COUNT, metadata=about("of the topic that holds the coordinators' state")
+        "of the topic that holds the coordinators' state", minimum=1, load_default=DEFAULT_PARTITIONS_COUNT
     )
 
 

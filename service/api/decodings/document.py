@@ -3,7 +3,7 @@
 import base64
 from typing import Any, Final
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.decodings import records
 from service.api.decodings.records import json_lines, table
@@ -16,7 +16,7 @@ from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.members import group_request, member_document, owned_partitions
 from service.core.wire.offsets_topic import OffsetsTopic
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, DecodingQuestion, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.rows import enclosed
 
@@ -24,7 +24,7 @@ from service.web.json.rows import enclosed
 class UnreadableSchema(Schema):
     """Where reading stopped."""
 
-    offset = fields.Integer(metadata=about("the offset of the first byte that could not be read"))
+    offset = fields.Integer("the offset of the first byte that could not be read")
     detail = fields.String()
 
 
@@ -33,35 +33,28 @@ class GroupStateSchema(Schema):
 
     group_id = fields.String()
     group_protocol = fields.String(
-        allow_none=True, metadata=about("`classic`, `consumer`, `share` or `streams`; null if there are only committed offsets")
+        "`classic`, `consumer`, `share` or `streams`; null if there are only committed offsets", allow_none=True
     )
-    protocol_type = fields.String(metadata=about("of a classic group", example="consumer"))
-    generation_id = fields.Integer(metadata=about("of a classic group"))
-    leader_id = fields.String(allow_none=True, metadata=about("of a classic group"))
-    group_epoch = fields.Integer(metadata=about("of a group that its coordinator assigns"))
+    protocol_type = fields.String("of a classic group", example="consumer")
+    generation_id = fields.Integer("of a classic group")
+    leader_id = fields.String("of a classic group", allow_none=True)
+    group_epoch = fields.Integer("of a group that its coordinator assigns")
     assignment_epoch = fields.Integer(
-        allow_none=True,
-        metadata=about("the epoch of its target assignment; if it is below `group_epoch`, a new target is pending"),
+        "the epoch of its target assignment; if it is below `group_epoch`, a new target is pending", allow_none=True
     )
     group = fields.Dict(
+        "a request to `/v1/group-assignments` that lacks only `topics`. Each member owns its assignment (classic) or its "
+        "target assignment (consumer, share). Of Kafka Connect's workers a request to `/v1/connect-assignments`, with the "
+        "connectors and tasks that run. Null for other protocols, and if a member's bytes cannot be read",
         allow_none=True,
-        metadata=about(
-            "a request to `/v1/group-assignments` that lacks only `topics`. Each member owns its assignment (classic) or its "
-            "target assignment (consumer, share). Of Kafka Connect's workers a request to `/v1/connect-assignments`, with the "
-            "connectors and tasks that run. Null for other protocols, and if a member's bytes cannot be read"
-        ),
     )
     members = fields.List(
         fields.Dict(),
-        metadata=about(
-            "`member_id`, `client_id`, `client_host`; if its coordinator assigns also `member_epoch`, `previous_member_epoch`, "
-            "`member_state`, `assigned_partitions`, and `partitions_pending_revocation` if there are any"
-        ),
+        "`member_id`, `client_id`, `client_host`; if its coordinator assigns also `member_epoch`, `previous_member_epoch`, "
+        "`member_state`, `assigned_partitions`, and `partitions_pending_revocation` if there are any",
     )
-    committed_offsets = fields.List(
-        fields.Dict(), metadata=about("`topic_name`, `partition_ids`, `offsets`; absent without committed offsets")
-    )
-    warnings = fields.List(fields.String(), metadata=about("what `group` lacks, and faults in its members' bytes"))
+    committed_offsets = fields.List(fields.Dict(), "`topic_name`, `partition_ids`, `offsets`; absent without committed offsets")
+    warnings = fields.List(fields.String(), "what `group` lacks, and faults in its members' bytes")
 
 
 class DecodingSchema(Schema):
@@ -69,67 +62,52 @@ class DecodingSchema(Schema):
 
     kafka_version = fields.String()
     kind = fields.String()
-    version = fields.Integer(metadata=about("the version in the bytes; of consumers any above 3 is read as 3"))
-    decoded = fields.Dict(metadata=about("the fields, as Kafka reads them; user data in base64"))
-    member = fields.Dict(metadata=about("a subscription as one of the `members` of `/v1/group-assignments`"))
-    worker = fields.Dict(metadata=about("of `connect_metadata`: one of the `workers` of `/v1/connect-assignments`"))
+    version = fields.Integer("the version in the bytes; of consumers any above 3 is read as 3")
+    decoded = fields.Dict("the fields, as Kafka reads them; user data in base64")
+    member = fields.Dict("a subscription as one of the `members` of `/v1/group-assignments`")
+    worker = fields.Dict("of `connect_metadata`: one of the `workers` of `/v1/connect-assignments`")
     unreadable = fields.Nested(
-        UnreadableSchema, metadata=about("why an assignor cannot read this user data and continues without it; absent if it can")
+        UnreadableSchema, "why an assignor cannot read this user data and continues without it; absent if it can"
     )
     record_type = fields.Integer()
-    record_name = fields.String(metadata={"example": "OFFSET_COMMIT"})
-    key = fields.Dict(metadata=about("as Kafka's own JSON converters print it"))
+    record_name = fields.String(example="OFFSET_COMMIT")
+    key = fields.Dict("as Kafka's own JSON converters print it")
     value_version = fields.Integer(allow_none=True)
-    value = fields.Dict(allow_none=True, metadata=about("as Kafka's own JSON converters print it; null: a tombstone"))
+    value = fields.Dict("as Kafka's own JSON converters print it; null: a tombstone", allow_none=True)
     offsets_formatter = fields.Raw(
-        metadata=about(
-            "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, "
-            "`error`, `exception` and `message`"
-        )
+        "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, `error`, `exception` "
+        "and `message`"
     )
-    group_metadata_formatter = fields.Raw(metadata=about("what GroupMetadataMessageFormatter prints"))
+    group_metadata_formatter = fields.Raw("what GroupMetadataMessageFormatter prints")
     scala_offsets_formatter = fields.Raw(
-        metadata=about(
-            "for 3.9.1, 3.4.1 and 2.8.2: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` "
-            "prints, which is deprecated in 3.9 and the only one in 3.4 and 2.8"
-        )
+        "for 3.9.1, 3.4.1 and 2.8.2: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` prints, "
+        "which is deprecated in 3.9 and the only one in 3.4 and 2.8"
     )
-    scala_group_metadata_formatter = fields.Raw(metadata=about("what `GroupMetadataMessageFormatter` of the same class prints"))
-    share_group_formatter = fields.Raw(metadata=about("what ShareGroupMessageFormatter prints; absent for releases without it"))
-    share_group_state_formatter = fields.Raw(
-        metadata=about("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
-    )
+    scala_group_metadata_formatter = fields.Raw("what `GroupMetadataMessageFormatter` of the same class prints")
+    share_group_formatter = fields.Raw("what ShareGroupMessageFormatter prints; absent for releases without it")
+    share_group_state_formatter = fields.Raw("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
     group = fields.Dict(
+        "GROUP_METADATA of consumers as a request to `/v1/group-assignments` that lacks only `topics`: each member owns its "
+        "assignment; that of Kafka Connect's workers as one to `/v1/connect-assignments`, with the connectors and tasks that "
+        "run; null for any other record (see `offsets_topic`), and if a member's own bytes cannot be read",
         allow_none=True,
-        metadata=about(
-            "GROUP_METADATA of consumers as a request to `/v1/group-assignments` that lacks only `topics`: each member owns "
-            "its assignment; that of Kafka Connect's workers as one to `/v1/connect-assignments`, with the connectors and "
-            "tasks that run; null for any other record (see `offsets_topic`), and if a member's own "
-            "bytes cannot be read"
-        ),
     )
-    warnings = fields.List(
-        fields.String(), metadata=about("faults in the bytes of a group's members; absent if there are no faults")
-    )
+    warnings = fields.List(fields.String(), "faults in the bytes of a group's members; absent if there are no faults")
     owned_partitions = fields.List(
-        fields.Dict(), metadata=about("an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`")
+        fields.Dict(), "an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`"
     )
     records = fields.List(
         fields.Dict(),
-        metadata=about(
-            "for each of the request's `records`: `record_type`, `record_name`, `key`, `value_version` and `value` as above, "
-            "tagged fields last; of an unreadable one `error`, `exception`, `message`, `detail`, and the `offset` in its `part`"
-        ),
+        "for each of the request's `records`: `record_type`, `record_name`, `key`, `value_version` and `value` as above, "
+        "tagged fields last; of an unreadable one `error`, `exception`, `message`, `detail`, and the `offset` in its `part`",
     )
-    records_count = fields.Integer(metadata=about("of `offsets_topic`"))
-    tombstones_count = fields.Integer(metadata=about("of `offsets_topic`: records without a value"))
-    unreadable_count = fields.Integer(metadata=about("of `offsets_topic`: the last records of their keys that cannot be read"))
+    records_count = fields.Integer("of `offsets_topic`")
+    tombstones_count = fields.Integer("of `offsets_topic`: records without a value")
+    unreadable_count = fields.Integer("of `offsets_topic`: the last records of their keys that cannot be read")
     unreadable_records = fields.List(
-        fields.Dict(), metadata=about("of `offsets_topic`: the first of them, each with its `row` and as in `records`")
+        fields.Dict(), "of `offsets_topic`: the first of them, each with its `row` and as in `records`"
     )
-    groups = fields.List(
-        fields.Nested(GroupStateSchema), metadata=about("of `offsets_topic`: the groups that the records describe, by id")
-    )
+    groups = fields.List(fields.Nested(GroupStateSchema), "of `offsets_topic`: the groups that the records describe, by id")
 
 
 def document(answer: DecodingAnswer) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind

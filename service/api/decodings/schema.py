@@ -5,7 +5,7 @@ from binascii import a2b_base64
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST, WITHOUT_SHARE_GROUPS
@@ -13,9 +13,10 @@ from service.core.model import Keys
 from service.decisions.decodings import KINDS, OFFSETS_TOPIC, RECORDS, SHARE_GROUP_STATE_RECORD, DecodingQuestion, Records
 from service.decisions.groups.rows import TOPIC_ID
 from service.decisions.keys.columns import from_arrow
+from service.web import described as fields
 from service.web.arrow.parser import ArrowBody
 from service.web.columns_field import Columns
-from service.web.fields import List, Name, TopicName, about, budget, short
+from service.web.fields import List, Name, TopicName, budget, short
 from service.web.schemas import topic_of_a_snapshot
 
 RECORD_BYTES: Final = 400
@@ -44,17 +45,15 @@ def _ascii(text: str) -> None:
 class CapturedRecordSchema(Schema):
     """A record of a coordinator's topic."""
 
-    key_base64 = fields.String(required=True, validate=_ascii, metadata=about("its key", example="AAIABm9yZGVycw=="))
-    value_base64 = fields.String(
-        allow_none=True, validate=_ascii, metadata=about("its value; null or absent: a tombstone", example=None)
-    )
+    key_base64 = fields.String("its key", required=True, validate=_ascii, example="AAIABm9yZGVycw==")
+    value_base64 = fields.String("its value; null or absent: a tombstone", allow_none=True, validate=_ascii, example=None)
 
 
 class RecordColumns(Columns):
     """Records as two columns of bytes, also from an Arrow stream with the columns `key` and `value`."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(CapturedRecordSchema, {"key_base64": pa.string(), "value_base64": pa.string()}, **kwargs)
+    def __init__(self, text: str, **kwargs: Any) -> None:
+        super().__init__(CapturedRecordSchema, {"key_base64": pa.string(), "value_base64": pa.string()}, text, **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, ArrowBody):
@@ -101,51 +100,39 @@ class TopicIdSchema(Schema):
 
         include = topic_of_a_snapshot("topic_id")
 
-    topic_name = TopicName(required=True, metadata=about("", example="orders"))
-    topic_id = Name(required=True, rule=validate.Regexp(TOPIC_ID), metadata=about("", example="uxT2hl6X6HiUYlFlNWKCZQ"))
+    topic_name = TopicName("", required=True, example="orders")
+    topic_id = Name("", required=True, rule=validate.Regexp(TOPIC_ID), example="uxT2hl6X6HiUYlFlNWKCZQ")
 
 
 class CaptureSchema(Schema):
     """Bytes, and what they are."""
 
     kind = fields.String(
+        "what the bytes are: a record of `__consumer_offsets` or `__share_group_state`, a message of the consumer protocol, "
+        "or what a worker of Kafka Connect sends (`connect_metadata`) and gets (`connect_assignment`)",
         required=True,
         validate=validate.OneOf(KINDS, error="Unknown kind {input}; known are {choices}."),
-        metadata=about(
-            "what the bytes are: a record of `__consumer_offsets` or `__share_group_state`, a message of the consumer protocol, "
-            "or what a worker of Kafka Connect sends (`connect_metadata`) and gets (`connect_assignment`)"
-        ),
     )
-    key_base64 = Base64(metadata=about("a record's key"))
-    value_base64 = Base64(allow_none=True, metadata=about("a record's value; null is a tombstone"))
-    bytes_base64 = Base64(metadata=about("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA"))
+    key_base64 = Base64("a record's key")
+    value_base64 = Base64("a record's value; null is a tombstone", allow_none=True)
+    bytes_base64 = Base64("the bytes, if they are not a record", example="AAEAAAABAAV0b3BpY/////8AAAAA")
     records = RecordColumns(
-        metadata=about(
-            "several records instead of one, at most `ALLOCATOR_MAX_KEYS`; required for `offsets_topic`, where the records of a "
-            "partition must be in its order"
-        )
+        "several records instead of one, at most `ALLOCATOR_MAX_KEYS`; required for `offsets_topic`, where the records of a "
+        "partition must be in its order"
     )
-    topics = List(
-        fields.Nested(TopicIdSchema),
-        metadata=about("for `offsets_topic`: names of topic ids that no record names", example=[]),
-    )
+    topics = List(fields.Nested(TopicIdSchema), "for `offsets_topic`: names of topic ids that no record names", example=[])
     kafka_version = fields.String(
+        "the release whose formatters print the lines",
         load_default=LATEST,
         validate=validate.OneOf(FORMATTERS, error="Unknown Kafka version {input}; known are {choices}."),
-        metadata=about("the release whose formatters print the lines"),
     )
     assignor = fields.String(
+        "for a subscription: the assignor that decides which claims of `member` count: `sticky` reads the user data, "
+        "`cooperative-sticky` reads the generation there if the subscription has none, others do not read it",
         load_default="range",
-        metadata=about(
-            "for a subscription: the assignor that decides which claims of `member` count: `sticky` reads the user data, "
-            "`cooperative-sticky` reads the generation there if the subscription has none, others do not "
-            "read it"
-        ),
     )
-    member_id = fields.String(
-        load_default="member", validate=short, metadata=about("for a subscription or a worker: the id of its member")
-    )
-    instance_id = fields.String(load_default=None, validate=short, metadata=about("for a subscription: the id of its member"))
+    member_id = fields.String("for a subscription or a worker: the id of its member", load_default="member", validate=short)
+    instance_id = fields.String("for a subscription: the id of its member", load_default=None, validate=short)
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def has_its_bytes(self, body: dict[str, Any], sent: Any, **_: Any) -> None:

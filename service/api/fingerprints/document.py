@@ -4,7 +4,7 @@ import math
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema, validate
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.api.fingerprints.schema import PartitionerFingerprintsSchema
@@ -19,7 +19,7 @@ from service.core.partitioners.hash_codes import OBJECT
 from service.decisions.fingerprints import FingerprintAnswer, answer
 from service.decisions.keys.values import json_value
 from service.report.numbers import share
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 
 INTERVAL: Final = (
@@ -33,7 +33,7 @@ VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 class ExampleSchema(Schema):
     """A record that was seen."""
 
-    row = fields.Integer(metadata=about("among the observations"))
+    row = fields.Integer("among the observations")
     key = fields.Raw(allow_none=True)
     partition_id = fields.Integer()
 
@@ -41,22 +41,22 @@ class ExampleSchema(Schema):
 class FoundWriterSchema(WriterSchema):
     """A writer whose part is no chance."""
 
-    share = fields.Float(metadata=about("of the observations, by maximum likelihood"))
-    share_low = fields.Float(metadata=about(INTERVAL))
-    share_high = fields.Float(metadata=about("the upper end of that interval"))
-    pairs_explained = fields.Integer(metadata=about("pairs explained of those that the other writers do not explain"))
-    pairs_left = fields.Integer(metadata=about("the number of these pairs"))
-    chance_probability = fields.Float(metadata=about("probability that chance alone explains as many"))
-    log10_chance = fields.Float(metadata=about("its logarithm, because it may be too small for a number"))
-    examples = fields.List(fields.Nested(ExampleSchema), metadata=about("the first ones that only this writer explains"))
+    share = fields.Float("of the observations, by maximum likelihood")
+    share_low = fields.Float(INTERVAL)
+    share_high = fields.Float("the upper end of that interval")
+    pairs_explained = fields.Integer("pairs explained of those that the other writers do not explain")
+    pairs_left = fields.Integer("the number of these pairs")
+    chance_probability = fields.Float("probability that chance alone explains as many")
+    log10_chance = fields.Float("its logarithm, because it may be too small for a number")
+    examples = fields.List(fields.Nested(ExampleSchema), "the first ones that only this writer explains")
 
 
 class UnexplainedSchema(Schema):
     """What no writer that was found explains."""
 
-    share = fields.Float(metadata=about("of the observations; part of them may be explained by chance"))
-    share_low = fields.Float(metadata=about(INTERVAL))
-    share_high = fields.Float(metadata=about("the upper end of that interval"))
+    share = fields.Float("of the observations; part of them may be explained by chance")
+    share_low = fields.Float(INTERVAL)
+    share_high = fields.Float("the upper end of that interval")
     pairs = fields.Integer()
     examples = fields.List(fields.Nested(ExampleSchema))
 
@@ -66,32 +66,25 @@ class CandidateSchema(WriterSchema):
 
     partitions_count = fields.Integer()
     pairs_explained = fields.Integer()
-    pairs = fields.Integer(metadata=about("different pairs whose partition follows from the key"))
-    chance_probability = fields.Float(metadata=about("probability that chance alone explains as many"))
-    log10_chance = fields.Float(metadata=about("its logarithm, because it may be too small for a number"))
-    chance_of_any = fields.Float(
-        metadata=about("upper bound of the probability that chance explains the evidence under any hypothesis")
-    )
-    ruled_out = fields.Boolean(metadata=about("whether the pairs contradict it"))
+    pairs = fields.Integer("different pairs whose partition follows from the key")
+    chance_probability = fields.Float("probability that chance alone explains as many")
+    log10_chance = fields.Float("its logarithm, because it may be too small for a number")
+    chance_of_any = fields.Float("upper bound of the probability that chance explains the evidence under any hypothesis")
+    ruled_out = fields.Boolean("whether the pairs contradict it")
     more_samples = fields.Integer(
+        "the number of further samples, of other keys, that rules it out with a probability of 99 % if the first candidate is "
+        "right; null if it is ruled out or in the answer, or if no number does (see `inseparable`)",
         allow_none=True,
-        metadata=about(
-            "the number of further samples, of other keys, that rules it out with a probability of 99 % if the first "
-            "candidate is right; null if it is ruled out or in the answer, or if no number does (see "
-            "`inseparable`)"
-        ),
     )
-    inseparable = fields.Boolean(
-        metadata=about("whether it puts every key of this format on the same partition as the first candidate")
-    )
+    inseparable = fields.Boolean("whether it puts every key of this format on the same partition as the first candidate")
 
 
 class ObservationStepSchema(Schema):
     """How an observation fits the writers, at the likeliest partition count."""
 
     partition_id = fields.Integer()
-    explained_by = fields.List(fields.String(), metadata=about("the first name of each writer that puts the key there"))
-    elsewhere = fields.Dict(fields.String(), fields.Integer(), metadata=about("where the others put it"))
+    explained_by = fields.List(fields.String(), "the first name of each writer that puts the key there")
+    elsewhere = fields.Dict("where the others put it", keys=fields.String(), values=fields.Integer())
 
 
 class PartitionerFingerprintsAnswerSchema(Schema):
@@ -99,36 +92,27 @@ class PartitionerFingerprintsAnswerSchema(Schema):
 
     kafka_version = fields.String()
     verdict = fields.String(
-        metadata=about(
-            "`identified`: one writer explains everything; `mixture`: several do, or one and chance; "
-            "`undecided`: more samples are needed; `unexplained`: no partitioner explains more than chance, or those that do "
-            "explain less than half",
-            enum=list(VERDICTS),
-        )
+        "`identified`: one writer explains everything; `mixture`: several do, or one and chance; `undecided`: more samples are "
+        "needed; `unexplained`: no partitioner explains more than chance, or those that do explain less than half",
+        validate=validate.OneOf(VERDICTS),
     )
-    conclusion = fields.String(metadata=about("the verdict in a sentence"))
-    partitions_count = fields.Integer(
-        allow_none=True, metadata=about("the likeliest count; null if no count is likelier than others")
-    )
+    conclusion = fields.String("the verdict in a sentence")
+    partitions_count = fields.Integer("the likeliest count; null if no count is likelier than others", allow_none=True)
     observations_count = fields.Integer()
-    pairs_count = fields.Integer(metadata=about("different pairs of key and partition; repeated ones prove nothing more"))
-    keys_count = fields.Integer(metadata=about("different keys"))
-    hypotheses = fields.Integer(metadata=about("the number of combinations of writer and partition count that were tried"))
+    pairs_count = fields.Integer("different pairs of key and partition; repeated ones prove nothing more")
+    keys_count = fields.Integer("different keys")
+    hypotheses = fields.Integer("the number of combinations of writer and partition count that were tried")
     more_samples = fields.Integer(
-        allow_none=True,
-        metadata=about("the number of further samples, of other keys, that leaves one answer; null if no number does"),
+        "the number of further samples, of other keys, that leaves one answer; null if no number does", allow_none=True
     )
-    writers = fields.List(fields.Nested(FoundWriterSchema), metadata=about("the writers, the greatest share first"))
-    unexplained = fields.Nested(UnexplainedSchema, allow_none=True, metadata=about("null: no writer is identified"))
+    writers = fields.List(fields.Nested(FoundWriterSchema), "the writers, the greatest share first")
+    unexplained = fields.Nested(UnexplainedSchema, "null: no writer is identified", allow_none=True)
     candidates = fields.List(
-        fields.Nested(CandidateSchema),
-        metadata=about("the likeliest first; where `partitions_count` is not given, those that are not ruled out"),
+        fields.Nested(CandidateSchema), "the likeliest first; where `partitions_count` is not given, those that are not ruled out"
     )
-    candidates_count = fields.Integer(metadata=about("the number of candidates that are not ruled out, listed or not"))
-    not_considered = fields.List(fields.Nested(ExcludedSchema), metadata=about("partitioners that were not considered"))
-    explanation = fields.List(
-        fields.Nested(ObservationStepSchema), metadata=about("with `explain=true`, one for each observation")
-    )
+    candidates_count = fields.Integer("the number of candidates that are not ruled out, listed or not")
+    not_considered = fields.List(fields.Nested(ExcludedSchema), "partitioners that were not considered")
+    explanation = fields.List(fields.Nested(ObservationStepSchema), "with `explain=true`, one for each observation")
 
 
 def document(answer: FingerprintAnswer) -> dict[str, Any]:

@@ -3,21 +3,20 @@
 from collections.abc import Iterable
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-from service.web.fields import about
+from service.web import described as fields
 
 
 class WriterSchema(Schema):
     """Partitioners that no key tells apart."""
 
     partitioners = fields.List(
-        fields.String(),
-        metadata=about("those in use first, and of these a client's default ones; empty: no client in the list does so"),
+        fields.String(), "those in use first, and of these a client's default ones; empty: no client in the list does so"
     )
     hash = fields.String()
-    sign_rule = fields.String(metadata={"example": "mask"})
+    sign_rule = fields.String(example="mask")
 
 
 class ExcludedSchema(Schema):

@@ -4,22 +4,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, post_load, validate
 
 from service.core.keys.formats import FORMATS
 from service.core.model import Int32s
 from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, FingerprintQuestion
 from service.decisions.keys.types import Stream
+from service.web import described as fields
 from service.web.columns_field import Columns
-from service.web.fields import Integer, List, about
+from service.web.fields import Integer, List
 from service.web.schemas import KafkaVersion
 
 
 class ObservationSchema(Schema):
     """An observed record."""
 
-    key = fields.Raw(load_default=None, metadata=about("absent or null: a record without a key"))
-    partition_id = Integer(required=True, minimum=0, metadata=about("the partition that it was observed on"))
+    key = fields.Raw("absent or null: a record without a key", load_default=None)
+    partition_id = Integer("the partition that it was observed on", required=True, minimum=0)
 
 
 class Observations(Columns):
@@ -54,26 +55,20 @@ class PartitionerFingerprintsSchema(Schema):
 
     kafka_version = KafkaVersion()
     observations = Observations(
-        required=True, metadata={"example": [{"key": "order-1", "partition_id": 10}, {"key": "order-2", "partition_id": 6}]}
+        required=True, example=[{"key": "order-1", "partition_id": 10}, {"key": "order-2", "partition_id": 6}]
     )
     partitions_count = Integer(
-        minimum=1,
-        allow_none=True,
-        metadata=about("the topic's partitions when the records were written; absent: unknown", example=12),
+        "the topic's partitions when the records were written; absent: unknown", minimum=1, allow_none=True, example=12
     )
     max_partitions_count = Integer(
+        f"the largest count to try if none is given; default {DEFAULT_COUNTS}, or twice the largest partition",
         minimum=1,
         maximum=MOST_COUNTS,
-        metadata=about(f"the largest count to try if none is given; default {DEFAULT_COUNTS}, or twice the largest partition"),
     )
-    key_format = fields.String(validate=validate.OneOf(FORMATS), metadata=about("as in /v1/partitions; default `string`"))
-    partitioners = List(
-        fields.String(), validate=validate.Length(min=1), metadata=about("names of GET /v1/partitioners; default: all")
-    )
-    max_candidates = Integer(minimum=1, maximum=1000, load_default=20, metadata=about("the maximum number of candidates to list"))
-    examples = Integer(
-        minimum=0, maximum=100, load_default=3, metadata=about("the maximum number of records to show for each writer")
-    )
+    key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
+    partitioners = List(fields.String(), "names of GET /v1/partitioners; default: all", validate=validate.Length(min=1))
+    max_candidates = Integer("the maximum number of candidates to list", minimum=1, maximum=1000, load_default=20)
+    examples = Integer("the maximum number of records to show for each writer", minimum=0, maximum=100, load_default=3)
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> FingerprintQuestion:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.forms import form_of
 from service.api.groups.schema import ELSEWHERE, GroupAssignmentSchema, read_body
@@ -26,7 +26,7 @@ from service.decisions.groups.tables import (
     names_of_topics,
     ranges_table,
 )
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
@@ -52,8 +52,8 @@ class AssignmentDifferenceSchema(Schema):
 
     topic_name = fields.String()
     partition_id = fields.Integer()
-    expected_member_ids = fields.List(fields.String(), metadata=about("empty: expected to be unassigned"))
-    member_ids = fields.List(fields.String(), metadata=about("the members that get it; empty: unassigned"))
+    expected_member_ids = fields.List(fields.String(), "empty: expected to be unassigned")
+    member_ids = fields.List(fields.String(), "the members that get it; empty: unassigned")
 
 
 class TopicPartitionsAnswerSchema(Schema):
@@ -69,26 +69,23 @@ class MemberAssignmentSchema(Schema):
     member_id = fields.String()
     partitions = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema),
-        metadata=about("sorted by topic name in Java's string order; topics without a partition for it are left out"),
+        "sorted by topic name in Java's string order; topics without a partition for it are left out",
     )
 
 
 class MovementSchema(Schema):
     """What changes hands, counted per member and partition; claims in `owned_partitions` count as they are made."""
 
-    retained = fields.Integer(metadata=about("the member owned it and still has it"))
-    moved = fields.Integer(metadata=about("the member has it and did not own it, but another member did"))
-    added = fields.Integer(metadata=about("the member has it, and it had no owner"))
-    revoked = fields.Integer(metadata=about("the member owned it and no longer has it"))
+    retained = fields.Integer("the member owned it and still has it")
+    moved = fields.Integer("the member has it and did not own it, but another member did")
+    added = fields.Integer("the member has it, and it had no owner")
+    revoked = fields.Integer("the member owned it and no longer has it")
     fewest_possible_moves = fields.Integer(
+        "the smallest possible `moved` of an assignment as balanced as this one (for every k, the k most loaded members have "
+        "together no more than here; what is withheld for a follow-up counts as moved). Null if a partition has several "
+        "members, as in share groups with more members than partitions, and if thousands of members subscribe to as many "
+        "different sets of topics, for which it would take too long",
         allow_none=True,
-        metadata=about(
-            "the smallest possible `moved` of an assignment as balanced as this one (for every k, the k most loaded members "
-            "have together no more than here; what is withheld for a follow-up counts as moved). Null if "
-            "a partition has several members, as in share groups with more members than partitions, and "
-            "if thousands of members subscribe to as many different sets of topics, for which it would "
-            "take too long"
-        ),
     )
 
 
@@ -97,58 +94,54 @@ class PartitionMoveSchema(Schema):
 
     topic_name = fields.String()
     partition_id = fields.Integer()
-    from_member_id = fields.String(allow_none=True, metadata=about("owned it; null: an additional member gets it"))
-    to_member_id = fields.String(allow_none=True, metadata=about("gets it; null: no member does"))
+    from_member_id = fields.String("owned it; null: an additional member gets it", allow_none=True)
+    to_member_id = fields.String("gets it; null: no member does", allow_none=True)
 
 
 class ObjectiveSchema(Schema):
     """One aim of an assignor that proves its answer."""
 
-    value = fields.Float(metadata=about("what this answer has"))
-    bound = fields.Float(metadata=about("no answer that is as good in the objectives before this one can be better than this"))
-    gap = fields.Float(metadata=about("how far `value` may be from the optimum, as a share of the larger; 0: it is optimal"))
-    method = fields.String(metadata=about("how value and bound were found"))
+    value = fields.Float("what this answer has")
+    bound = fields.Float("no answer that is as good in the objectives before this one can be better than this")
+    gap = fields.Float("how far `value` may be from the optimum, as a share of the larger; 0: it is optimal")
+    method = fields.String("how value and bound were found")
 
 
 class CertificateSchema(Schema):
     """How good the assignment is, and how good any could be: its aims, the most important first."""
 
-    coverage = fields.Nested(ObjectiveSchema, metadata=about("partitions of topics with subscribers that have an owner"))
+    coverage = fields.Nested(ObjectiveSchema, "partitions of topics with subscribers that have an owner")
     largest_load = fields.Nested(
         ObjectiveSchema,
+        "the largest load ÷ capacity: partitions, or with `partition_weights` or `lag` their weight",
         data_key="load",
-        metadata=about("the largest load ÷ capacity: partitions, or with `partition_weights` or `lag` their weight"),
     )
     evenness = fields.Nested(
-        ObjectiveSchema, metadata=about("the sum of the squared numbers of partitions; absent where weights or capacities differ")
+        ObjectiveSchema, "the sum of the squared numbers of partitions; absent where weights or capacities differ"
     )
-    moves = fields.Nested(ObjectiveSchema, metadata=about("owned partitions that go to none of their owners"))
-    rack_local = fields.Nested(
-        ObjectiveSchema, metadata=about("partitions that are read on the reader's rack; absent without racks")
-    )
+    moves = fields.Nested(ObjectiveSchema, "owned partitions that go to none of their owners")
+    rack_local = fields.Nested(ObjectiveSchema, "partitions that are read on the reader's rack; absent without racks")
 
 
 class TradeOffSchema(Schema):
     """What so many moves achieve."""
 
     moves = fields.Integer()
-    worst_load = fields.Float(metadata=about("the largest load ÷ capacity, as `load` of the certificate"))
-    stddev = fields.Float(metadata=about("of the members' loads ÷ capacity"))
-    proven = fields.Boolean(metadata=about("whether no assignment with so few moves has a smaller `worst_load`"))
+    worst_load = fields.Float("the largest load ÷ capacity, as `load` of the certificate")
+    stddev = fields.Float("of the members' loads ÷ capacity")
+    proven = fields.Boolean("whether no assignment with so few moves has a smaller `worst_load`")
 
 
 class CostsSchema(Schema):
     """What an assignor costs beside the one that is asked for."""
 
     largest_load = fields.Float(
+        "how much higher the load of its most loaded member is than under the assignor of the request, as a share: 0.25 is a "
+        "quarter more. By weight, where partitions have weights. Null if the latter load is 0",
         allow_none=True,
-        metadata=about(
-            "how much higher the load of its most loaded member is than under the assignor of the request, as a share: 0.25 is "
-            "a quarter more. By weight, where partitions have weights. Null if the latter load is 0"
-        ),
     )
-    moves = fields.Integer(metadata=about("how many more partitions it moves; negative: fewer"))
-    local_share = fields.Float(allow_none=True, metadata=about("by how much its `local_share` is smaller; null without racks"))
+    moves = fields.Integer("how many more partitions it moves; negative: fewer")
+    local_share = fields.Float("by how much its `local_share` is smaller; null without racks", allow_none=True)
 
 
 class AssignorComparisonSchema(AssignedSchema):
@@ -160,7 +153,7 @@ class AssignorComparisonSchema(AssignedSchema):
     zone_traffic = fields.Nested(ZoneTrafficSchema)
     certificate = fields.Nested(CertificateSchema)
     costs = fields.Nested(CostsSchema)
-    error = fields.String(metadata=about("why the assignor cannot assign this group; the loads are then absent"))
+    error = fields.String("why the assignor cannot assign this group; the loads are then absent")
 
 
 class FollowUpSchema(Schema):
@@ -170,81 +163,67 @@ class FollowUpSchema(Schema):
     unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema))
     member_load = fields.Nested(CountsSchema)
     movement = fields.Nested(MovementSchema)
-    alike = fields.Boolean(metadata=about("with `expected`: whether these assignments are the expected ones"))
+    alike = fields.Boolean("with `expected`: whether these assignments are the expected ones")
 
 
 class TopicRangesSchema(Schema):
     """The ranges of offsets of one topic: three lists of equal length, in the order of partitions and offsets."""
 
     topic_name = fields.String()
-    partition_ids = fields.List(fields.Integer(), metadata=about("a divided partition has several ranges"))
+    partition_ids = fields.List(fields.Integer(), "a divided partition has several ranges")
     from_offsets = fields.List(fields.Integer())
-    until_offsets = fields.List(fields.Integer(), metadata=about("the offset after the last"))
+    until_offsets = fields.List(fields.Integer(), "the offset after the last")
 
 
 class GroupAssignmentAnswerSchema(AssignedSchema):
     """The group, assigned."""
 
-    assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("members in request order"))
-    unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), metadata=about("the partitions that no member gets"))
-    member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts in request order"))
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema), "members in request order")
+    unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), "the partitions that no member gets")
+    member_load = fields.Nested(CountsSchema, "partitions per member; counts in request order")
     weighted_member_load = fields.Nested(
-        LoadsSchema, metadata=about("with `partition_weights`: the weight of each member's partitions; totals in request order")
+        LoadsSchema, "with `partition_weights`: the weight of each member's partitions; totals in request order"
     )
     movement = fields.Nested(MovementSchema)
     follow_up_rebalance = fields.Boolean(
-        metadata=about(
-            "from `cooperative-sticky`: whether a second rebalance must assign the partitions that their owners revoke first. "
-            "Until then they are in `unassigned`"
-        )
+        "from `cooperative-sticky`: whether a second rebalance must assign the partitions that their owners revoke first. "
+        "Until then they are in `unassigned`"
     )
     moves = fields.List(
         fields.Nested(PartitionMoveSchema),
-        metadata=about(
-            f"owned partitions whose member changes, in this or a follow-up rebalance; with `moves=true`, or if there are at "
-            f"most {FEW_MOVES}"
-        ),
+        f"owned partitions whose member changes, in this or a follow-up rebalance; with `moves=true`, or if there are at "
+        f"most {FEW_MOVES}",
     )
     follow_up = fields.Nested(
-        FollowUpSchema,
-        metadata=about("if `follow_up_rebalance` is true: the second rebalance, after all members have joined again"),
+        FollowUpSchema, "if `follow_up_rebalance` is true: the second rebalance, after all members have joined again"
     )
-    alike = fields.Boolean(metadata=about("with `expected`: whether the assignments are the expected ones"))
-    differences_count = fields.Integer(metadata=about("with `expected`: the partitions whose members differ"))
-    differences = fields.List(
-        fields.Nested(AssignmentDifferenceSchema), metadata=about(f"with `expected`: the first {MAX_DIFFERENCES} of them")
-    )
+    alike = fields.Boolean("with `expected`: whether the assignments are the expected ones")
+    differences_count = fields.Integer("with `expected`: the partitions whose members differ")
+    differences = fields.List(fields.Nested(AssignmentDifferenceSchema), f"with `expected`: the first {MAX_DIFFERENCES} of them")
     partitions_counts = fields.Dict(
-        fields.String(),
-        fields.Integer(),
-        metadata=about("with several counts of a topic: the counts of this answer, the first that match or differ least"),
+        "with several counts of a topic: the counts of this answer, the first that match or differ least",
+        keys=fields.String(),
+        values=fields.Integer(),
     )
     left_open = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema),
-        metadata=about("the partitions whose members a client's library leaves to chance; `assignments` has those of every run"),
+        "the partitions whose members a client's library leaves to chance; `assignments` has those of every run",
     )
     ranges = fields.List(
         fields.Nested(TopicRangesSchema),
-        metadata=about(
-            "from `spark:kafka-source` with `lag`: what each task of the batch reads. A partition without records has none and "
-            "is in `unassigned`. If `min_partitions` or `max_records_per_partition` divides, no task prefers an executor, and "
-            "all partitions with records are in `left_open`"
-        ),
+        "from `spark:kafka-source` with `lag`: what each task of the batch reads. A partition without records has none and is "
+        "in `unassigned`. If `min_partitions` or `max_records_per_partition` divides, no task prefers an executor, and all "
+        "partitions with records are in `left_open`",
     )
-    certificate = fields.Nested(CertificateSchema, metadata=about("from `balanced`: what is proven of the assignment"))
-    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
+    certificate = fields.Nested(CertificateSchema, "from `balanced`: what is proven of the assignment")
+    zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`")
     frontier = fields.List(
         fields.Nested(TradeOffSchema),
-        metadata=about("with `frontier=true`: what fewer moves achieve, from the fewest to those of the best balance"),
+        "with `frontier=true`: what fewer moves achieve, from the fewest to those of the best balance",
     )
-    comparisons = fields.List(
-        fields.Nested(AssignorComparisonSchema), metadata=about("with `compare`: the group under each of these assignors")
-    )
-    warnings = fields.List(
-        fields.String(),
-        metadata=about("what is unusual in the request, and what Java or another client leaves open"),
-    )
-    explanation = fields.Dict(metadata=about("with `explain=true`: how the assignor decided"))
+    comparisons = fields.List(fields.Nested(AssignorComparisonSchema), "with `compare`: the group under each of these assignors")
+    warnings = fields.List(fields.String(), "what is unusual in the request, and what Java or another client leaves open")
+    explanation = fields.Dict("with `explain=true`: how the assignor decided")
 
 
 def document(answer: GroupAnswer) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, post_load, pre_load, validate
+from marshmallow import Schema, ValidationError, post_load, pre_load, validate
 
 from service.api.forms import form_of
 from service.core.kafka_versions import LATEST
@@ -19,8 +19,9 @@ from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
 from service.decisions.names import NAME
+from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName, about
+from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
 from service.web.problems import suggest
@@ -50,14 +51,10 @@ class LagSchema(Schema):
 
     committed_offsets = List(
         Integer(minimum=NONE, maximum=INT64, allow_none=True),
+        "what the group has committed; null or -1: nothing, which counts as no lag, since it is not known",
         required=True,
-        metadata=about("what the group has committed; null or -1: nothing, which counts as no lag, since it is not known"),
     )
-    log_end_offsets = List(
-        Integer(minimum=NONE, maximum=INT64, allow_none=True),
-        required=True,
-        metadata=about("the logs' ends; null: unknown"),
-    )
+    log_end_offsets = List(Integer(minimum=NONE, maximum=INT64, allow_none=True), "the logs' ends; null: unknown", required=True)
 
 
 class TopicSchema(Schema):
@@ -70,41 +67,34 @@ class TopicSchema(Schema):
 
     topic_name = TopicName(required=True)
     topic_id = Name(
-        # Python's $ also stands before a last newline; hence the length.
+        "Kafka's base64 Uuid; it decides ties in the consumer and share protocols",
         rule=validate.And(
             validate.Regexp(TOPIC_ID, error="Not a Kafka Uuid: 22 characters of base64."), validate.Length(equal=22)
         ),
         allow_none=True,
-        metadata=about("Kafka's base64 Uuid; it decides ties in the consumer and share protocols"),
     )
     partitions_count = Integer(
+        "with `expected`, also a list of counts, of which the leader may have seen any; `partition_racks` then has at least "
+        "an entry for each partition of the largest count",
         required=True,
         minimum=1,
-        metadata=about(
-            "with `expected`, also a list of counts, of which the leader may have seen any; `partition_racks` then has at least "
-            "an entry for each partition of the largest count"
-        ),
     )
     partition_racks = List(
         List(Name(empty=True)),
+        "for each partition the racks of its replicas; a replica without a rack is left out, or empty",
         allow_none=True,
-        metadata=about("for each partition the racks of its replicas; a replica without a rack is left out, or empty"),
     )
     partition_weights = List(
         Number(zero=True),
+        "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors ignore it; the "
+        "answer contains the load of each member",
         allow_none=True,
-        metadata=about(
-            "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors "
-            "ignore it; the answer contains the load of each member"
-        ),
     )
     lag = fields.Nested(
         LagSchema,
+        "instead of `partition_weights`: a partition's load is its lag, in records; of all topics or of none. To "
+        "`spark:kafka-source` it is where a batch starts and ends",
         allow_none=True,
-        metadata=about(
-            "instead of `partition_weights`: a partition's load is its lag, in records; of all topics or of none. To "
-            "`spark:kafka-source` it is where a batch starts and ends"
-        ),
     )
 
 
@@ -119,46 +109,36 @@ class MemberSchema(Schema):
     """A member of the group, with its subscription and its owned partitions."""
 
     member_id = Name(required=True)
-    instance_id = Name(allow_none=True, metadata=about("`group.instance.id` of a static member"))
-    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; an empty text stands for no rack"))
+    instance_id = Name("`group.instance.id` of a static member", allow_none=True)
+    rack_id = Name("`client.rack`; an empty text stands for no rack", empty=True, allow_none=True)
     topic_names = List(
         TopicName(),
+        "the topics it subscribes to, in any order, without duplicates; a name that is not in `topics` does not exist. "
+        "Absent: every topic of the request",
         allow_none=True,
-        metadata=about(
-            "the topics it subscribes to, in any order, without duplicates; a name that is not in "
-            "`topics` does not exist. Absent: every topic of the request"
-        ),
     )
-    generation_id = Integer(
-        minimum=NONE, allow_none=True, metadata=about("the last generation that it belonged to; absent or -1: none")
-    )
+    generation_id = Integer("the last generation that it belonged to; absent or -1: none", minimum=NONE, allow_none=True)
     owned_partitions = List(
         fields.Nested(TopicPartitionsSchema),
+        "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "
+        "topics that do not exist",
         allow_none=True,
-        metadata=about(
-            "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "
-            "topics that do not exist"
-        ),
     )
     capacity = Number(
+        "how much the member can read, relative to the others; `balanced` evens out load ÷ capacity. Absent: 1. Kafka's "
+        "assignors ignore it",
         allow_none=True,
-        metadata=about(
-            "how much the member can read, relative to the others; `balanced` evens out load ÷ capacity. Absent: 1. Kafka's "
-            "assignors ignore it"
-        ),
     )
 
 
 def topics_field() -> Rows:
     """The body's ``topics``."""
-    about = {"description": "the topics that exist, in any order"}
-    return Rows(TopicSchema, TOPIC, plain_topics, required=True, metadata=about)
+    return Rows(TopicSchema, TOPIC, plain_topics, "the topics that exist, in any order", required=True)
 
 
 def members_field(text: str = "the members; for the classic protocol in the order of the JoinGroup response") -> Rows:
     """The body's ``members``."""
-    about = {"description": text}
-    return Rows(MemberSchema, MEMBER, plain_members, required=True, metadata=about)
+    return Rows(MemberSchema, MEMBER, plain_members, text, required=True)
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------------
@@ -197,20 +177,17 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
 def client_field() -> fields.String:
     """``client``."""
     return fields.String(
+        "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
+        "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
         load_default=None,
-        metadata=about(
-            "classic: the library whose group leader assigns. Then `assignor` is the name in that library: `client: librdkafka` "
-            "and `assignor: range` are the same as `assignor: librdkafka:range`. Absent: `java`",
-            example="java",
-        ),
+        example="java",
     )
 
 
 def client_version_field() -> fields.String:
     """``client_version``."""
     return fields.String(
-        load_default=None,
-        metadata=about("the release of that library, where releases differ; GET /v1/assignors lists those compared"),
+        "the release of that library, where releases differ; GET /v1/assignors lists those compared", load_default=None
     )
 
 
@@ -224,90 +201,74 @@ class ExpectedSchema(Schema):
 class ComparedAssignorSchema(Schema):
     """Another assignor, to be set beside the one that is asked for."""
 
-    group_protocol = fields.String(
-        load_default=None, metadata=about("Absent: classic with a `client`, else as in the body", example="consumer")
-    )
-    assignor = fields.String(load_default=None, metadata=about("Absent: the default", example="uniform"))
-    client = fields.String(load_default=None, metadata=about("as in the body"))
-    client_version = fields.String(load_default=None, metadata=about("as in the body"))
-    balance_racks = Boolean(load_default=None, metadata=about("as in the body"))
-    kafka_version = fields.String(load_default=None, metadata=about("Absent: as in the body"))
+    group_protocol = fields.String("Absent: classic with a `client`, else as in the body", load_default=None, example="consumer")
+    assignor = fields.String("Absent: the default", load_default=None, example="uniform")
+    client = fields.String("as in the body", load_default=None)
+    client_version = fields.String("as in the body", load_default=None)
+    balance_racks = Boolean("as in the body", load_default=None)
+    kafka_version = fields.String("Absent: as in the body", load_default=None)
 
 
 class GroupAssignmentSchema(Schema):
     """A group to be assigned."""
 
     kafka_version = fields.String(
+        f"the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. Absent: {LATEST}",
         load_default=None,
-        metadata=about(
-            f"the release of Apache Kafka to reproduce; GET /v1/assignors lists those of each assignor. Absent: {LATEST}",
-            example=LATEST,
-        ),
+        example=LATEST,
     )
     group_protocol = fields.String(
+        "the protocol of the group, as GET /v1/assignors lists them. A body for `connect` or `streams` is one of "
+        "/v1/connect-assignments or /v1/streams-assignments, and is answered as there. Absent: classic",
         load_default=None,
-        metadata=about(
-            "the protocol of the group, as GET /v1/assignors lists them. A body for `connect` or `streams` is one of "
-            "/v1/connect-assignments or /v1/streams-assignments, and is answered as there. Absent: classic",
-            example="classic",
-        ),
+        example="classic",
     )
     assignor = fields.String(
+        "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for classic, `uniform` "
+        "for consumer, `simple` for share",
         load_default=None,
-        metadata=about(
-            "the name of an assignor of that protocol, as GET /v1/assignors lists them. Absent: `range` for "
-            "classic, `uniform` for consumer, `simple` for share",
-            example="range",
-        ),
+        example="range",
     )
     client = client_field()
     client_version = client_version_field()
-    balance_racks = Boolean(
-        load_default=None, metadata=about("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false")
-    )
+    balance_racks = Boolean("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false", load_default=None)
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
     expected = List(
         fields.Nested(ExpectedSchema),
+        "`assignments` to compare with. Then `partitions_count` of a topic may be a list of counts, of which the leader may "
+        f"have seen any; at most {MAX_COMBINATIONS} combinations are tried",
         load_default=None,
-        metadata=about(
-            "`assignments` to compare with. Then `partitions_count` of a topic may be a list of counts, of which the leader may "
-            f"have seen any; at most {MAX_COMBINATIONS} combinations are tried"
-        ),
     )
 
     compare = List(
         fields.Nested(ComparedAssignorSchema),
+        "other assignors, of any protocol and client, to be set beside this one on the same group: see `comparisons`",
         load_default=None,
         validate=validate.Length(max=MOST_COMPARED),
-        metadata=about(
-            "other assignors, of any protocol and client, to be set beside this one on the same group: see `comparisons`",
-            example=[
-                {"assignor": "cooperative-sticky"},
-                {"client": "librdkafka", "assignor": "range"},
-                {"group_protocol": "consumer"},
-            ],
-        ),
+        example=[
+            {"assignor": "cooperative-sticky"},
+            {"client": "librdkafka", "assignor": "range"},
+            {"group_protocol": "consumer"},
+        ],
     )
     max_moves = Integer(
+        "`balanced`: at most so many owned partitions go to another member; the best balance that this allows",
         minimum=0,
         load_default=None,
-        metadata=about("`balanced`: at most so many owned partitions go to another member; the best balance that this allows"),
     )
     min_partitions = Integer(
+        "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about so many "
+        "`ranges`, for which topics need `lag`",
         minimum=1,
         load_default=None,
-        metadata=about(
-            "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about so "
-            "many `ranges`, for which topics need `lag`"
-        ),
     )
     max_records_per_partition = Integer(
+        "`spark:kafka-source`: Spark's `maxRecordsPerPartition` (since 4.0.0), the most records of a range",
         minimum=1,
         maximum=INT64,
         load_default=None,
-        metadata=about("`spark:kafka-source`: Spark's `maxRecordsPerPartition` (since 4.0.0), the most records of a range"),
     )
     price_per_gb = price_per_gb_field()
 

@@ -6,15 +6,15 @@ from service.api.groups.document import FORM
 from service.decisions.groups.question import GroupQuestion
 from service.web.blueprint import Blueprint, Parser
 from service.web.deciding import decide
-from service.web.fields import Boolean, about
+from service.web.fields import Boolean
 from service.web.schemas import ExplainSchema
 
 
 class GroupQuerySchema(ExplainSchema):
     """The query."""
 
-    moves = Boolean(load_default=None, metadata=about("whether to list each partition that moves; by default if there are few"))
-    frontier = Boolean(load_default=False, metadata=about("`balanced`: add the `frontier`, which shows what fewer moves achieve"))
+    moves = Boolean("whether to list each partition that moves; by default if there are few", load_default=None)
+    frontier = Boolean("`balanced`: add the `frontier`, which shows what fewer moves achieve", load_default=False)
 
 
 blueprint = Blueprint("group-assignments", __name__, Parser(FORM.read), description="partitions → group members")

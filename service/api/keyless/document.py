@@ -4,11 +4,11 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.keyless.schema import KeylessDistributionsSchema
 from service.decisions.keyless import KeylessAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 
 
@@ -17,10 +17,10 @@ class ProducersSharesSchema(Schema):
 
     rack_id = fields.String(allow_none=True)
     producers = fields.Integer()
-    shares = fields.List(fields.Float(), metadata=about("of each partition in these producers' records"))
-    same_rack = fields.Float(metadata=about("the share of their records that stays in their rack"))
+    shares = fields.List(fields.Float(), "of each partition in these producers' records")
+    same_rack = fields.Float("the share of their records that stays in their rack")
     cumulative_frequency_table = fields.List(
-        fields.Integer(), allow_none=True, metadata=about("KIP-794's, of `table_partition_ids`; null: Kafka draws evenly")
+        fields.Integer(), "KIP-794's, of `table_partition_ids`; null: Kafka draws evenly", allow_none=True
     )
     table_partition_ids = fields.List(fields.Integer(), allow_none=True)
 
@@ -31,12 +31,12 @@ class KeylessDistributionsAnswerSchema(Schema):
     kafka_version = fields.String()
     rule = fields.String()
     rack_aware = fields.Boolean()
-    shares = fields.List(fields.Float(), metadata=about("of each partition in all records; they add up to 1"))
+    shares = fields.List(fields.Float(), "of each partition in all records; they add up to 1")
     min = fields.Float()
     max = fields.Float()
     mean = fields.Float()
     stddev = fields.Float()
-    skew = fields.Float(metadata=about("max ÷ mean: 1.0 is perfectly even"))
+    skew = fields.Float("max ÷ mean: 1.0 is perfectly even")
     producers = fields.List(fields.Nested(ProducersSharesSchema))
 
 

@@ -1,10 +1,11 @@
 """The JSON body of a question about records without a key."""
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from service.core.keyless import ADAPTIVE, RULES
 from service.decisions.keyless import KeylessQuestion
-from service.web.fields import Boolean, Integer, List, Name, Number, Subject, about
+from service.web import described as fields
+from service.web.fields import Boolean, Integer, List, Name, Number, Subject
 from service.web.schemas import KafkaVersion, QuestionSchema, of_a_snapshot
 
 
@@ -18,27 +19,23 @@ class KeylessBrokerSchema(Schema):
 
     broker_id = Integer(required=True)
     rack_id = Name(empty=True, load_default=None)
-    waiting_ms = Integer(
-        minimum=0,
-        load_default=0,
-        metadata=about("`adaptive`: for how long the broker has not accepted data of the producer"),
-    )
+    waiting_ms = Integer("`adaptive`: for how long the broker has not accepted data of the producer", minimum=0, load_default=0)
 
 
 class KeylessPartitionSchema(Schema):
     """A partition, as the producer sees it."""
 
     partition_id = Integer(required=True, minimum=0)
-    leader_id = Integer(load_default=None, metadata=about("broker; null: no leader"))
-    queue_size = Integer(minimum=0, load_default=0, metadata=about("`adaptive`: batches that wait in the producer"))
-    batch_records = Number(load_default=1.0, metadata=about("`sticky`: the size at which a batch is sent"))
+    leader_id = Integer("broker; null: no leader", load_default=None)
+    queue_size = Integer("`adaptive`: batches that wait in the producer", minimum=0, load_default=0)
+    batch_records = Number("`sticky`: the size at which a batch is sent", load_default=1.0)
 
 
 class ProducersSchema(Schema):
     """Producers of one rack."""
 
-    rack_id = Name(empty=True, load_default=None, metadata=about("`client.rack`"))
-    producers = Integer(minimum=1, load_default=1, metadata=about("the number of producers with these properties"))
+    rack_id = Name("`client.rack`", empty=True, load_default=None)
+    producers = Integer("the number of producers with these properties", minimum=1, load_default=1)
 
 
 class KeylessDistributionsSchema(QuestionSchema):
@@ -49,19 +46,15 @@ class KeylessDistributionsSchema(QuestionSchema):
     kafka_version = KafkaVersion()
     topic_name = Subject("topic")
     rule = fields.String(
+        "`round-robin` (up to 2.3), `sticky` (KIP-480, 2.4 to 3.2), `uniform-sticky` and `adaptive` (KIP-794, since 3.3)",
         validate=validate.OneOf(RULES),
         load_default=ADAPTIVE,
-        metadata=about(
-            "`round-robin` (up to 2.3), `sticky` (KIP-480, 2.4 to 3.2), `uniform-sticky` and `adaptive` (KIP-794, since 3.3)"
-        ),
     )
     partitions_count = Integer(minimum=1)
-    partitions = List(
-        fields.Nested(KeylessPartitionSchema), validate=validate.Length(min=1), metadata=about("every partition of the topic")
-    )
+    partitions = List(fields.Nested(KeylessPartitionSchema), "every partition of the topic", validate=validate.Length(min=1))
     brokers = List(fields.Nested(KeylessBrokerSchema), load_default=list)
     availability_timeout_ms = Integer(
-        minimum=0, load_default=0, metadata=about("`partitioner.availability.timeout.ms`; 0: slow brokers are not avoided")
+        "`partitioner.availability.timeout.ms`; 0: slow brokers are not avoided", minimum=0, load_default=0
     )
-    rack_aware = Boolean(load_default=False, metadata=about("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4"))
-    producers = List(fields.Nested(ProducersSchema), validate=validate.Length(1, 1000), metadata=about("default: one"))
+    rack_aware = Boolean("`partitioner.rack.aware` (KIP-1123), of producers from Kafka 4.4", load_default=False)
+    producers = List(fields.Nested(ProducersSchema), "default: one", validate=validate.Length(1, 1000))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.log_dirs.schema import LogDirQuestionSchema
 from service.api.log_dirs.texts import DirTexts, Positions
@@ -18,7 +18,7 @@ from service.core.measures.skew import spread
 from service.core.reassignments.effects import timing_sentence
 from service.decisions.log_dirs.answer import LogDirAnswer, answer
 from service.decisions.log_dirs.tables import moves_table
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.rows import json_list
 from service.web.schemas import CountsSchema, LoadsSchema
@@ -32,19 +32,17 @@ class DirMovesSchema(MovesSchema):
 
         exclude = ("leaders",)
 
-    replicas = fields.Integer(metadata=about("moves between directories; those of detours count too"))
+    replicas = fields.Integer("moves between directories; those of detours count too")
     bytes = fields.Integer()
     lower_bound = fields.Integer(
-        metadata=about("a lower bound of the bytes that any plan copies that keeps the rules and, for `even`, is as even")
+        "a lower bound of the bytes that any plan copies that keeps the rules and, for `even`, is as even"
     )
 
 
 class DirReassignedSchema(ReassignedSchema):
     """One partition of a reassignment between directories."""
 
-    log_dirs = fields.List(
-        fields.String(), metadata=about("one for each of `replicas`; `any`: stays where it is", example=["any", "/data/b"])
-    )
+    log_dirs = fields.List(fields.String(), "one for each of `replicas`; `any`: stays where it is", example=["any", "/data/b"])
 
 
 class DirReassignmentSchema(Schema):
@@ -60,16 +58,16 @@ class DirReasonSchema(Schema):
     topic_name = fields.String()
     partition_id = fields.Integer()
     broker_id = fields.Integer()
-    source = fields.String(data_key="from", metadata=about("a log directory"))
-    target = fields.String(data_key="to", metadata=about("a log directory"))
-    reason = fields.String(metadata=about('such as "drains /data/a", "evens out /data/b", "limits of /data/a"'))
+    source = fields.String("a log directory", data_key="from")
+    target = fields.String("a log directory", data_key="to")
+    reason = fields.String('such as "drains /data/a", "evens out /data/b", "limits of /data/a"')
 
 
 class DirBatchSchema(BatchSchema):
     """One step, on all brokers at the same time."""
 
     reassignment = fields.Nested(DirReassignmentSchema)
-    rollback = fields.Nested(DirReassignmentSchema, metadata=about("undoes this step"))
+    rollback = fields.Nested(DirReassignmentSchema, "undoes this step")
     moves = fields.Integer()
     bytes = fields.Integer()
 
@@ -77,54 +75,46 @@ class DirBatchSchema(BatchSchema):
 class DiskBrokersSchema(Schema):
     """What each broker copies, and how even its disks become."""
 
-    broker_ids = fields.List(fields.Integer(), metadata=about("in request order"))
-    bytes = fields.List(fields.Integer(), metadata=about("copied"))
-    lower_bounds = fields.List(fields.Integer(), metadata=about("of the bytes copied, as in `moves`"))
+    broker_ids = fields.List(fields.Integer(), "in request order")
+    bytes = fields.List(fields.Integer(), "copied")
+    lower_bounds = fields.List(fields.Integer(), "of the bytes copied, as in `moves`")
     skews_before = fields.List(
-        fields.Float(),
-        metadata=about("the fullest directory ÷ the mean, by the sizes of the disks; those that are `draining` do not count"),
+        fields.Float(), "the fullest directory ÷ the mean, by the sizes of the disks; those that are `draining` do not count"
     )
     skews_after = fields.List(fields.Float())
     evenness_gaps = fields.List(
         fields.Float(),
-        metadata=about(
-            "the sum of (bytes on a disk)² ÷ its size above a lower bound of it, as a share of that; 0: proven the least. The "
-            "bound is one of any plan that keeps the rules and, for `fewest-moves`, copies as little"
-        ),
+        "the sum of (bytes on a disk)² ÷ its size above a lower bound of it, as a share of that; 0: proven the least. The "
+        "bound is one of any plan that keeps the rules and, for `fewest-moves`, copies as little",
     )
 
 
 class DirLoadSchema(Schema):
     """What directories have. Their evenness counts those that are not `draining`."""
 
-    broker_ids = fields.List(fields.Integer(), metadata=about("of each directory, in request order"))
+    broker_ids = fields.List(fields.Integer(), "of each directory, in request order")
     log_dirs = fields.List(fields.String())
     replicas = fields.Nested(CountsSchema)
-    bytes = fields.Nested(LoadsSchema, metadata=about("of the replicas and of what else is on the disk"))
-    usage = fields.List(
-        fields.Float(allow_none=True), metadata=about("`bytes` ÷ `capacity_bytes`; null where that is not known", example=[0.42])
-    )
+    bytes = fields.Nested(LoadsSchema, "of the replicas and of what else is on the disk")
+    usage = fields.List(fields.Float(allow_none=True), "`bytes` ÷ `capacity_bytes`; null where that is not known", example=[0.42])
 
 
 class LogDirAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
-    effects = fields.List(
-        fields.String(), metadata=about("what the plan does, in sentences", example=["Empties /data/a of broker 1."])
-    )
+    effects = fields.List(fields.String(), "what the plan does, in sentences", example=["Empties /data/a of broker 1."])
     warnings = fields.List(
-        fields.String(),
-        metadata=about("replicas that stay in a `draining` directory, and directories outside the tolerance", example=[]),
+        fields.String(), "replicas that stay in a `draining` directory, and directories outside the tolerance", example=[]
     )
     moves = fields.Nested(DirMovesSchema)
     brokers = fields.Nested(DiskBrokersSchema)
     outside_tolerance = fields.List(
-        fields.Dict(), allow_none=True, metadata=about("`broker_id` and `log_dir` of the directories; null without `tolerance`")
+        fields.Dict(), "`broker_id` and `log_dir` of the directories; null without `tolerance`", allow_none=True
     )
-    reassignment = fields.Nested(DirReassignmentSchema, metadata=about("all partitions of which a replica moves"))
-    rollback = fields.Nested(DirReassignmentSchema, metadata=about("their current directories"))
+    reassignment = fields.Nested(DirReassignmentSchema, "all partitions of which a replica moves")
+    rollback = fields.Nested(DirReassignmentSchema, "their current directories")
     reasons = fields.List(fields.Nested(DirReasonSchema))
-    batches = fields.List(fields.Nested(DirBatchSchema), metadata=about("all rules hold after each, and while it runs"))
+    batches = fields.List(fields.Nested(DirBatchSchema), "all rules hold after each, and while it runs")
     before = fields.Nested(DirLoadSchema)
     after = fields.Nested(DirLoadSchema)
 

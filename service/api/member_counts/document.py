@@ -6,14 +6,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, meets
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
 
@@ -24,73 +24,66 @@ if TYPE_CHECKING:
 class MembersLoadSchema(Schema):
     """How much members have to read."""
 
-    worst_load = fields.Float(metadata=about("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`"))
-    mean_load = fields.Float(metadata=about("of the members"))
-    most_partitions = fields.Integer(metadata=about("of one member"))
-    idle_members = fields.Integer(metadata=about("members without a partition"))
+    worst_load = fields.Float("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`")
+    mean_load = fields.Float("of the members")
+    most_partitions = fields.Integer("of one member")
+    idle_members = fields.Integer("members without a partition")
     drain_seconds = fields.Float(
-        allow_none=True,
-        metadata=about("with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive"),
+        "with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive", allow_none=True
     )
-    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about("if topics have `partition_racks` and members a `rack_id`"))
-    meets = fields.Dict(fields.String(), fields.Boolean(), metadata=about("limit → whether it is kept"))
+    zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`")
+    meets = fields.Dict("limit → whether it is kept", keys=fields.String(), values=fields.Boolean())
 
 
 class MembersPlanSchema(MembersLoadSchema):
     """A number of members."""
 
     members_count = fields.Integer()
-    pods = fields.Integer(metadata=about("with `threads_per_pod` members in each"))
-    moved = fields.Integer(metadata=about("partitions that go to a member other than their present owner"))
+    pods = fields.Integer("with `threads_per_pod` members in each")
+    moved = fields.Integer("partitions that go to a member other than their present owner")
     unread_partitions = fields.Integer(
-        metadata=about("partitions to which only further members subscribe; such a number neither gains nor is recommended")
+        "partitions to which only further members subscribe; such a number neither gains nor is recommended"
     )
     idle_partition_ms = fields.Integer(
+        "the time without a reader until the group has so many members, the sum over partitions; null where that was not "
+        "simulated",
         allow_none=True,
-        metadata=about(
-            "the time without a reader until the group has so many members, the sum over partitions; null where that was "
-            "not simulated"
-        ),
     )
-    longest_idle_ms = fields.Integer(allow_none=True, metadata=about("the same of the partition that waits longest"))
-    rebalances = fields.Integer(allow_none=True, metadata=about("the number of rebalances until then"))
-    gains = fields.Boolean(metadata=about("whether the worst load is lower than with every smaller number"))
-    bound = fields.Float(
-        allow_none=True, metadata=about("from `balanced`: no assignment to so many members has a lower worst load than this")
-    )
+    longest_idle_ms = fields.Integer("the same of the partition that waits longest", allow_none=True)
+    rebalances = fields.Integer("the number of rebalances until then", allow_none=True)
+    gains = fields.Boolean("whether the worst load is lower than with every smaller number")
+    bound = fields.Float("from `balanced`: no assignment to so many members has a lower worst load than this", allow_none=True)
 
 
 class MembersPlansSchema(Schema):
     """The plans under one assignor."""
 
     assignor = fields.String()
-    plans = fields.List(fields.Nested(MembersPlanSchema), metadata=about("by `members_count`"))
-    worth_using = fields.List(fields.Integer(), metadata=about("the numbers that gain"))
+    plans = fields.List(fields.Nested(MembersPlanSchema), "by `members_count`")
+    worth_using = fields.List(fields.Integer(), "the numbers that gain")
     recommended = fields.Integer(
-        allow_none=True, metadata=about("the smallest number that keeps all limits; null if none does, or there are no limits")
+        "the smallest number that keeps all limits; null if none does, or there are no limits", allow_none=True
     )
     out_of_reach = fields.Dict(
-        fields.String(), fields.String(), metadata=about("limit → why no number of members that was planned keeps it")
+        "limit → why no number of members that was planned keeps it", keys=fields.String(), values=fields.String()
     )
 
 
 class PolicySchema(MembersLoadSchema):
     """What KEDA chooses."""
 
-    policy = fields.String(metadata=about("`keda`"))
+    policy = fields.String("`keda`")
     option = fields.String(
+        "the option that is set, such as `limitToPartitionsWithLag`, which takes a trigger for each topic; null: none",
         allow_none=True,
-        metadata=about(
-            "the option that is set, such as `limitToPartitionsWithLag`, which takes a trigger for each topic; null: none"
-        ),
     )
-    release = fields.String(metadata=about("of KEDA"))
-    triggers = fields.Integer(metadata=about("one for all topics, or one for each"))
-    total_lag = fields.Integer(metadata=about("the lag that the triggers report, with the option applied"))
-    is_active = fields.Boolean(metadata=about("whether the lag is above `activation_lag_threshold`"))
-    replicas = fields.Integer(metadata=about("pods, without the limits of a HorizontalPodAutoscaler on its speed"))
-    members_count = fields.Integer(metadata=about("in these pods"))
-    worst_load = fields.Float(allow_none=True, metadata=about("under the group's own assignor; null without members"))
+    release = fields.String("of KEDA")
+    triggers = fields.Integer("one for all topics, or one for each")
+    total_lag = fields.Integer("the lag that the triggers report, with the option applied")
+    is_active = fields.Boolean("whether the lag is above `activation_lag_threshold`")
+    replicas = fields.Integer("pods, without the limits of a HorizontalPodAutoscaler on its speed")
+    members_count = fields.Integer("in these pods")
+    worst_load = fields.Float("under the group's own assignor; null without members", allow_none=True)
     mean_load = fields.Float(allow_none=True)
     most_partitions = fields.Integer(allow_none=True)
     idle_members = fields.Integer(allow_none=True)
@@ -102,21 +95,17 @@ class MemberCountPlansAnswerSchema(MembersPlansSchema):
     kafka_version = fields.String()
     group_protocol = fields.String()
     implementation = fields.Nested(ImplementationSchema)
-    partitions_count = fields.Integer(metadata=about("of all topics"))
+    partitions_count = fields.Integer("of all topics")
     current_members_count = fields.Integer()
-    current = fields.Nested(
-        MembersLoadSchema, allow_none=True, metadata=about("the load by what members own now; null without members")
-    )
+    current = fields.Nested(MembersLoadSchema, "the load by what members own now; null without members", allow_none=True)
     balanced = fields.Nested(
-        MembersPlansSchema,
-        allow_none=True,
-        metadata=about("the same under `balanced`; null for share groups, which do not have it"),
+        MembersPlansSchema, "the same under `balanced`; null for share groups, which do not have it", allow_none=True
     )
     policies = fields.List(
         fields.Nested(PolicySchema),
-        metadata=about("with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups"),
+        "with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups",
     )
-    warnings = fields.List(fields.String(), metadata=about("the assumptions behind the figures"))
+    warnings = fields.List(fields.String(), "the assumptions behind the figures")
 
 
 def document(answer: MemberCountsAnswer) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields as fields_of
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, post_load, validate
 
 from service.api.groups.schema import GroupAssignmentSchema, members_field, topics_field
 from service.api.rebalances.schema import TimingSchema
@@ -13,7 +13,8 @@ from service.core.member_counts.keda import RELEASE, Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import COMPARED_POLL_MS
-from service.web.fields import INT64, Boolean, Integer, List, Number, about
+from service.web import described as fields
+from service.web.fields import INT64, Boolean, Integer, List, Number
 from service.web.schemas import price_per_gb_field
 
 GROUP_FIELDS: Final = (
@@ -25,10 +26,9 @@ GROUP_FIELDS: Final = (
 class MemberLimitsSchema(Schema):
     """What every member must keep."""
 
-    max_load = Number(load_default=None, metadata=about("the most that one member may have: partitions, or their lag or weights"))
+    max_load = Number("the most that one member may have: partitions, or their lag or weights", load_default=None)
     max_lag_seconds = Number(
-        load_default=None,
-        metadata=about("how long every member may take to work off its lag; requires `consumption_rate`", example=60),
+        "how long every member may take to work off its lag; requires `consumption_rate`", load_default=None, example=60
     )
 
 
@@ -44,21 +44,17 @@ class WaitsSchema(TimingSchema):
 class KedaSchema(Schema):
     """The ScaledObject of the group, as far as it decides the number of replicas."""
 
-    lag_threshold = Integer(minimum=1, maximum=INT64, load_default=10, metadata=about("`lagThreshold`"))
-    activation_lag_threshold = Integer(minimum=0, maximum=INT64, load_default=0, metadata=about("`activationLagThreshold`"))
+    lag_threshold = Integer("`lagThreshold`", minimum=1, maximum=INT64, load_default=10)
+    activation_lag_threshold = Integer("`activationLagThreshold`", minimum=0, maximum=INT64, load_default=0)
     offset_reset_policy = fields.String(
+        "`offsetResetPolicy`: a partition without a committed offset counts as a lag of 1, or of its whole log",
         load_default="latest",
         validate=validate.OneOf(["latest", "earliest"]),
-        metadata=about("`offsetResetPolicy`: a partition without a committed offset counts as a lag of 1, or of its whole log"),
     )
-    scale_to_zero_on_invalid_offset = Boolean(
-        load_default=False, metadata=about("`scaleToZeroOnInvalidOffset`: it counts as no lag")
-    )
-    min_replica_count = Integer(minimum=0, load_default=0, metadata=about("`minReplicaCount`"))
-    max_replica_count = Integer(minimum=1, load_default=100, metadata=about("`maxReplicaCount`"))
-    tolerance = Number(
-        zero=True, most=1, load_default=0.1, metadata=about("of the HorizontalPodAutoscaler, which ignores smaller changes")
-    )
+    scale_to_zero_on_invalid_offset = Boolean("`scaleToZeroOnInvalidOffset`: it counts as no lag", load_default=False)
+    min_replica_count = Integer("`minReplicaCount`", minimum=0, load_default=0)
+    max_replica_count = Integer("`maxReplicaCount`", minimum=1, load_default=100)
+    tolerance = Number("of the HorizontalPodAutoscaler, which ignores smaller changes", zero=True, most=1, load_default=0.1)
 
 
 class MemberCountPlansSchema(Schema):
@@ -73,41 +69,33 @@ class MemberCountPlansSchema(Schema):
     members = members_field("the current members, with what they own; additional ones subscribe like the last")
     members_counts = List(
         Integer(minimum=1, maximum=MOST_MEMBERS),
+        "the numbers to plan. Absent: from 1 to the number of partitions (with `threads_per_pod`, its multiples); of "
+        f"more than {MOST_PLANS} or of many topics those that can gain: 8 and 12 of 24 partitions, but not 9, 10 and 11",
         load_default=None,
         validate=validate.Length(1, MOST_PLANS),
-        metadata=about(
-            "the numbers to plan. Absent: from 1 to the number of partitions (with `threads_per_pod`, its multiples); of "
-            f"more than {MOST_PLANS} or of many topics those that can gain: 8 and 12 of 24 partitions, but not 9, 10 and 11",
-            example=[1, 2, 3, 4, 6, 8, 12, 24],
-        ),
+        example=[1, 2, 3, 4, 6, 8, 12, 24],
     )
     consumption_rate = Number(
+        "what a member works off per second: records of `lag`, or of `partition_weights`, which are then a lag",
         load_default=None,
-        metadata=about(
-            "what a member works off per second: records of `lag`, or of `partition_weights`, which are then a lag", example=5000
-        ),
+        example=5000,
     )
     limits = fields.Nested(MemberLimitsSchema, load_default=lambda: MemberLimitsSchema().load({}))
     threads_per_pod = Integer(
+        "members that run in one pod, such as `num.stream.threads` or `concurrency`",
         minimum=1,
         maximum=MOST_MEMBERS,
         load_default=1,
-        metadata=about("members that run in one pod, such as `num.stream.threads` or `concurrency`"),
     )
     price_per_gb = price_per_gb_field()
     standstill = Boolean(
-        load_default=True,
-        metadata=about("whether to simulate how long partitions have no reader until the group has so many members"),
+        "whether to simulate how long partitions have no reader until the group has so many members", load_default=True
     )
     timing = fields.Nested(
-        WaitsSchema,
-        load_default=dict,
-        metadata=about(f"as in /v1/group-rebalances; `poll_interval_ms` absent: {COMPARED_POLL_MS}"),
+        WaitsSchema, f"as in /v1/group-rebalances; `poll_interval_ms` absent: {COMPARED_POLL_MS}", load_default=dict
     )
     keda = fields.Nested(
-        KedaSchema,
-        load_default=lambda: KedaSchema().load({}),
-        metadata=about(f"what the formulas of KEDA {RELEASE} use besides the lags"),
+        KedaSchema, f"what the formulas of KEDA {RELEASE} use besides the lags", load_default=lambda: KedaSchema().load({})
     )
 
     @post_load

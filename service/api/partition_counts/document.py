@@ -3,7 +3,7 @@
 from typing import Any, Final, get_args
 
 import pyarrow as pa
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from service.api.partition_counts.schema import PartitionCountPlansSchema
 from service.core.keys.values import key_value
@@ -11,7 +11,7 @@ from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
 from service.decisions.partition_counts import PlansAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import CountsSchema
 
@@ -25,75 +25,66 @@ LISTED_CELLS: Final = 10_000
 class HotKeySchema(Schema):
     """One of the heaviest keys."""
 
-    key = fields.Raw(metadata=about("as `key_format` writes it"))
-    records = fields.Integer(metadata=about("in `by_records`"))
-    bytes = fields.Integer(metadata=about("in `by_bytes`"))
-    share = fields.Float(metadata=about("of all records, or of all bytes"))
-    error = fields.Integer(metadata=about("the maximum by which the number may be too large; 0 if the figures are exact"))
+    key = fields.Raw("as `key_format` writes it")
+    records = fields.Integer("in `by_records`")
+    bytes = fields.Integer("in `by_bytes`")
+    share = fields.Float("of all records, or of all bytes")
+    error = fields.Integer("the maximum by which the number may be too large; 0 if the figures are exact")
 
 
 class HottestKeysSchema(Schema):
     """The heaviest keys."""
 
     by_records = fields.List(fields.Nested(HotKeySchema))
-    by_bytes = fields.List(fields.Nested(HotKeySchema), metadata=about("empty without bytes"))
+    by_bytes = fields.List(fields.Nested(HotKeySchema), "empty without bytes")
 
 
 class KeysSeenSchema(Schema):
     """What the keys are, all together."""
 
-    distinct = fields.Integer(metadata=about("different keys"))
-    records = fields.Integer(metadata=about("with a key"))
+    distinct = fields.Integer("different keys")
+    records = fields.Integer("with a key")
     bytes = fields.Integer(allow_none=True)
-    keyless = fields.Integer(metadata=about("records without a key, not among `records`"))
+    keyless = fields.Integer("records without a key, not among `records`")
     without_key = fields.Dict(
+        "records without a key (or with an empty key that the partitioner treats as none), by partitioner; not part of any plan",
         keys=fields.String(),
         values=fields.Integer(),
-        metadata=about(
-            "records without a key (or with an empty key that the partitioner treats as none), by partitioner; not part of "
-            "any plan"
-        ),
     )
-    exact = fields.Boolean(metadata=about("false: there were too many different keys to hold each, or the histogram is a sample"))
-    method = fields.String(metadata=about("how different and hottest keys were counted; records and bytes are always exact"))
-    relative_error = fields.Float(metadata=about("standard error of every number of different keys, as a share of it"))
+    exact = fields.Boolean("false: there were too many different keys to hold each, or the histogram is a sample")
+    method = fields.String("how different and hottest keys were counted; records and bytes are always exact")
+    relative_error = fields.Float("standard error of every number of different keys, as a share of it")
 
 
 class ChanceSchema(Schema):
     """The skew that random partitions for the same keys would give."""
 
     mean = fields.Float()
-    low = fields.Float(metadata=about("the lower end of the range in which it is in 99 of 100 cases"))
-    high = fields.Float(metadata=about("to here"))
+    low = fields.Float("the lower end of the range in which it is in 99 of 100 cases")
+    high = fields.Float("to here")
 
 
 class MeasureSchema(CountsSchema):
     """How keys, records or bytes lie on the partitions."""
 
-    counts = fields.List(fields.Integer(), metadata=about(f"of each partition; left out above {LISTED} partitions"))
-    gini = fields.Float(metadata=about("0: all have the same; near 1: one has all"))
+    counts = fields.List(fields.Integer(), f"of each partition; left out above {LISTED} partitions")
+    gini = fields.Float("0: all have the same; near 1: one has all")
     empty_partitions = fields.Integer()
     floor = fields.Float(
-        metadata=about(
-            "the least skew that a partitioner can have: the heaviest key is on one partition, and two of n + 1 keys share one "
-            "of n partitions"
-        )
+        "the least skew that a partitioner can have: the heaviest key is on one partition, and two of n + 1 keys share one of "
+        "n partitions"
     )
     hot_keys = fields.Integer(
-        metadata=about(
-            f"number of keys that each weigh more than {EVEN} × the mean of a partition; records without a key count as one key "
-            "if the partitioner hashes them"
-        )
+        f"number of keys that each weigh more than {EVEN} × the mean of a partition; records without a key count as one key "
+        "if the partitioner hashes them"
     )
-    hot_share = fields.Float(metadata=about("their share of all"))
+    hot_share = fields.Float("their share of all")
     chance = fields.Nested(ChanceSchema)
     verdict = fields.String(
+        f"the cause of the skew. `even`: it is at most {EVEN}. `hot-keys`: it is at most {EVEN} × a `floor` above {EVEN}, or "
+        "at most what chance gives with the hot keys, but more than without. `partitioner`: it is outside `chance`; above, "
+        "the partitioner is less even than a random one, below, more even. `chance`: it is within `chance`",
         validate=validate.OneOf(get_args(Verdict)),
-        metadata=about(
-            f"the cause of the skew. `even`: it is at most {EVEN}. `hot-keys`: it is at most {EVEN} × a `floor` above {EVEN}, or "
-            "at most what chance gives with the hot keys, but more than without. `partitioner`: it is outside `chance`; above, "
-            "the partitioner is less even than a random one, below, more even. `chance`: it is within `chance`"
-        ),
     )
 
 
@@ -119,7 +110,7 @@ class SplitSchema(Schema):
     """One of today's partitions."""
 
     partition_id = fields.Integer()
-    into = fields.List(fields.Integer(), metadata=about("itself and the new partitions that get some of its keys"))
+    into = fields.List(fields.Integer(), "itself and the new partitions that get some of its keys")
 
 
 class BusiestSchema(Schema):
@@ -136,27 +127,21 @@ class PlanSchema(Schema):
     partitions_count = fields.Integer()
     keys = fields.Nested(MeasureSchema)
     records = fields.Nested(MeasureSchema)
-    bytes = fields.Nested(MeasureSchema, allow_none=True, metadata=about("null without bytes"))
-    moved = fields.Nested(SharesSchema, allow_none=True, metadata=about("share that leaves its current partition"))
+    bytes = fields.Nested(MeasureSchema, "null without bytes", allow_none=True)
+    moved = fields.Nested(SharesSchema, "share that leaves its current partition", allow_none=True)
     needs_new_topic = fields.Boolean(
+        "whether it is below the current count: Kafka cannot remove partitions; null: the current count is unknown",
         allow_none=True,
-        metadata=about(
-            "whether it is below the current count: Kafka cannot remove partitions; null: the current count is unknown"
-        ),
     )
     multiple = fields.Boolean(
+        "whether it is a multiple of the current count: then no two of the current partitions mix, and keys move only out of "
+        "their own",
         allow_none=True,
-        metadata=about(
-            "whether it is a multiple of the current count: then no two of the current partitions mix, and keys "
-            "move only out of their own"
-        ),
     )
-    splits = fields.List(
-        fields.Nested(SplitSchema), allow_none=True, metadata=about(f"where `multiple`, up to {LISTED} partitions; else null")
-    )
-    matrix = fields.Nested(MatrixSchema, allow_none=True, metadata=about(f"null above {LISTED_CELLS} cells that are not empty"))
+    splits = fields.List(fields.Nested(SplitSchema), f"where `multiple`, up to {LISTED} partitions; else null", allow_none=True)
+    matrix = fields.Nested(MatrixSchema, f"null above {LISTED_CELLS} cells that are not empty", allow_none=True)
     busiest = fields.Nested(BusiestSchema)
-    meets = fields.Dict(keys=fields.String(), values=fields.Boolean(), metadata=about("for each limit, whether it is kept"))
+    meets = fields.Dict("for each limit, whether it is kept", keys=fields.String(), values=fields.Boolean())
 
 
 class ReachSchema(Schema):
@@ -164,46 +149,41 @@ class ReachSchema(Schema):
 
     partitioner = fields.String()
     conclusion = fields.String(
-        metadata=about("how even the current count is and why, in words; or else the recommended count, or the most even one")
+        "how even the current count is and why, in words; or else the recommended count, or the most even one"
     )
     smallest = fields.Dict(
+        "the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does",
         keys=fields.String(),
         values=fields.Integer(allow_none=True),
-        metadata=about("the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does"),
     )
     recommended = fields.Integer(
+        "the smallest that keeps all limits and is not below `current_partitions_count`; null: none, or no limits",
         allow_none=True,
-        metadata=about(
-            "the smallest that keeps all limits and is not below `current_partitions_count`; null: none, or no limits"
-        ),
     )
     needs_new_topic = fields.Integer(
-        allow_none=True,
-        metadata=about("the smallest that keeps all limits, if below `current_partitions_count`: Kafka cannot remove partitions"),
+        "the smallest that keeps all limits, if below `current_partitions_count`: Kafka cannot remove partitions", allow_none=True
     )
-    out_of_reach = fields.Dict(
-        keys=fields.String(), values=fields.String(), metadata=about("limits that the hottest key alone breaks, and how")
-    )
+    out_of_reach = fields.Dict("limits that the hottest key alone breaks, and how", keys=fields.String(), values=fields.String())
 
 
 class ThroughputSchema(Schema):
     """The partitions that throughput needs, if keys spread evenly."""
 
-    producers = fields.Integer(allow_none=True, metadata=about("target ÷ what producers write to one partition, rounded up"))
-    consumers = fields.Integer(allow_none=True, metadata=about("target ÷ what one consumer reads, rounded up"))
-    partitions_count = fields.Integer(metadata=about("the larger of both"))
+    producers = fields.Integer("target ÷ what producers write to one partition, rounded up", allow_none=True)
+    consumers = fields.Integer("target ÷ what one consumer reads, rounded up", allow_none=True)
+    partitions_count = fields.Integer("the larger of both")
 
 
 class PartitionCountPlansAnswerSchema(Schema):
     """Every plan, and the smallest count that keeps the limits; without keys, `kafka_version` and `throughput` alone."""
 
     kafka_version = fields.String()
-    throughput = fields.Nested(ThroughputSchema, metadata=about("for a request with `target_mb_per_second`"))
+    throughput = fields.Nested(ThroughputSchema, "for a request with `target_mb_per_second`")
     current_partitions_count = fields.Integer(allow_none=True)
     keys = fields.Nested(KeysSeenSchema)
     hottest_keys = fields.Nested(HottestKeysSchema)
-    plans = fields.List(fields.Nested(PlanSchema), metadata=about("of each partitioner, the counts in request order"))
-    limits = fields.List(fields.Nested(ReachSchema), metadata=about("of each partitioner; empty objects without limits"))
+    plans = fields.List(fields.Nested(PlanSchema), "of each partitioner, the counts in request order")
+    limits = fields.List(fields.Nested(ReachSchema), "of each partitioner; empty objects without limits")
 
 
 def document(answer: PlansAnswer) -> dict[str, Any]:

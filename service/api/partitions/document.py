@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import INCLUDE, Schema, fields
+from marshmallow import INCLUDE, Schema
 
 from service.api.partitions.schema import PartitionsSchema
 from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.keys import read_body
 from service.web.schemas import CountsSchema
@@ -16,9 +16,9 @@ from service.web.schemas import CountsSchema
 class StepSchema(Schema):
     """How one key came to its partition."""
 
-    rule = fields.String(metadata=about("what decided"))
-    key_bytes_hex = fields.String(allow_none=True, metadata=about("the bytes that are hashed; null: no key"))
-    hash = fields.Integer(metadata=about("signed"))
+    rule = fields.String("what decided")
+    key_bytes_hex = fields.String("the bytes that are hashed; null: no key", allow_none=True)
+    hash = fields.Integer("signed")
     hash_hex = fields.String()
     after_sign_rule = fields.Integer()
     modulo = fields.Integer()
@@ -36,18 +36,14 @@ class PartitionsAnswerSchema(Schema):
     kafka_version = fields.String()
     partitioner = fields.String()
     partitions_count = fields.Integer()
-    partitions = fields.List(fields.Integer(), metadata=about("of each record, in request order"))
-    tokens = fields.List(fields.Integer(), metadata=about("instead of `partitions`, from a partitioner of tokens"))
-    hashes = fields.List(fields.Integer(), metadata=about("from `spark`: `hash(key)`"))
-    counter = fields.Integer(metadata=about("the round robin's counter after the last record"))
-    random_values_used = fields.Integer(metadata=about("how many of `random_values` were used"))
-    cumulative_frequency_table = fields.List(
-        fields.Integer(), allow_none=True, metadata=about("from `java:adaptive`; null: Kafka drops it")
-    )
-    distribution = fields.Nested(
-        CountsSchema, metadata=about(f"records per partition; `counts` is left out above {MAX_COUNTS} partitions")
-    )
-    explanation = fields.List(fields.Nested(StepSchema), metadata=about("with `explain=true`, one for each key"))
+    partitions = fields.List(fields.Integer(), "of each record, in request order")
+    tokens = fields.List(fields.Integer(), "instead of `partitions`, from a partitioner of tokens")
+    hashes = fields.List(fields.Integer(), "from `spark`: `hash(key)`")
+    counter = fields.Integer("the round robin's counter after the last record")
+    random_values_used = fields.Integer("how many of `random_values` were used")
+    cumulative_frequency_table = fields.List(fields.Integer(), "from `java:adaptive`; null: Kafka drops it", allow_none=True)
+    distribution = fields.Nested(CountsSchema, f"records per partition; `counts` is left out above {MAX_COUNTS} partitions")
+    explanation = fields.List(fields.Nested(StepSchema), "with `explain=true`, one for each key")
 
 
 def document(answer: PartitionsAnswer) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from marshmallow import fields
-
 from service.api.partitions.schema import PartitionsSchema
 from service.core.keys.columns import INTEGERS
 from service.decisions.keys.values import TEXTUAL
 from service.decisions.partitions import PartitionsQuestion
+from service.web import described as fields
 from service.web.blueprint import QuerySchema
-from service.web.fields import INT64, Integer, about, from_query
+from service.web.fields import INT64, Integer, from_query
 from service.web.schemas import ExplainSchema
 
 
@@ -21,12 +20,10 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
 
         fields = ("key", "partitions_count", "partitioner", "key_format", "counter", "random_seed", "topic_name", "explain")
 
-    key = fields.String(metadata=about("absent: a record without a key", example="order-1"))
-    counter = Integer(minimum=-INT64 - 1, maximum=INT64, metadata=about("the round robin's counter; default 0"))
+    key = fields.String("absent: a record without a key", example="order-1")
+    counter = Integer("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
     random_seed = Integer(
-        minimum=-INT64 - 1,
-        maximum=INT64,
-        metadata=about("of the java.util.Random; default 0. Neighbouring seeds have similar first draws"),
+        "of the java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
     )
 
     def question(self, body: dict[str, Any], **_: Any) -> PartitionsQuestion:

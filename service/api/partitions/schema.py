@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
 from service.decisions.partitions import PartitionsQuestion
+from service.web import described as fields
 from service.web.columns_field import Columns, Integers
-from service.web.fields import INT32, INT64, Boolean, Integer, Subject, about
+from service.web.fields import INT32, INT64, Boolean, Integer, Subject
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion, QuestionSchema
 
@@ -18,10 +19,10 @@ from service.web.schemas import KafkaVersion, QuestionSchema
 class RecordSchema(Schema):
     """A record to be partitioned."""
 
-    key = fields.Raw(load_default=None, metadata=about("absent or null: a record without a key"))
-    partition = Integer(allow_none=True, metadata=about("a partition that the caller names; it takes precedence"))
-    bytes = Integer(minimum=0, metadata=about("bytes added to the batch (`java:sticky`)"))
-    enable_switch = Boolean(metadata=about("whether the sticky partition may change after it (`java:sticky`)"))
+    key = fields.Raw("absent or null: a record without a key", load_default=None)
+    partition = Integer("a partition that the caller names; it takes precedence", allow_none=True)
+    bytes = Integer("bytes added to the batch (`java:sticky`)", minimum=0)
+    enable_switch = Boolean("whether the sticky partition may change after it (`java:sticky`)")
 
 
 class WindowSchema(Schema):
@@ -37,48 +38,41 @@ class PartitionsSchema(QuestionSchema):
     asks = PartitionsQuestion
 
     kafka_version = KafkaVersion()
-    partitioner = fields.String(load_default="java", metadata=about("a name of GET /v1/partitioners", example="java"))
-    partitions_count = Integer(minimum=1, metadata=about("the topic's partitions; required, except for tokens", example=6))
+    partitioner = fields.String("a name of GET /v1/partitioners", load_default="java", example="java")
+    partitions_count = Integer("the topic's partitions; required, except for tokens", minimum=1, example=6)
     topic_name = Subject("topic")
     key_format = fields.String(
+        "how a JSON value becomes a key, as Kafka's serializers do; default `string`. `bytes` is `base64`",
         validate=validate.OneOf(FORMATS),
-        metadata=about("how a JSON value becomes a key, as Kafka's serializers do; default `string`. `bytes` is `base64`"),
     )
-    keys = KeyList(metadata=about("null is a record without a key", example=["order-1", None]))
+    keys = KeyList("null is a record without a key", example=["order-1", None])
     records = Columns(
         RecordSchema,
         {"key": None, "partition": pa.int32(), "bytes": pa.int64(), "enable_switch": pa.bool_()},
+        "instead of `keys`",
         allow_none=True,
-        metadata=about("instead of `keys`"),
     )
-    explicit_partition = Integer(allow_none=True, metadata=about("the partition that the caller names, of all records"))
-    available_partitions = Integers(
-        np.int32, 0, INT32, metadata=about("ids that have a leader, in the metadata's order; default: all")
-    )
+    explicit_partition = Integer("the partition that the caller names, of all records", allow_none=True)
+    available_partitions = Integers(np.int32, 0, INT32, "ids that have a leader, in the metadata's order; default: all")
     counter = Integer(
-        minimum=-INT64 - 1,
-        maximum=INT64,
-        allow_none=True,
-        metadata=about("the round robin's counter before the first record; default 0"),
+        "the round robin's counter before the first record; default 0", minimum=-INT64 - 1, maximum=INT64, allow_none=True
     )
     random_seed = Integer(
+        "of the java.util.Random used in place of the client's; default 0. Neighbouring seeds have similar first draws",
         minimum=-INT64 - 1,
         maximum=INT64,
         allow_none=True,
-        metadata=about(
-            "of the java.util.Random used in place of the client's; default 0. Neighbouring seeds have similar first draws"
-        ),
     )
-    random_values = Integers(np.int32, 0, INT32, metadata=about("KIP-794: the client's random numbers, instead of drawing them"))
-    chunk_size = Integer(allow_none=True, metadata=about("kafka-go: RoundRobin{ChunkSize}"), minimum=0)
-    value_sizes = Integers(np.int64, 0, INT64, metadata=about("kafka-go: bytes of each record's value"))
-    clock_ms = Integers(np.int64, 0, INT64, metadata=about("Pulsar: the time of each record"))
-    partition_switch_ms = Integer(minimum=1, allow_none=True, metadata=about("Pulsar: milliseconds on one partition"))
-    queue_sizes = Integers(np.int32, 0, INT32, metadata=about("KIP-794: batches queued for `partition_ids`"))
-    partition_ids = Integers(np.int32, 0, INT32, metadata=about("KIP-794: the partitions of `queue_sizes`"))
-    length = Integer(minimum=0, allow_none=True, metadata=about("KIP-794: how many of `queue_sizes` count"))
-    sticky_batch_size = Integer(minimum=1, allow_none=True, metadata=about("KIP-794: bytes after which the partition changes"))
-    window = fields.Nested(WindowSchema, allow_none=True, metadata=about("Kafka Streams: the keys' window, which moves nothing"))
+    random_values = Integers(np.int32, 0, INT32, "KIP-794: the client's random numbers, instead of drawing them")
+    chunk_size = Integer("kafka-go: RoundRobin{ChunkSize}", allow_none=True, minimum=0)
+    value_sizes = Integers(np.int64, 0, INT64, "kafka-go: bytes of each record's value")
+    clock_ms = Integers(np.int64, 0, INT64, "Pulsar: the time of each record")
+    partition_switch_ms = Integer("Pulsar: milliseconds on one partition", minimum=1, allow_none=True)
+    queue_sizes = Integers(np.int32, 0, INT32, "KIP-794: batches queued for `partition_ids`")
+    partition_ids = Integers(np.int32, 0, INT32, "KIP-794: the partitions of `queue_sizes`")
+    length = Integer("KIP-794: how many of `queue_sizes` count", minimum=0, allow_none=True)
+    sticky_batch_size = Integer("KIP-794: bytes after which the partition changes", minimum=1, allow_none=True)
+    window = fields.Nested(WindowSchema, "Kafka Streams: the keys' window, which moves nothing", allow_none=True)
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def has_count_and_keys(self, body: dict[str, Any], sent: Any, **_: Any) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.placement_audits.schema import PlacementAuditSchema
 from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
@@ -13,7 +13,7 @@ from service.core.placement_audits.audit import CreatedPart, PlacerRuleBroken
 from service.core.placement_audits.evenness import MEASURES, Evenness, skews_of
 from service.core.placement_audits.verdict import verdict
 from service.decisions.placement_audits import AuditAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import PLACED_TRAFFIC, ZoneTrafficSchema
 
@@ -24,24 +24,18 @@ class PartSchema(Schema):
     start_partition_id = fields.Integer()
     partitions_count = fields.Integer()
     brokers = fields.String(
-        metadata=about(
-            "`as_given`; `unfenced`: the given brokers by ascending id, none of them fenced; `holders`: of these, the "
-            "brokers that hold replicas of the topic"
-        )
+        "`as_given`; `unfenced`: the given brokers by ascending id, none of them fenced; `holders`: of these, the brokers "
+        "that hold replicas of the topic"
     )
     draws = fields.Dict(
-        metadata=about(
-            "what the placer drew. AdminUtils: `start_index` and all `replica_shifts` that give this placement. Striped: "
-            "`rack_offset`, and for each rack in sorted order `unfenced_offset` and `fenced_offset`, null if no replica "
-            "determines it; later shuffles are not listed. Empty: it draws nothing"
-        )
+        "what the placer drew. AdminUtils: `start_index` and all `replica_shifts` that give this placement. Striped: "
+        "`rack_offset`, and for each rack in sorted order `unfenced_offset` and `fenced_offset`, null if no replica "
+        "determines it; later shuffles are not listed. Empty: it draws nothing"
     )
     random_seed = fields.Integer(
+        "a seed that gives this part, for /v1/replica-placements. Null: nothing is drawn, or none of the seeds that were "
+        "tried gives it, as is usual for a topic with several times as many partitions as there are brokers",
         allow_none=True,
-        metadata=about(
-            "a seed that gives this part, for /v1/replica-placements. Null: nothing is drawn, or none of the seeds that were "
-            "tried gives it, as is usual for a topic with several times as many partitions as there are brokers"
-        ),
     )
 
 
@@ -49,35 +43,32 @@ class BrokenRuleSchema(Schema):
     """The first rule that the placement breaks, partitions in the order of their ids."""
 
     rule = fields.String(
-        metadata=about(
-            "`replication-factor`, `unknown-broker`, `distinct-brokers`, `fenced-leader`; `racks`: the replica belongs on "
-            "another rack; "
-            "`draws`: no draws put this broker here; or Kafka's name of the error, if the placer refuses such a topic",
-            example="draws",
-        )
+        "`replication-factor`, `unknown-broker`, `distinct-brokers`, `fenced-leader`; `racks`: the replica belongs on another "
+        "rack; `draws`: no draws put this broker here; or Kafka's name of the error, if the placer refuses such a topic",
+        example="draws",
     )
     detail = fields.String()
-    pointer = fields.String(allow_none=True, metadata=about("into the body", example="/placements/3/replicas/0"))
+    pointer = fields.String("into the body", allow_none=True, example="/placements/3/replicas/0")
     partition_id = fields.Integer(allow_none=True)
-    replica = fields.Integer(allow_none=True, metadata=about("index in `replicas`; null: the whole partition"))
-    broker_id = fields.Integer(allow_none=True, metadata=about("the broker at this place"))
+    replica = fields.Integer("index in `replicas`; null: the whole partition", allow_none=True)
+    broker_id = fields.Integer("the broker at this place", allow_none=True)
 
 
 class SkewRangeSchema(Schema):
     """A skew (max ÷ mean; 1.0 is perfectly even) over all that the placer can draw."""
 
-    actual = fields.Float(metadata=about("of the placement in the request"))
+    actual = fields.Float("of the placement in the request")
     best = fields.Float()
-    typical = fields.Float(metadata=about("the median"))
+    typical = fields.Float("the median")
     worst = fields.Float()
 
 
 class SkewsSchema(Schema):
     """How even the placer makes such a topic."""
 
-    draws_considered = fields.Integer(metadata=about("placements that were generated"))
+    draws_considered = fields.Integer("placements that were generated")
     exhaustive = fields.Boolean(
-        metadata=about("these are all draws, which are equally likely; else they were drawn from a java.util.Random with seed 0")
+        "these are all draws, which are equally likely; else they were drawn from a java.util.Random with seed 0"
     )
     broker_replicas = fields.Nested(SkewRangeSchema)
     broker_leaders = fields.Nested(SkewRangeSchema)
@@ -92,27 +83,21 @@ class PlacementAuditAnswerSchema(Schema):
     placer = fields.String()
     topic_name = fields.String()
     possible = fields.Boolean(
-        metadata=about(
-            "whether the placer could have placed the topic this way, on these brokers, with the additions of the request"
-        )
+        "whether the placer could have placed the topic this way, on these brokers, with the additions of the request"
     )
-    verdict = fields.String(metadata=about("the answer in a sentence or two; if it is not possible, with what probably happened"))
-    parts = fields.List(
-        fields.Nested(PartSchema), metadata=about("if it is possible: the creation of the topic, and each addition")
-    )
-    broken_rule = fields.Nested(BrokenRuleSchema, allow_none=True, metadata=about("null if it is possible"))
+    verdict = fields.String("the answer in a sentence or two; if it is not possible, with what probably happened")
+    parts = fields.List(fields.Nested(PartSchema), "if it is possible: the creation of the topic, and each addition")
+    broken_rule = fields.Nested(BrokenRuleSchema, "null if it is possible", allow_none=True)
     other_history = fields.List(
         fields.Nested(PartSchema),
-        metadata=about(
-            "if it is not possible: what explains it: one addition, or brokers that were unfenced or did not exist yet; empty "
-            "if neither does"
-        ),
+        "if it is not possible: what explains it: one addition, or brokers that were unfenced or did not exist yet; empty if "
+        "neither does",
     )
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about(PLACED_TRAFFIC))
+    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC)
     skew = fields.Nested(
-        SkewsSchema, allow_none=True, metadata=about("null if the placer refuses such a topic, or partitions differ in replicas")
+        SkewsSchema, "null if the placer refuses such a topic, or partitions differ in replicas", allow_none=True
     )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, post_load, validate
 
 from service.api.placements.schema import BrokerSchema
 from service.core.kafka_versions import LATEST
 from service.decisions.placement_audits import AuditQuestion
 from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements
+from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import Integer, List, TopicName, about
+from service.web.fields import Integer, List, TopicName
 from service.web.schemas import of_a_snapshot
 
 EXAMPLE: Final = {
@@ -35,37 +36,31 @@ class AuditedPartitionSchema(Schema):
         include = of_a_snapshot("in_sync_replicas", "leader")
 
     partition_id = Integer(required=True, minimum=0)
-    replicas = List(Integer(), required=True, metadata=about("broker ids, the preferred leader first"))
+    replicas = List(Integer(), "broker ids, the preferred leader first", required=True)
 
 
 class PlacementAuditSchema(Schema):
     """A topic's placement, and the placer that may have made it."""
 
-    kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
-    placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
-    topic_name = TopicName(metadata=about("the topic's name in this service's metrics"))
+    kafka_version = fields.String("the release to reproduce, one of the placer's", example=LATEST)
+    placer = fields.String("the name of a placer, as GET /v1/placers lists them", load_default="striped")
+    topic_name = TopicName("the topic's name in this service's metrics")
     brokers = Rows(
         BrokerSchema,
         BROKER,
         plain_brokers,
+        "the cluster that the topic was placed on. `modulo` and `rack-unaware` count along this list",
         required=True,
-        metadata=about("the cluster that the topic was placed on. `modulo` and `rack-unaware` count along this list"),
     )
     placements = Rows(
-        AuditedPartitionSchema,
-        PLACEMENT,
-        plain_placements,
-        required=True,
-        metadata=about("the topic's partitions in any order, without a gap"),
+        AuditedPartitionSchema, PLACEMENT, plain_placements, "the topic's partitions in any order, without a gap", required=True
     )
     additions = List(
         Integer(minimum=1),
+        "the first id of the partitions that were added to the topic, for each addition: [12] for a topic that was created "
+        "with 12 partitions and grown once. Default: none were added",
         load_default=[],
         validate=validate.Length(max=1_000),
-        metadata=about(
-            "the first id of the partitions that were added to the topic, for each addition: [12] for a topic that was created "
-            "with 12 partitions and grown once. Default: none were added"
-        ),
     )
 
     @post_load

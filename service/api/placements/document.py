@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.placements.schema import ReplicaPlacementSchema
 from service.core.measures.broker_load import COUNTS, Load, rack_load
@@ -17,7 +17,7 @@ from service.decisions.names import NAME
 from service.decisions.placements.answer import PlacementAnswer, answer
 from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
 from service.decisions.placements.question import UNNAMED
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
@@ -28,13 +28,13 @@ class PlacementSchema(Schema):
     """Where a partition's replicas go."""
 
     partition_id = fields.Integer()
-    replicas = fields.List(fields.Integer(), metadata=about("broker ids, the leader (the preferred replica) first"))
+    replicas = fields.List(fields.Integer(), "broker ids, the leader (the preferred replica) first")
 
 
 class BrokerLoadSchema(Schema):
     """What brokers get, over all topics placed."""
 
-    broker_ids = fields.List(fields.Integer(), metadata=about("in request order"))
+    broker_ids = fields.List(fields.Integer(), "in request order")
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
 
@@ -42,9 +42,7 @@ class BrokerLoadSchema(Schema):
 class RackLoadSchema(Schema):
     """What racks get, over all topics placed."""
 
-    rack_ids = fields.List(
-        fields.String(allow_none=True), metadata=about("in the order in which they first appear; null: no rack")
-    )
+    rack_ids = fields.List(fields.String(allow_none=True), "in the order in which they first appear; null: no rack")
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
 
@@ -69,9 +67,9 @@ class TopicPlacementSchema(Schema):
 
     topic_name = fields.String()
     placements = fields.List(fields.Nested(PlacementSchema))
-    error = fields.String(metadata=about("Kafka's name of the error, if it refuses this topic"))
-    exception = fields.String(metadata=about("the Java class that Kafka throws"))
-    message = fields.String(allow_none=True, metadata=about("Kafka's message"))
+    error = fields.String("Kafka's name of the error, if it refuses this topic")
+    exception = fields.String("the Java class that Kafka throws")
+    message = fields.String("Kafka's message", allow_none=True)
 
 
 class ControllerPlacementSchema(PlacementSchema):
@@ -93,25 +91,19 @@ class ReplicaPlacementAnswerSchema(Schema):
     kafka_version = fields.String()
     placer = fields.String()
     implementation = fields.Nested(ImplementationSchema)
-    placements = fields.List(fields.Nested(PlacementSchema), metadata=about("one topic"))
-    topics = fields.List(fields.Nested(TopicPlacementSchema), metadata=about("several topics, in request order"))
-    results = fields.List(
-        fields.List(fields.Nested(ControllerTopicSchema)), metadata=about("operations: for each, its topics in order")
-    )
-    proposed_json = fields.String(metadata=about("kafka-reassign-generate: what the tool prints"))
+    placements = fields.List(fields.Nested(PlacementSchema), "one topic")
+    topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order")
+    results = fields.List(fields.List(fields.Nested(ControllerTopicSchema)), "operations: for each, its topics in order")
+    proposed_json = fields.String("kafka-reassign-generate: what the tool prints")
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about(PLACED_TRAFFIC))
+    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC)
     reassignment = fields.Nested(
         ReassignmentSchema,
-        metadata=about(
-            "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
-            f'called "{UNNAMED}". Not for operations'
-        ),
+        "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
+        f'called "{UNNAMED}". Not for operations',
     )
-    explanation = fields.Dict(
-        metadata=about("with `explain=true`: draws and lists, and for each replica the rule that placed it")
-    )
+    explanation = fields.Dict("with `explain=true`: draws and lists, and for each replica the rule that placed it")
 
 
 def document(answer: PlacementAnswer) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from service.core.kafka_versions import LATEST
 from service.decisions.placements.question import PlacementQuestion
 from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, plain_current
+from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
+from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
 from service.web.schemas import QuestionSchema, of_a_snapshot, price_per_gb_field
 
 
@@ -23,17 +24,13 @@ class BrokerSchema(Schema):
         include = of_a_snapshot("capacity_bytes", "used_bytes")
 
     broker_id = Integer(required=True)
-    rack_id = Name(
-        empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one are a rack of their own for `striped`")
-    )
-    fenced = Boolean(metadata=about("registered but fenced (KRaft): it may follow but not lead; default false"))
+    rack_id = Name("`broker.rack`; brokers without one are a rack of their own for `striped`", empty=True, allow_none=True)
+    fenced = Boolean("registered but fenced (KRaft): it may follow but not lead; default false")
     cordoned = Boolean(
-        metadata=about(
-            "`striped`, `balanced`: all its log directories are cordoned (KIP-1066), or it is shutting down, so it gets no new "
-            "replicas and is left out of the answer; default false. Audits ignore it"
-        )
+        "`striped`, `balanced`: all its log directories are cordoned (KIP-1066), or it is shutting down, so it gets no new "
+        "replicas and is left out of the answer; default false. Audits ignore it"
     )
-    weight = Number(metadata=about("`balanced`: the share of the load for this broker, relative to the others; default 1"))
+    weight = Number("`balanced`: the share of the load for this broker, relative to the others; default 1")
 
 
 class CurrentPartitionSchema(Schema):
@@ -44,34 +41,30 @@ class CurrentPartitionSchema(Schema):
     replicas = List(Integer(), required=True)
 
 
-def brokers_field(**kwargs: Any) -> Rows:
+def brokers_field(text: str, **kwargs: Any) -> Rows:
     """A body's list of brokers."""
-    return Rows(BrokerSchema, BROKER, plain_brokers, **kwargs)
+    return Rows(BrokerSchema, BROKER, plain_brokers, text, **kwargs)
 
 
-def current_field(**kwargs: Any) -> Rows:
+def current_field(text: str, **kwargs: Any) -> Rows:
     """A body's list of what partitions have now."""
-    return Rows(CurrentPartitionSchema, CURRENT, plain_current, **kwargs)
+    return Rows(CurrentPartitionSchema, CURRENT, plain_current, text, **kwargs)
 
 
 class TopicRequestSchema(Schema):
     """A topic, or the partitions added to one."""
 
     topic_name = TopicName(required=True)
-    partitions_count = Integer(required=True, metadata=about("how many partitions to place"))
+    partitions_count = Integer("how many partitions to place", required=True)
     replication_factor = Integer(required=True)
-    start_partition_id = Integer(metadata=about("the first id, when partitions are added to a topic; default 0"))
-    start_index = Integer(
-        metadata=about("AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent")
-    )
-    replica_shift = Integer(metadata=about("AdminUtils: the distance of the followers, where it differs"))
+    start_partition_id = Integer("the first id, when partitions are added to a topic; default 0")
+    start_index = Integer("AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent")
+    replica_shift = Integer("AdminUtils: the distance of the followers, where it differs")
     partition_0_replicas = List(
         Integer(),
+        "AdminUtils, when partitions are added: the replicas of partition 0, which determine the start, as in "
+        "AdminUtils.addPartitions",
         validate=validate.Length(min=1),
-        metadata=about(
-            "AdminUtils, when partitions are added: the replicas of partition 0, which determine the start, as in "
-            "AdminUtils.addPartitions"
-        ),
     )
 
 
@@ -79,8 +72,8 @@ class OperationTopicSchema(Schema):
     """A topic in a request to a controller; -1 or absent: the controller's default."""
 
     topic_name = Name(required=True, empty=True)
-    partitions_count = Integer(metadata=about("for create_partitions the new total"))
-    replication_factor = Integer(metadata=about("for create_topics only"))
+    partitions_count = Integer("for create_partitions the new total")
+    replication_factor = Integer("for create_topics only")
 
 
 class OperationSchema(Schema):
@@ -97,44 +90,31 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
 
     asks = PlacementQuestion
 
-    kafka_version = fields.String(metadata=about("the release to reproduce, one of the placer's", example=LATEST))
-    placer = fields.String(load_default="striped", metadata=about("the name of a placer, as GET /v1/placers lists them"))
-    topic_name = TopicName(metadata=about("one topic: its name in `reassignment` and in this service's metrics"))
-    partitions_count = Integer(metadata=about("one topic: how many partitions to place"))
-    replication_factor = Integer(metadata=about("one topic"))
+    kafka_version = fields.String("the release to reproduce, one of the placer's", example=LATEST)
+    placer = fields.String("the name of a placer, as GET /v1/placers lists them", load_default="striped")
+    topic_name = TopicName("one topic: its name in `reassignment` and in this service's metrics")
+    partitions_count = Integer("one topic: how many partitions to place")
+    replication_factor = Integer("one topic")
     random_seed = Integer(
+        "of the one `java.util.Random` from which everything is drawn; default 0. Neighbouring seeds have similar first "
+        "draws; choose distant seeds for different placements. POST /v1/placement-audits finds a seed for a placement",
         minimum=-INT64 - 1,
         maximum=INT64,
-        metadata=about(
-            "of the one `java.util.Random` from which everything is drawn; default 0. Neighbouring seeds have similar first "
-            "draws; choose distant seeds for different placements. POST /v1/placement-audits finds a seed for a placement"
-        ),
     )
-    brokers = brokers_field(metadata=about("all but `kafka-reassign-generate`: the cluster, in Kafka's order"))
-    topics = List(
-        fields.Nested(TopicRequestSchema),
-        metadata=about("several topics: created one after another from one random sequence"),
-    )
-    operations = List(
-        fields.Nested(OperationSchema),
-        metadata=about("a controller's requests, one after another; `striped` only"),
-    )
-    default_partitions_count = Integer(minimum=1, metadata=about("operations: `num.partitions`; default 1"))
-    default_replication_factor = Integer(
-        minimum=1, maximum=2**15 - 1, metadata=about("operations: `default.replication.factor`; default 1")
-    )
-    broker_list = List(Integer(), metadata=about("kafka-reassign-generate: `--broker-list`"))
-    topics_to_move = List(TopicName(), metadata=about("kafka-reassign-generate: the topics to place anew"))
-    cluster_brokers = brokers_field(metadata=about("kafka-reassign-generate: the brokers in the cluster's order"))
+    brokers = brokers_field("all but `kafka-reassign-generate`: the cluster, in Kafka's order")
+    topics = List(fields.Nested(TopicRequestSchema), "several topics: created one after another from one random sequence")
+    operations = List(fields.Nested(OperationSchema), "a controller's requests, one after another; `striped` only")
+    default_partitions_count = Integer("operations: `num.partitions`; default 1", minimum=1)
+    default_replication_factor = Integer("operations: `default.replication.factor`; default 1", minimum=1, maximum=2**15 - 1)
+    broker_list = List(Integer(), "kafka-reassign-generate: `--broker-list`")
+    topics_to_move = List(TopicName(), "kafka-reassign-generate: the topics to place anew")
+    cluster_brokers = brokers_field("kafka-reassign-generate: the brokers in the cluster's order")
     current_assignments = current_field(
-        metadata=about(
-            "kafka-reassign-generate: the current replicas of the topics, in the cluster's order. `balanced`: the current "
-            "replicas of the cluster's topics in any order, which it evens out"
-        )
+        "kafka-reassign-generate: the current replicas of the topics, in the cluster's order. `balanced`: the current "
+        "replicas of the cluster's topics in any order, which it evens out"
     )
     bytes_per_second = Number(
-        zero=True,
-        metadata=about("written to the placed partitions in total, the same to each: for `zone_traffic`", example=1_000_000),
+        "written to the placed partitions in total, the same to each: for `zone_traffic`", zero=True, example=1_000_000
     )
     price_per_gb = price_per_gb_field()
-    rack_aware = Boolean(metadata=about("kafka-reassign-generate: false is `--disable-rack-aware`; default true"))
+    rack_aware = Boolean("kafka-reassign-generate: false is `--disable-rack-aware`; default true")

@@ -3,28 +3,25 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.reassignment_lints.schema import ReassignmentLintSchema
 from service.core.reassignments.lint import LintFinding
 from service.decisions.reassignment_lints import LintAnswer, answer
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 
 
 class FindingSchema(Schema):
     """Something to mend."""
 
-    severity = fields.String(metadata=about("`error`, `warning` or `note`", example="error"))
+    severity = fields.String("`error`, `warning` or `note`", example="error")
     rule = fields.String(
-        metadata=about(
-            "`unknown-topic`, `unknown-partition`, `duplicate-partition`, `duplicate-replica`, `unknown-broker`, "
-            "`fenced-broker`, `cordoned-broker`, `unavailable-leader`, `rack-rule`, `replication-factor`, `no-op`, `skew`, "
-            "`avoidable-moves`",
-            example="rack-rule",
-        )
+        "`unknown-topic`, `unknown-partition`, `duplicate-partition`, `duplicate-replica`, `unknown-broker`, `fenced-broker`, "
+        "`cordoned-broker`, `unavailable-leader`, `rack-rule`, `replication-factor`, `no-op`, `skew`, `avoidable-moves`",
+        example="rack-rule",
     )
-    pointer = fields.String(metadata=about("into the body", example="/reassignment/partitions/0"))
+    pointer = fields.String("into the body", example="/reassignment/partitions/0")
     detail = fields.String()
 
 
@@ -40,7 +37,7 @@ class ReassignmentLintAnswerSchema(Schema):
     """The findings."""
 
     findings = fields.List(
-        fields.Nested(FindingSchema), metadata=about("in the order of the reassignment; at most 100 for each rule and severity")
+        fields.Nested(FindingSchema), "in the order of the reassignment; at most 100 for each rule and severity"
     )
     counts = fields.Nested(SeverityCountsSchema)
 

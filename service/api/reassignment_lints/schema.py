@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load
+from marshmallow import Schema, post_load
 
 from service.api.reassignments.schema import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
 from service.decisions.reassignment_lints import LintQuestion
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
+from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import about
 
 EXAMPLE: Final = {
     "brokers": [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)],
@@ -23,14 +23,10 @@ class ReassignmentLintSchema(Schema):
     """A reassignment, and the cluster that it is for."""
 
     brokers = Rows(
-        TargetBrokerSchema,
-        TARGET_BROKER,
-        plain_target_brokers,
-        required=True,
-        metadata=about("the cluster, as for /v1/reassignments"),
+        TargetBrokerSchema, TARGET_BROKER, plain_target_brokers, "the cluster, as for /v1/reassignments", required=True
     )
-    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, required=True, metadata=about("the current placement"))
-    reassignment = fields.Nested(KafkaReassignmentSchema, required=True, metadata=about("Kafka's reassignment JSON"))
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, "the current placement", required=True)
+    reassignment = fields.Nested(KafkaReassignmentSchema, "Kafka's reassignment JSON", required=True)
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.placements.document import ReassignmentSchema, load_documents, reassignment
 from service.api.reassignments.schema import ReassignmentQuestionSchema
@@ -16,7 +16,7 @@ from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.tables import moves_table, reason_texts
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
@@ -34,37 +34,32 @@ if TYPE_CHECKING:
 class MovesSchema(Schema):
     """How much moves, and how little could."""
 
-    replicas = fields.Integer(metadata=about("replicas copied"))
-    bytes = fields.Integer(allow_none=True, metadata=about("bytes copied; null without `partition_bytes`"))
-    leaders = fields.Integer(metadata=about("preferred leaders that change"))
+    replicas = fields.Integer("replicas copied")
+    bytes = fields.Integer("bytes copied; null without `partition_bytes`", allow_none=True)
+    leaders = fields.Integer("preferred leaders that change")
     lower_bound = fields.Integer(
-        metadata=about(
-            "a lower bound of the replicas, or with `balance`: `bytes` of the bytes, that any plan copies that keeps the "
-            "rules and, for `even`, is as even"
-        )
+        "a lower bound of the replicas, or with `balance`: `bytes` of the bytes, that any plan copies that keeps the rules "
+        "and, for `even`, is as even"
     )
     gap = fields.Float(
-        allow_none=True,
-        metadata=about("the copies above `lower_bound`, as a share of it; 0: proven the fewest; null: the bound is 0"),
+        "the copies above `lower_bound`, as a share of it; 0: proven the fewest; null: the bound is 0", allow_none=True
     )
 
 
 class CopiesGoalSchema(Schema):
     """The copies."""
 
-    value = fields.Integer(metadata=about("replicas copied, or with `balance`: `bytes` bytes"))
-    lower_bound = fields.Integer(metadata=about("as in `moves`"))
-    gap = fields.Float(allow_none=True, metadata=about("as in `moves`"))
+    value = fields.Integer("replicas copied, or with `balance`: `bytes` bytes")
+    lower_bound = fields.Integer("as in `moves`")
+    gap = fields.Float("as in `moves`", allow_none=True)
 
 
 class EvennessGoalSchema(Schema):
     """The evenness of the brokers that may have replicas: the sum of (replicas, or bytes)² ÷ `weight`."""
 
     value = fields.Float()
-    lower_bound = fields.Float(
-        metadata=about("no plan that keeps the rules and, for `fewest-moves`, copies as little has a smaller sum")
-    )
-    gap = fields.Float(metadata=about("the sum above `lower_bound`, as a share of it; 0: proven the least"))
+    lower_bound = fields.Float("no plan that keeps the rules and, for `fewest-moves`, copies as little has a smaller sum")
+    gap = fields.Float("the sum above `lower_bound`, as a share of it; 0: proven the least")
 
 
 class ResourceGoalSchema(Schema):
@@ -72,10 +67,8 @@ class ResourceGoalSchema(Schema):
 
     resource = fields.String()
     value = fields.Float()
-    lower_bound = fields.Float(
-        metadata=about("a lower bound of all plans that keep the rules, whatever they do to other resources")
-    )
-    gap = fields.Float(metadata=about("the sum above `lower_bound`, as a share of it"))
+    lower_bound = fields.Float("a lower bound of all plans that keep the rules, whatever they do to other resources")
+    gap = fields.Float("the sum above `lower_bound`, as a share of it")
 
 
 class GoalsSchema(Schema):
@@ -84,30 +77,22 @@ class GoalsSchema(Schema):
     copies = fields.Nested(CopiesGoalSchema)
     evenness = fields.Nested(
         EvennessGoalSchema,
-        metadata=about(
-            "with several resources, of those of the first priority: the weighted sum of their sums, each ÷ the sum if its "
-            "load could be divided at will"
-        ),
+        "with several resources, of those of the first priority: the weighted sum of their sums, each ÷ the sum if its load "
+        "could be divided at will",
     )
-    resources = fields.List(
-        fields.Nested(ResourceGoalSchema), metadata=about("of `balance` with other or several resources, in its order")
-    )
+    resources = fields.List(fields.Nested(ResourceGoalSchema), "of `balance` with other or several resources, in its order")
 
 
 class FrontierPointSchema(Schema):
     """The evenest load that at most so many copies reach."""
 
-    copies = fields.Integer(metadata=about("replicas copied; `max_moves` of as many gives the plan"))
-    bytes = fields.Integer(allow_none=True, metadata=about("bytes copied; null without `partition_bytes`"))
+    copies = fields.Integer("replicas copied; `max_moves` of as many gives the plan")
+    bytes = fields.Integer("bytes copied; null without `partition_bytes`", allow_none=True)
     spread = fields.Float(
-        metadata=about(
-            "the largest load of a broker less the smallest, each ÷ `weight`; loads are replicas, or bytes with `balance`"
-        )
+        "the largest load of a broker less the smallest, each ÷ `weight`; loads are replicas, or bytes with `balance`"
     )
-    stddev = fields.Float(metadata=about("the standard deviation of the loads ÷ `weight`"))
-    proven = fields.Boolean(
-        metadata=about("whether no plan that keeps the rules and copies at most as many replicas is more even")
-    )
+    stddev = fields.Float("the standard deviation of the loads ÷ `weight`")
+    proven = fields.Boolean("whether no plan that keeps the rules and copies at most as many replicas is more even")
 
 
 class ReasonSchema(Schema):
@@ -115,23 +100,20 @@ class ReasonSchema(Schema):
 
     topic_name = fields.String()
     partition_id = fields.Integer()
-    source = fields.Integer(data_key="from", allow_none=True, metadata=about("a broker id; null: a replica is added"))
-    target = fields.Integer(data_key="to", allow_none=True, metadata=about("a broker id; null: a replica is removed"))
-    reason = fields.String(
-        metadata=about('such as "drains broker 7", "rack rule", "evens out broker 3", "replication factor", "leader"')
-    )
+    source = fields.Integer("a broker id; null: a replica is added", data_key="from", allow_none=True)
+    target = fields.Integer("a broker id; null: a replica is removed", data_key="to", allow_none=True)
+    reason = fields.String('such as "drains broker 7", "rack rule", "evens out broker 3", "replication factor", "leader"')
 
 
 class BatchSchema(Schema):
     """One step."""
 
     reassignment = fields.Nested(ReassignmentSchema)
-    rollback = fields.Nested(ReassignmentSchema, metadata=about("undoes this step"))
-    moves = fields.Integer(metadata=about("replicas copied"))
+    rollback = fields.Nested(ReassignmentSchema, "undoes this step")
+    moves = fields.Integer("replicas copied")
     bytes = fields.Integer(allow_none=True)
     duration_seconds = fields.Float(
-        allow_none=True,
-        metadata=about("at `throttle_bytes_per_second` of the answer; null without it, or if producers write faster"),
+        "at `throttle_bytes_per_second` of the answer; null without it, or if producers write faster", allow_none=True
     )
 
 
@@ -140,34 +122,29 @@ class ResourceLoadsSchema(Schema):
 
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
-    bytes = fields.Nested(LoadsSchema, metadata=about("with `partition_bytes`"))
+    bytes = fields.Nested(LoadsSchema, "with `partition_bytes`")
     bytes_per_second = fields.Nested(
-        LoadsSchema, metadata=about("what producers and followers' fetches write; with `partition_bytes_per_second`")
+        LoadsSchema, "what producers and followers' fetches write; with `partition_bytes_per_second`"
     )
-    leader_bytes_per_second = fields.Nested(
-        LoadsSchema, metadata=about("what producers write; with `partition_bytes_per_second`")
-    )
+    leader_bytes_per_second = fields.Nested(LoadsSchema, "what producers write; with `partition_bytes_per_second`")
     bytes_out_per_second = fields.Nested(
-        LoadsSchema, metadata=about("what consumers and followers read; with `partition_bytes_out_per_second` besides")
+        LoadsSchema, "what consumers and followers read; with `partition_bytes_out_per_second` besides"
     )
     cpu = fields.Nested(
-        LoadsSchema,
-        metadata=about("as Cruise Control estimates it, in units of `cpu_usage`; with `partition_bytes_out_per_second`"),
+        LoadsSchema, "as Cruise Control estimates it, in units of `cpu_usage`; with `partition_bytes_out_per_second`"
     )
 
 
 class BrokersLoadSchema(ResourceLoadsSchema):
     """What brokers have."""
 
-    broker_ids = fields.List(fields.Integer(), metadata=about("in request order, then those that only placements mention"))
+    broker_ids = fields.List(fields.Integer(), "in request order, then those that only placements mention")
 
 
 class RacksLoadSchema(ResourceLoadsSchema):
     """What racks have."""
 
-    rack_ids = fields.List(
-        fields.String(allow_none=True), metadata=about("null: brokers without a rack, and those that only placements mention")
-    )
+    rack_ids = fields.List(fields.String(allow_none=True), "null: brokers without a rack, and those that only placements mention")
 
 
 class LoadSchema(Schema):
@@ -178,7 +155,7 @@ class LoadSchema(Schema):
 
     broker_load = fields.Nested(BrokersLoadSchema)
     rack_load = fields.Nested(RacksLoadSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema, metadata=about(f"{PLACED_TRAFFIC}; bytes need `partition_bytes_per_second`"))
+    zone_traffic = fields.Nested(ZoneTrafficSchema, f"{PLACED_TRAFFIC}; bytes need `partition_bytes_per_second`")
 
 
 class TrafficSchema(Schema):
@@ -186,16 +163,16 @@ class TrafficSchema(Schema):
 
     broker_ids = fields.List(fields.Integer())
     bytes_in = fields.List(fields.Integer())
-    bytes_out = fields.List(fields.Integer(), metadata=about("from the current leaders, from which replicas are copied"))
+    bytes_out = fields.List(fields.Integer(), "from the current leaders, from which replicas are copied")
 
 
 class AcrossRacksSchema(Schema):
     """What the plan takes across racks, detours included. Kafka copies a replica from its partition's leader."""
 
-    rack_changes = fields.Integer(metadata=about("replicas that come to another rack than the one that they leave"))
-    replicas = fields.Integer(metadata=about("replicas copied from a leader on another rack"))
-    bytes = fields.Integer(allow_none=True, metadata=about("bytes of these; null without `partition_bytes`"))
-    cost = fields.Float(allow_none=True, metadata=about("of these bytes, at `price_per_gb` for 10⁹; null without either"))
+    rack_changes = fields.Integer("replicas that come to another rack than the one that they leave")
+    replicas = fields.Integer("replicas copied from a leader on another rack")
+    bytes = fields.Integer("bytes of these; null without `partition_bytes`", allow_none=True)
+    cost = fields.Float("of these bytes, at `price_per_gb` for 10⁹; null without either", allow_none=True)
 
 
 class ElectedSchema(Schema):
@@ -216,27 +193,25 @@ class PaceSchema(Schema):
     `throttle_utilization`) + `batch_seconds`, with what producers write meanwhile.
     """
 
-    throttle_bytes_per_second = fields.Integer(allow_none=True, metadata=about("as in `limits`"))
-    throttle_utilization = fields.Float(metadata=about("the share of the throttle that copying reaches"))
-    batch_seconds = fields.Float(metadata=about("the time that each batch takes besides copying"))
+    throttle_bytes_per_second = fields.Integer("as in `limits`", allow_none=True)
+    throttle_utilization = fields.Float("the share of the throttle that copying reaches")
+    batch_seconds = fields.Float("the time that each batch takes besides copying")
 
 
 class PlanAnswerSchema(Schema):
     """What every plan has that is executed in batches."""
 
-    plan_id = fields.String(metadata=about("a hash of the question and the version of the service; also the `ETag`"))
+    plan_id = fields.String("a hash of the question and the version of the service; also the `ETag`")
     objective = fields.String()
-    duration_seconds = fields.Float(allow_none=True, metadata=about("of all batches, at `throttle_bytes_per_second`"))
+    duration_seconds = fields.Float("of all batches, at `throttle_bytes_per_second`", allow_none=True)
     throttle_bytes_per_second = fields.Integer(
+        "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both",
         allow_none=True,
-        metadata=about(
-            "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both"
-        ),
     )
     throttle_needed_bytes_per_second = fields.Integer(
-        allow_none=True, metadata=about("the least throttle with which all batches take at most `limits.duration_seconds`")
+        "the least throttle with which all batches take at most `limits.duration_seconds`", allow_none=True
     )
-    pace = fields.Nested(PaceSchema, metadata=about("what the durations assume"))
+    pace = fields.Nested(PaceSchema, "what the durations assume")
 
 
 class ReplacementSchema(Schema):
@@ -250,36 +225,34 @@ class ReassignmentAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
     effects = fields.List(
-        fields.String(),
-        metadata=about("what the plan does, in sentences", example=["Empties broker 6 with 53 copies, the fewest possible."]),
+        fields.String(), "what the plan does, in sentences", example=["Empties broker 6 with 53 copies, the fewest possible."]
     )
     warnings = fields.List(
-        fields.String(),
-        metadata=about("racks that are emptied, partitions that lose a rack, and batches that never end", example=[]),
+        fields.String(), "racks that are emptied, partitions that lose a rack, and batches that never end", example=[]
     )
     moves = fields.Nested(MovesSchema)
     goals = fields.Nested(GoalsSchema)
     outside_tolerance = fields.List(
         fields.Integer(),
+        "ids of the brokers that the rules keep from coming within `tolerance`; null without it",
         allow_none=True,
-        metadata=about("ids of the brokers that the rules keep from coming within `tolerance`; null without it"),
     )
     inferred_replaces = fields.List(
         fields.Nested(ReplacementSchema),
+        "the new brokers that replace one that is gone, with `infer_replaces`; null without it",
         allow_none=True,
-        metadata=about("the new brokers that replace one that is gone, with `infer_replaces`; null without it"),
     )
     frontier = fields.List(
         fields.Nested(FrontierPointSchema),
-        metadata=about("with `?frontier=true`: from the fewest copies to those of the evenest load, at most 200 points"),
+        "with `?frontier=true`: from the fewest copies to those of the evenest load, at most 200 points",
     )
-    reassignment = fields.Nested(ReassignmentSchema, metadata=about("all partitions that change"))
-    rollback = fields.Nested(ReassignmentSchema, metadata=about("their current replicas"))
-    preferred_leader_elections = fields.Nested(ElectionsSchema, metadata=about("to run after all copying"))
+    reassignment = fields.Nested(ReassignmentSchema, "all partitions that change")
+    rollback = fields.Nested(ReassignmentSchema, "their current replicas")
+    preferred_leader_elections = fields.Nested(ElectionsSchema, "to run after all copying")
     reasons = fields.List(fields.Nested(ReasonSchema))
-    batches = fields.List(fields.Nested(BatchSchema), metadata=about("all rules hold after each"))
-    traffic = fields.Nested(TrafficSchema, allow_none=True, metadata=about("null without `partition_bytes`"))
-    across_racks = fields.Nested(AcrossRacksSchema, allow_none=True, metadata=about("null if no broker has a rack"))
+    batches = fields.List(fields.Nested(BatchSchema), "all rules hold after each")
+    traffic = fields.Nested(TrafficSchema, "null without `partition_bytes`", allow_none=True)
+    across_racks = fields.Nested(AcrossRacksSchema, "null if no broker has a rack", allow_none=True)
     before = fields.Nested(LoadSchema)
     after = fields.Nested(LoadSchema)
 

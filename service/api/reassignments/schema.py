@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import Schema, ValidationError, post_load, validate
 
 from service.core.errors import InvalidQuestion
 from service.core.reassignments import (
@@ -27,8 +27,9 @@ from service.decisions.reassignments.rows import (
     plain_reassigned,
     plain_target_brokers,
 )
+from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName, about
+from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
 from service.web.schemas import topic_of_a_snapshot
 
 LARGEST_FACTOR = 2**15 - 1
@@ -42,54 +43,43 @@ PATTERNS = "names or patterns with `*` (any characters) and `?` (one)"
 def _replicas() -> List:
     """Where a partition is, or goes."""
     return List(
-        Integer(),
-        required=True,
-        validate=validate.Length(min=1, max=LARGEST_FACTOR),
-        metadata=about("broker ids, the preferred leader first"),
+        Integer(), "broker ids, the preferred leader first", required=True, validate=validate.Length(min=1, max=LARGEST_FACTOR)
     )
 
 
 def _replication_factor(text: str, **options: Any) -> Integer:
-    return Integer(minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about(text), **options)
+    return Integer(text, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, **options)
 
 
 class TargetBrokerSchema(Schema):
     """A broker as it is to be."""
 
     broker_id = Integer(required=True)
-    rack_id = Name(empty=True, allow_none=True, metadata=about("`broker.rack`; brokers without one count as one rack"))
-    fenced = Boolean(metadata=about("fenced: its replicas move to other brokers, and none is copied from it; default false"))
-    draining = Boolean(metadata=about("whether to empty it: its replicas move to other brokers; default false"))
+    rack_id = Name("`broker.rack`; brokers without one count as one rack", empty=True, allow_none=True)
+    fenced = Boolean("fenced: its replicas move to other brokers, and none is copied from it; default false")
+    draining = Boolean("whether to empty it: its replicas move to other brokers; default false")
     demoted = Boolean(
-        metadata=about(
-            "whether it is to lead no partition that another broker can lead: it becomes the last in each list of replicas; "
-            "default false"
-        )
+        "whether it is to lead no partition that another broker can lead: it becomes the last in each list of replicas; "
+        "default false"
     )
-    weight = Number(allow_none=True, metadata=about("its share of the load, relative to the other brokers; default 1"))
-    max_replicas = Integer(minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the maximum number of replicas"))
-    capacity_bytes = Integer(
-        minimum=0, maximum=MOST_BYTES, allow_none=True, metadata=about("the size of its disks; needs `partition_bytes`")
-    )
+    weight = Number("its share of the load, relative to the other brokers; default 1", allow_none=True)
+    max_replicas = Integer("the maximum number of replicas", minimum=0, maximum=MOST_BYTES, allow_none=True)
+    capacity_bytes = Integer("the size of its disks; needs `partition_bytes`", minimum=0, maximum=MOST_BYTES, allow_none=True)
     used_bytes = Integer(
+        "the bytes of `capacity_bytes` in use now, as in a snapshot; those that the replicas in the body do not account for "
+        "stay in use; default: the replicas' bytes",
         minimum=0,
         maximum=MOST_BYTES,
         allow_none=True,
-        metadata=about(
-            "the bytes of `capacity_bytes` in use now, as in a snapshot; those that the replicas in the body do not account for "
-            "stay in use; default: the replicas' bytes"
-        ),
     )
-    replaces = Integer(allow_none=True, metadata=about("the broker whose replicas all move to this one"))
+    replaces = Integer("the broker whose replicas all move to this one", allow_none=True)
     cpu_usage = Number(
+        "the CPU that it uses now, in cores, or as a share if all brokers have equally many; of all brokers that lead "
+        "partitions or none; for `balance`: `cpu`",
         zero=True,
         allow_none=True,
-        metadata=about(
-            "the CPU that it uses now, in cores, or as a share if all brokers have equally many; of all brokers that lead "
-            "partitions or none; for `balance`: `cpu`"
-        ),
     )
-    cordoned = Boolean(metadata=about("whether it keeps the replicas that it has and gets no others (KIP-1066); default false"))
+    cordoned = Boolean("whether it keeps the replicas that it has and gets no others (KIP-1066); default false")
 
 
 class PlacedPartitionSchema(Schema):
@@ -98,9 +88,9 @@ class PlacedPartitionSchema(Schema):
     partition_id = Integer(required=True, minimum=0)
     replicas = _replicas()
     in_sync_replicas = List(
-        Integer(), allow_none=True, metadata=about("the replicas in sync; absent: all on brokers that are not fenced or gone")
+        Integer(), "the replicas in sync; absent: all on brokers that are not fenced or gone", allow_none=True
     )
-    leader = Integer(allow_none=True, metadata=about("as a snapshot has it; not used"))
+    leader = Integer("as a snapshot has it; not used", allow_none=True)
 
 
 class PlacedTopicSchema(Schema):
@@ -113,26 +103,20 @@ class PlacedTopicSchema(Schema):
 
     topic_name = TopicName(required=True)
     replication_factor = _replication_factor("for this topic instead of the body's")
-    min_insync_replicas = Integer(
-        minimum=1, maximum=LARGEST_FACTOR, allow_none=True, metadata=about("for this topic instead of the body's")
-    )
+    min_insync_replicas = Integer("for this topic instead of the body's", minimum=1, maximum=LARGEST_FACTOR, allow_none=True)
     placements = List(fields.Nested(PlacedPartitionSchema), required=True)
     partition_bytes = List(
         Integer(minimum=0, maximum=MOST_BYTES),
+        "the bytes of a replica of each of `placements`; for all topics or none",
         allow_none=True,
-        metadata=about("the bytes of a replica of each of `placements`; for all topics or none"),
     )
     partition_bytes_per_second = List(
-        Number(zero=True),
-        allow_none=True,
-        metadata=about("the rate at which producers write to each of `placements`; for all topics or none"),
+        Number(zero=True), "the rate at which producers write to each of `placements`; for all topics or none", allow_none=True
     )
     partition_bytes_out_per_second = List(
         Number(zero=True),
+        "the rate at which consumers read each of `placements`, without what followers fetch; for all topics or none",
         allow_none=True,
-        metadata=about(
-            "the rate at which consumers read each of `placements`, without what followers fetch; for all topics or none"
-        ),
     )
 
 
@@ -142,7 +126,7 @@ class ReassignedPartitionSchema(Schema):
     topic = TopicName(required=True)
     partition = Integer(required=True, minimum=0)
     replicas = _replicas()
-    log_dirs = List(Name(empty=True), allow_none=True, metadata=about("not used"))
+    log_dirs = List(Name(empty=True), "not used", allow_none=True)
 
 
 class KafkaReassignmentSchema(Schema):
@@ -156,23 +140,16 @@ class PacedSchema(Schema):
     """How long batches take."""
 
     duration_seconds = Integer(
+        "the time for all batches; the answer has the throttle that this needs, and the plan uses it if "
+        "`throttle_bytes_per_second` takes longer, or never ends",
         minimum=1,
         allow_none=True,
-        metadata=about(
-            "the time for all batches; the answer has the throttle that this needs, and the plan uses it if "
-            "`throttle_bytes_per_second` takes longer, or never ends"
-        ),
     )
     throttle_utilization = Number(
-        most=1,
-        allow_none=True,
-        metadata=about(f"the share of the throttle that copying reaches; default {THROTTLE_UTILIZATION:g}"),
+        f"the share of the throttle that copying reaches; default {THROTTLE_UTILIZATION:g}", most=1, allow_none=True
     )
     batch_seconds = Number(
-        zero=True,
-        most=LONGEST_BATCH,
-        allow_none=True,
-        metadata=about(f"the time that a batch takes besides copying; default {BATCH_SECONDS:g}"),
+        f"the time that a batch takes besides copying; default {BATCH_SECONDS:g}", zero=True, most=LONGEST_BATCH, allow_none=True
     )
 
 
@@ -180,26 +157,22 @@ class LimitsSchema(PacedSchema):
     """What one batch may do, and how fast."""
 
     moves_per_broker = Integer(
-        minimum=1,
-        allow_none=True,
-        metadata=about("the maximum number of replicas that a broker receives, and that it gives away, in one batch"),
+        "the maximum number of replicas that a broker receives, and that it gives away, in one batch", minimum=1, allow_none=True
     )
-    moves_per_batch = Integer(minimum=1, allow_none=True, metadata=about("replicas copied in one batch"))
-    bytes_in_flight = Integer(minimum=1, maximum=INT64, allow_none=True, metadata=about("bytes copied in one batch"))
+    moves_per_batch = Integer("replicas copied in one batch", minimum=1, allow_none=True)
+    bytes_in_flight = Integer("bytes copied in one batch", minimum=1, maximum=INT64, allow_none=True)
     order = fields.String(
+        f"which partitions come first, by the bytes copied; default `{BATCH_ORDERS[0]}`. Before them come those that lack "
+        "replicas in sync, first those with the fewest above `min_insync_replicas`",
         allow_none=True,
         validate=validate.OneOf(BATCH_ORDERS),
-        metadata=about(
-            f"which partitions come first, by the bytes copied; default `{BATCH_ORDERS[0]}`. Before them come those that lack "
-            "replicas in sync, first those with the fewest above `min_insync_replicas`"
-        ),
     )
     throttle_bytes_per_second = Integer(
-        minimum=1, maximum=INT64, allow_none=True, metadata=about("`--throttle`: of each broker, in each direction")
+        "`--throttle`: of each broker, in each direction", minimum=1, maximum=INT64, allow_none=True
     )
 
 
-class Balance(fields.Field[tuple[str, Priorities]]):
+class Balance(fields.Field):
     """``balance`` as ``Goal.balance`` and ``Goal.resources``."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, Priorities]:
@@ -213,166 +186,129 @@ class Balance(fields.Field[tuple[str, Priorities]]):
 class BrokerSetSchema(Schema):
     """The brokers of some topics."""
 
-    topics = TopicName(required=True, metadata=about("a name, or a pattern with `*` (any characters) and `?` (one)"))
-    broker_ids = List(
-        Integer(), required=True, validate=validate.Length(min=1), metadata=about("the only brokers that may have their replicas")
-    )
+    topics = TopicName("a name, or a pattern with `*` (any characters) and `?` (one)", required=True)
+    broker_ids = List(Integer(), "the only brokers that may have their replicas", required=True, validate=validate.Length(min=1))
 
 
 class MinTopicLeadersSchema(Schema):
     """How many partitions of some topics each broker leads at least."""
 
-    topics = TopicName(required=True, metadata=about("a name, or a pattern with `*` (any characters) and `?` (one)"))
-    leaders = Integer(minimum=1, load_default=1, metadata=about("of each topic, each broker leads at least so many; default 1"))
+    topics = TopicName("a name, or a pattern with `*` (any characters) and `?` (one)", required=True)
+    leaders = Integer("of each topic, each broker leads at least so many; default 1", minimum=1, load_default=1)
     broker_ids = List(
-        Integer(),
-        load_default=None,
-        validate=validate.Length(min=1),
-        metadata=about("of these brokers; absent: of all that may lead"),
+        Integer(), "of these brokers; absent: of all that may lead", load_default=None, validate=validate.Length(min=1)
     )
 
 
 class FrontierSchema(Schema):
     """The query."""
 
-    frontier = Boolean(
-        load_default=False, metadata=about("add the `frontier`: how even the cluster can be with each number of copies")
-    )
+    frontier = Boolean("add the `frontier`: how even the cluster can be with each number of copies", load_default=False)
 
 
 class ReassignmentQuestionSchema(Schema):
     """A cluster, its placement now, and what it is to become."""
 
     objective = fields.String(
+        "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies; default "
+        "`fewest-moves`, and `even` with `tolerance`, `max_moves` or `max_bytes`",
         load_default=None,
         validate=validate.OneOf(OBJECTIVES),
-        metadata=about(
-            "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies; "
-            "default `fewest-moves`, and `even` with `tolerance`, `max_moves` or `max_bytes`"
-        ),
     )
     racks = fields.String(
+        "`strict`: each partition is on as many racks as possible; `spread`: a rack has at most its share of a partition, or "
+        "as many replicas as are there now on brokers that may keep them; `none`",
         load_default="strict",
         validate=validate.OneOf(RACK_RULES),
-        metadata=about(
-            "`strict`: each partition is on as many racks as possible; `spread`: a rack has at most its share of a "
-            "partition, or as many replicas as are there now on brokers that may keep them; `none`"
-        ),
     )
     leaders = fields.String(
+        "`balance`: preferred leaders as even as the replicas allow, then the fewest changes; `keep`: a leader changes only "
+        "where its replica moves, or its broker is `demoted`; `only` and `demote`: no replica moves, and leaders change as "
+        "with `balance` and with `keep`",
         load_default="balance",
         validate=validate.OneOf(LEADER_RULES),
-        metadata=about(
-            "`balance`: preferred leaders as even as the replicas allow, then the fewest changes; `keep`: a leader changes only "
-            "where its replica moves, or its broker is `demoted`; `only` and `demote`: no replica moves, and leaders change as "
-            "with `balance` and with `keep`"
-        ),
     )
     balance = Balance(
+        "the resources to even out: one, such as `bytes`; a list of them, the first of which come first; or an object of "
+        f'their weights, such as `{{"cpu": 2, "bytes": 1}}`. Resources: `{"`, `".join(RESOURCES)}`. '
+        "`bytes` alone also counts copies in bytes. Default `replicas`",
         load_default=lambda: (BALANCES[0], ()),
-        metadata=about(  # of any type: generators of clients make code of a union that does not compile
-            "the resources to even out: one, such as `bytes`; a list of them, the first of which come first; or an object of "
-            f'their weights, such as `{{"cpu": 2, "bytes": 1}}`. Resources: `{"`, `".join(RESOURCES)}`. '
-            "`bytes` alone also counts copies in bytes. Default `replicas`"
-        ),
     )
     per_topic = Boolean(
+        "also even out the replicas of each topic, without more copies or less evenness, and its leaders; only with "
+        "`balance`: `replicas`; default false",
         load_default=False,
-        metadata=about(
-            "also even out the replicas of each topic, without more copies or less evenness, and its leaders; "
-            "only with `balance`: `replicas`; default false"
-        ),
     )
     tolerance = Number(
+        "for `even`: the fewest copies that bring every broker within this share of the mean, such as 0.1, then the evenest "
+        "load with so few; the bounds are rounded outwards to whole replicas",
         zero=True,
         load_default=None,
-        metadata=about(
-            "for `even`: the fewest copies that bring every broker within this share of the mean, such as 0.1, then the evenest "
-            "load with so few; the bounds are rounded outwards to whole replicas"
-        ),
     )
-    max_moves = Integer(
-        minimum=0, load_default=None, metadata=about("for `even`: the evenest load with at most so many replicas copied")
-    )
-    max_bytes = Integer(
-        minimum=0, maximum=INT64, load_default=None, metadata=about("for `even`: the same with bytes; needs `partition_bytes`")
-    )
+    max_moves = Integer("for `even`: the evenest load with at most so many replicas copied", minimum=0, load_default=None)
+    max_bytes = Integer("for `even`: the same with bytes; needs `partition_bytes`", minimum=0, maximum=INT64, load_default=None)
     replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
     min_insync_replicas = Integer(
+        "`min.insync.replicas` of all topics: no step may leave a partition with fewer replicas in sync; absent: not checked",
         minimum=1,
         maximum=LARGEST_FACTOR,
         load_default=None,
-        metadata=about(
-            "`min.insync.replicas` of all topics: no step may leave a partition with fewer replicas in sync; absent: not checked"
-        ),
     )
     brokers = Rows(
         TargetBrokerSchema,
         TARGET_BROKER,
         plain_target_brokers,
+        "the cluster as it should be; a broker that only placements mention is gone, and its replicas move to other brokers",
         required=True,
-        metadata=about(
-            "the cluster as it should be; a broker that only placements mention is gone, and its replicas move to other brokers"
-        ),
     )
-    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, metadata=about("the current placement"))
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, "the current placement")
     reassignment = fields.Nested(
-        KafkaReassignmentSchema, metadata=about("the current placement as Kafka's reassignment JSON, instead of `topics`")
+        KafkaReassignmentSchema, "the current placement as Kafka's reassignment JSON, instead of `topics`"
     )
     price_per_gb = Number(
+        "the price of 10⁹ bytes that cross zones, for the `cost` of `across_racks` and the `cost_per_month` of `zone_traffic`",
         zero=True,
         load_default=None,
-        metadata=about(
-            "the price of 10⁹ bytes that cross zones, for the `cost` of `across_racks` and the `cost_per_month` of `zone_traffic`"
-        ),
     )
     included_topics = List(
         TopicName(),
+        f"the only topics whose replicas and leaders may change, {PATTERNS}; absent: all",
         load_default=None,
         validate=validate.Length(min=1),
-        metadata=about(f"the only topics whose replicas and leaders may change, {PATTERNS}; absent: all"),
     )
     excluded_topics = List(
         TopicName(),
+        f"topics whose replicas and leaders do not change, {PATTERNS}, also if `included_topics` has them",
         load_default=[],
-        metadata=about(f"topics whose replicas and leaders do not change, {PATTERNS}, also if `included_topics` has them"),
     )
     disk_threshold = Number(
+        "the share of its `capacity_bytes` that a broker may use, also while replicas are copied, such as 0.85: with "
+        "`fewest-moves`, brokers below it are left as they are; default 1",
         most=1,
         load_default=1.0,
-        metadata=about(
-            "the share of its `capacity_bytes` that a broker may use, also while replicas are copied, such as 0.85: with "
-            "`fewest-moves`, brokers below it are left as they are; default 1"
-        ),
     )
     destinations = List(
         Integer(),
+        "ids of the only brokers that get replicas; all others keep what they have; absent: all",
         load_default=None,
         validate=validate.Length(min=1),
-        metadata=about("ids of the only brokers that get replicas; all others keep what they have; absent: all"),
     )
     broker_sets = List(
         fields.Nested(BrokerSetSchema),
+        "the brokers that topics may be on; replicas on others move there. The first set that fits a topic holds; a topic "
+        "that no set fits may be on all",
         load_default=[],
-        metadata=about(
-            "the brokers that topics may be on; replicas on others move there. The first set that fits a topic holds; a topic "
-            "that no set fits may be on all"
-        ),
     )
     infer_replaces = Boolean(
+        "whether a new broker, one without replicas, `replaces` a broker that only placements mention, if no other could: "
+        "unless `racks` is `none`, its rack must have no other replica of a partition of that broker; default false",
         load_default=False,
-        metadata=about(
-            "whether a new broker, one without replicas, `replaces` a broker that only placements mention, if no other could: "
-            "unless `racks` is `none`, its rack must have no other replica of a partition of that broker; default false"
-        ),
     )
     min_topic_leaders = List(
         fields.Nested(MinTopicLeadersSchema),
+        "how many leaders a broker has of a topic at least, as with Cruise Control's MinTopicLeadersPerBrokerGoal: a hard "
+        "rule, for which replicas move if they have to. Of several for a topic and a broker, the largest holds",
         load_default=[],
-        metadata=about(
-            "how many leaders a broker has of a topic at least, as with Cruise Control's MinTopicLeadersPerBrokerGoal: a hard "
-            "rule, for which replicas move if they have to. Of several for a topic and a broker, the largest holds"
-        ),
     )
     limits = fields.Nested(LimitsSchema, load_default=None)
 

@@ -5,7 +5,7 @@ from math import isinf
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
 from service.api.rebalances.schema import GroupRebalancesSchema
@@ -18,7 +18,7 @@ from service.core.timelines.simulation import Variant
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.question import COOPERATIVE, EAGER
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import CountsSchema, ZoneTrafficSchema
 
@@ -27,16 +27,16 @@ class StateSchema(Schema):
     """A state that the group entered."""
 
     at_ms = fields.Integer()
-    state = fields.String(metadata=about("as Kafka names it"))
+    state = fields.String("as Kafka names it")
 
 
 class RequestSchema(Schema):
     """A request of a member."""
 
     at_ms = fields.Integer()
-    request = fields.String(metadata=about("JoinGroup, ConsumerGroupHeartbeat …"))
+    request = fields.String("JoinGroup, ConsumerGroupHeartbeat …")
     member_id = fields.String()
-    error = fields.String(metadata=about("of its response, by Kafka's name"))
+    error = fields.String("of its response, by Kafka's name")
 
 
 CARRIED_OUT = "of a classic group: eager or cooperative; else null"
@@ -47,51 +47,43 @@ MOST = "if each of them had just been missed"
 class IdleSchema(Schema):
     """How long the partitions that this rebalance gave to a member had no reader."""
 
-    partition_ms = fields.Integer(metadata=about("the sum over these partitions"))
-    longest_ms = fields.Integer(metadata=about("the longest for one partition"))
-    least_partition_ms = fields.Integer(metadata=about(LEAST))
+    partition_ms = fields.Integer("the sum over these partitions")
+    longest_ms = fields.Integer("the longest for one partition")
+    least_partition_ms = fields.Integer(LEAST)
     least_longest_ms = fields.Integer()
-    most_partition_ms = fields.Integer(metadata=about(MOST))
+    most_partition_ms = fields.Integer(MOST)
     most_longest_ms = fields.Integer()
 
 
 class RebalanceSchema(Schema):
     """One new generation, or one new target assignment."""
 
-    at_ms = fields.Integer(metadata=about("when it began"))
-    stable_at_ms = fields.Integer(
-        allow_none=True, metadata=about("when every member had its assignment; null if another rebalance came first")
-    )
-    event = fields.Integer(allow_none=True, metadata=about("index of the event that caused it; null when the group forms"))
-    reason = fields.String(metadata=about("as the broker logs it"))
+    at_ms = fields.Integer("when it began")
+    stable_at_ms = fields.Integer("when every member had its assignment; null if another rebalance came first", allow_none=True)
+    event = fields.Integer("index of the event that caused it; null when the group forms", allow_none=True)
+    reason = fields.String("as the broker logs it")
     group_protocol = fields.String()
     assignor = fields.String()
-    generation_id = fields.Integer(metadata=about("of a classic group"))
-    group_epoch = fields.Integer(metadata=about("of any other group"))
-    states = fields.List(fields.Nested(StateSchema), metadata=about("in order"))
-    requests_count = fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=about("requests by name"))
-    requests = fields.List(fields.Nested(RequestSchema), metadata=about("with `detail` assignments: in order"))
-    assignments_before = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("what each member had"))
-    assignments = fields.List(fields.Nested(MemberAssignmentSchema), metadata=about("members in the coordinator's order"))
-    member_load = fields.Nested(CountsSchema, metadata=about("partitions per member; counts with `detail` assignments"))
+    generation_id = fields.Integer("of a classic group")
+    group_epoch = fields.Integer("of any other group")
+    states = fields.List(fields.Nested(StateSchema), "in order")
+    requests_count = fields.Dict("requests by name", keys=fields.String(), values=fields.Integer())
+    requests = fields.List(fields.Nested(RequestSchema), "with `detail` assignments: in order")
+    assignments_before = fields.List(fields.Nested(MemberAssignmentSchema), "what each member had")
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema), "members in the coordinator's order")
+    member_load = fields.Nested(CountsSchema, "partitions per member; counts with `detail` assignments")
     members_count = fields.Integer()
     movement = fields.Nested(MovementSchema)
-    revoked = fields.Integer(metadata=about("partitions that a member revoked and did not get back in this rebalance"))
-    withheld = fields.Integer(
-        metadata=about("from `cooperative-sticky`: partitions left unassigned until the follow-up rebalance")
-    )
-    zone_traffic = fields.Nested(
-        ZoneTrafficSchema, metadata=about("of the assignment, if topics have `partition_racks` and members a `rack_id`")
-    )
+    revoked = fields.Integer("partitions that a member revoked and did not get back in this rebalance")
+    withheld = fields.Integer("from `cooperative-sticky`: partitions left unassigned until the follow-up rebalance")
+    zone_traffic = fields.Nested(ZoneTrafficSchema, "of the assignment, if topics have `partition_racks` and members a `rack_id`")
     idle = fields.Nested(IdleSchema)
-    undelivered = fields.Float(metadata=about("with `partition_weights` as rates: the backlog of idle partitions"))
+    undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions")
     catch_up_ms = fields.Float(
+        "with a `consumption_rate`: the time until the slowest member has consumed that backlog; null if it never does",
         allow_none=True,
-        metadata=about(
-            "with a `consumption_rate`: the time until the slowest member has consumed that backlog; null if it never does"
-        ),
     )
-    explanation = fields.Dict(metadata=about("with `explain=true` and `detail` assignments: how the assignor decided"))
+    explanation = fields.Dict("with `explain=true` and `detail` assignments: how the assignor decided")
 
 
 class TotalsSchema(Schema):
@@ -99,24 +91,20 @@ class TotalsSchema(Schema):
 
     rebalances = fields.Integer()
     idle_partition_ms = fields.Integer(
-        metadata=about("the time that partitions had no reader, summed over partitions; those still idle at `end_ms` included")
+        "the time that partitions had no reader, summed over partitions; those still idle at `end_ms` included"
     )
-    longest_idle_ms = fields.Integer(metadata=about("the longest for one partition"))
-    least_idle_partition_ms = fields.Integer(metadata=about(LEAST))
+    longest_idle_ms = fields.Integer("the longest for one partition")
+    least_idle_partition_ms = fields.Integer(LEAST)
     least_longest_idle_ms = fields.Integer()
-    most_idle_partition_ms = fields.Integer(metadata=about(MOST))
+    most_idle_partition_ms = fields.Integer(MOST)
     most_longest_idle_ms = fields.Integer()
-    moved = fields.Integer(
-        metadata=about("partitions that moved between members: `movement.moved` and `withheld` of all rebalances")
-    )
-    revoked = fields.Integer(metadata=about("see `movement`; the sum over all rebalances"))
-    worst_skew = fields.Float(metadata=about("the largest skew of all rebalances"))
-    requests = fields.Integer(metadata=about("all requests, apart from heartbeats that change nothing"))
-    end_ms = fields.Integer(metadata=about("when the last rebalance was stable, or the last event happened"))
-    undelivered = fields.Float(metadata=about("with `partition_weights` as rates: the backlog of idle partitions"))
-    longest_catch_up_ms = fields.Float(
-        allow_none=True, metadata=about("the longest `catch_up_ms` of all rebalances; null: never")
-    )
+    moved = fields.Integer("partitions that moved between members: `movement.moved` and `withheld` of all rebalances")
+    revoked = fields.Integer("see `movement`; the sum over all rebalances")
+    worst_skew = fields.Float("the largest skew of all rebalances")
+    requests = fields.Integer("all requests, apart from heartbeats that change nothing")
+    end_ms = fields.Integer("when the last rebalance was stable, or the last event happened")
+    undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions")
+    longest_catch_up_ms = fields.Float("the longest `catch_up_ms` of all rebalances; null: never", allow_none=True)
 
 
 class EffectiveTimingSchema(Schema):
@@ -136,7 +124,7 @@ class SlowPollSchema(Schema):
     """The same for members that poll seldom."""
 
     poll_interval_ms = fields.Integer()
-    idle_partition_ms = fields.Integer(metadata=about("see `totals`"))
+    idle_partition_ms = fields.Integer("see `totals`")
 
 
 class ComparisonSchema(Schema):
@@ -144,7 +132,7 @@ class ComparisonSchema(Schema):
 
     group_protocol = fields.String()
     assignor = fields.String()
-    rebalance_protocol = fields.String(allow_none=True, metadata=about(CARRIED_OUT))
+    rebalance_protocol = fields.String(CARRIED_OUT, allow_none=True)
     static = fields.Boolean(allow_none=True)
     timing = fields.Nested(EffectiveTimingSchema)
     totals = fields.Nested(TotalsSchema)
@@ -155,7 +143,7 @@ class DerivedSchema(Schema):
     """An id that a broker or client would have drawn at random."""
 
     member_id = fields.String()
-    first_member_id = fields.String(metadata=about("the id that this member had first"))
+    first_member_id = fields.String("the id that this member had first")
 
 
 class ReadsSchema(Schema):
@@ -169,9 +157,9 @@ class ReadingSchema(Schema):
     """A member, from its start to its end."""
 
     member_id = fields.String()
-    first_member_id = fields.String(metadata=about("the id that this member had first"))
+    first_member_id = fields.String("the id that this member had first")
     started_ms = fields.Integer()
-    ended_ms = fields.Integer(allow_none=True, metadata=about("when its client ended, or left the group; null if it runs"))
+    ended_ms = fields.Integer("when its client ended, or left the group; null if it runs", allow_none=True)
     reads = fields.Nested(ReadsSchema)
 
 
@@ -181,24 +169,20 @@ class GroupRebalancesAnswerSchema(Schema):
     kafka_version = fields.String()
     group_protocol = fields.String()
     assignor = fields.String()
-    rebalance_protocol = fields.String(allow_none=True, metadata=about(CARRIED_OUT))
+    rebalance_protocol = fields.String(CARRIED_OUT, allow_none=True)
     detail = fields.String()
     timing = fields.Nested(EffectiveTimingSchema)
-    rebalances = fields.List(fields.Nested(RebalanceSchema), metadata=about("unless `detail` is totals"))
+    rebalances = fields.List(fields.Nested(RebalanceSchema), "unless `detail` is totals")
     totals = fields.Nested(TotalsSchema)
-    final_state = fields.String(metadata=about("the state of the group at the end"))
-    members = fields.List(
-        fields.Nested(ReadingSchema), metadata=about("with `detail` assignments: how much each member reads, and when")
-    )
-    slow_poll = fields.Nested(SlowPollSchema, metadata=about("with `compare`"))
-    warnings = fields.List(fields.String(), metadata=about("where members' partitions are assumed; absent if none are"))
-    comparisons = fields.List(fields.Nested(ComparisonSchema), metadata=about("with `compare`, in its order"))
+    final_state = fields.String("the state of the group at the end")
+    members = fields.List(fields.Nested(ReadingSchema), "with `detail` assignments: how much each member reads, and when")
+    slow_poll = fields.Nested(SlowPollSchema, "with `compare`")
+    warnings = fields.List(fields.String(), "where members' partitions are assumed; absent if none are")
+    comparisons = fields.List(fields.Nested(ComparisonSchema), "with `compare`, in its order")
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
-        metadata=about(
-            "the ids of restarted and added members that the request does not give: a name-based UUID in the place of a "
-            "random one. A broker's own ids can change how ties between members are decided"
-        ),
+        "the ids of restarted and added members that the request does not give: a name-based UUID in the place of a random "
+        "one. A broker's own ids can change how ties between members are decided",
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from service.api.groups.schema import (
     MemberSchema,
@@ -14,7 +14,8 @@ from service.api.groups.schema import (
 )
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import COMPARED_POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
-from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName, about
+from service.web import described as fields
+from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName
 from service.web.schemas import KafkaVersion, QuestionSchema, price_per_gb_field
 
 LATEST_MS: Final = 10**12
@@ -42,37 +43,32 @@ EVENT_FIELDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 class TimingSchema(Schema):
     """What broker and clients wait for."""
 
-    session_timeout_ms = Integer(minimum=1, load_default=45_000, metadata=about("`session.timeout.ms`, or the group's"))
+    session_timeout_ms = Integer("`session.timeout.ms`, or the group's", minimum=1, load_default=45_000)
     min_session_timeout_ms = Integer(
+        "the broker's `group.min.session.timeout.ms` (default 6000), or `group.consumer.min.session.timeout.ms` or "
+        "`group.share.min.session.timeout.ms` (default 45000)",
         minimum=1,
         load_default=None,
-        metadata=about(
-            "the broker's `group.min.session.timeout.ms` (default 6000), or `group.consumer.min.session.timeout.ms` or "
-            "`group.share.min.session.timeout.ms` (default 45000)"
-        ),
     )
     heartbeat_interval_ms = Integer(
+        "`heartbeat.interval.ms` (default 3000), or `group.consumer.heartbeat.interval.ms` (default 5000)",
         minimum=1,
         load_default=None,
-        metadata=about("`heartbeat.interval.ms` (default 3000), or `group.consumer.heartbeat.interval.ms` (default 5000)"),
     )
-    rebalance_timeout_ms = Integer(minimum=1, load_default=300_000, metadata=about("`max.poll.interval.ms`"))
-    initial_rebalance_delay_ms = Integer(minimum=0, load_default=3_000, metadata=about("`group.initial.rebalance.delay.ms`"))
-    metadata_max_age_ms = Integer(minimum=1, load_default=300_000, metadata=about("`metadata.max.age.ms`"))
+    rebalance_timeout_ms = Integer("`max.poll.interval.ms`", minimum=1, load_default=300_000)
+    initial_rebalance_delay_ms = Integer("`group.initial.rebalance.delay.ms`", minimum=0, load_default=3_000)
+    metadata_max_age_ms = Integer("`metadata.max.age.ms`", minimum=1, load_default=300_000)
     assignment_interval_ms = Integer(
-        minimum=0, load_default=1_000, metadata=about("`group.consumer.assignment.interval.ms` or that of share groups")
+        "`group.consumer.assignment.interval.ms` or that of share groups", minimum=0, load_default=1_000
     )
     poll_interval_ms = Integer(
+        "how long a member processes between two polls. Each step of a rebalance waits for another poll; 0: no step waits. "
+        f"Absent: 0, or with `compare` {COMPARED_POLL_MS}",
         minimum=0,
         load_default=None,
-        metadata=about(
-            "how long a member processes between two polls. Each step of a rebalance waits for another poll; 0: no step waits. "
-            f"Absent: 0, or with `compare` {COMPARED_POLL_MS}"
-        ),
     )
     consumption_rate = Number(
-        load_default=None,
-        metadata=about("with `partition_weights` as rates: the rate at which a member consumes, in the same unit"),
+        "with `partition_weights` as rates: the rate at which a member consumes, in the same unit", load_default=None
     )
 
 
@@ -99,26 +95,24 @@ class EventSchema(Schema):
 
     at_ms = Integer(minimum=0, maximum=LATEST_MS, required=True)
     type = fields.String(required=True, validate=validate.OneOf(list(EVENT_FIELDS)))
-    member = fields.Nested(NewMemberSchema, metadata=about("`member_joins`: the new member"))
-    member_id = Name(metadata=about("of a member of the group: its current or its first id"))
-    for_ms = Integer(minimum=1, metadata=about("`member_stalls`: how long it processes without polling"))
-    down_ms = Integer(minimum=0, metadata=about("how long a restarted member is away"))
-    pause_ms = Integer(minimum=0, metadata=about("between the return of a member and the restart of the next"))
-    new_member_id = Name(metadata=about("the id that the restarted member gets. Absent: derived, see `derived_member_ids`"))
+    member = fields.Nested(NewMemberSchema, "`member_joins`: the new member")
+    member_id = Name("of a member of the group: its current or its first id")
+    for_ms = Integer("`member_stalls`: how long it processes without polling", minimum=1)
+    down_ms = Integer("how long a restarted member is away", minimum=0)
+    pause_ms = Integer("between the return of a member and the restart of the next", minimum=0)
+    new_member_id = Name("the id that the restarted member gets. Absent: derived, see `derived_member_ids`")
     new_member_ids = List(
         Name(),
-        metadata=about(
-            "`rolling_restart`, `assignor_changes`: the ids that the restarted members get, in the order in which they restart. "
-            "Other ids are derived"
-        ),
+        "`rolling_restart`, `assignor_changes`: the ids that the restarted members get, in the order in which they restart. "
+        "Other ids are derived",
     )
-    topic_names = List(TopicName(), metadata=about("`subscription_changes`: the new subscription"))
-    topic = fields.Nested(NewTopicSchema, metadata=about("`topic_created`: the new topic"))
+    topic_names = List(TopicName(), "`subscription_changes`: the new subscription")
+    topic = fields.Nested(NewTopicSchema, "`topic_created`: the new topic")
     topic_name = TopicName()
-    partitions_count = Integer(minimum=1, metadata=about("`partitions_added`: the topic's new number of partitions"))
-    members_count = Integer(minimum=0, maximum=MOST_MEMBERS, metadata=about("`scales`: the new number of members"))
-    assignors = List(fields.String(), validate=validate.Length(equal=1), metadata=about("`assignor_changes`: the new assignor"))
-    group_protocol = fields.String(validate=validate.OneOf(["consumer"]), metadata=about("`assignor_changes`: the new protocol"))
+    partitions_count = Integer("`partitions_added`: the topic's new number of partitions", minimum=1)
+    members_count = Integer("`scales`: the new number of members", minimum=0, maximum=MOST_MEMBERS)
+    assignors = List(fields.String(), "`assignor_changes`: the new assignor", validate=validate.Length(equal=1))
+    group_protocol = fields.String("`assignor_changes`: the new protocol", validate=validate.OneOf(["consumer"]))
 
     @validates_schema(skip_on_field_errors=False, pass_original=True)
     def check_fields(self, event: dict[str, Any], original: dict[str, Any], **_: Any) -> None:
@@ -139,24 +133,22 @@ class EventSchema(Schema):
 def rebalance_protocol_field() -> fields.String:
     """How the clients of ``balanced`` carry it out."""
     return fields.String(
+        "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
+        "cooperative. Every other assignor has one of both",
         load_default=None,
         validate=validate.OneOf(REBALANCE_PROTOCOLS),
-        metadata=about(
-            "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
-            "cooperative. Every other assignor has one of both"
-        ),
     )
 
 
 class VariantSchema(Schema):
     """Another way to run the group."""
 
-    group_protocol = fields.String(load_default=None, metadata=about("Absent: as in the body", example="consumer"))
-    assignor = fields.String(load_default=None, metadata=about("Absent: as in the body, or for another protocol its default"))
+    group_protocol = fields.String("Absent: as in the body", load_default=None, example="consumer")
+    assignor = fields.String("Absent: as in the body, or for another protocol its default", load_default=None)
     rebalance_protocol = rebalance_protocol_field()
     static = Boolean(
+        "whether all members have an instance_id (derived from their member_id), or none. Absent: as in the body",
         load_default=None,
-        metadata=about("whether all members have an instance_id (derived from their member_id), or none. Absent: as in the body"),
     )
 
 
@@ -166,10 +158,8 @@ class GroupRebalancesSchema(QuestionSchema):
     asks = RebalancesQuestion
 
     kafka_version = KafkaVersion("4.3.1")
-    group_protocol = fields.String(
-        load_default=None, metadata=about("classic, consumer or share. Absent: classic", example="classic")
-    )
-    assignor = fields.String(load_default=None, metadata=about("as in /v1/group-assignments", example="cooperative-sticky"))
+    group_protocol = fields.String("classic, consumer or share. Absent: classic", load_default=None, example="classic")
+    assignor = fields.String("as in /v1/group-assignments", load_default=None, example="cooperative-sticky")
     rebalance_protocol = rebalance_protocol_field()
     client = client_field()
     client_version = client_version_field()
@@ -180,30 +170,24 @@ class GroupRebalancesSchema(QuestionSchema):
     timing = fields.Nested(TimingSchema, load_default=lambda: TimingSchema().load({}))
     events = List(
         fields.Nested(EventSchema),
+        "what happens, in the order of time",
         load_default=list,
         validate=validate.Length(max=MOST_EVENTS),
-        metadata=about(
-            "what happens, in the order of time",
-            example=[
-                {"at_ms": 10_000, "type": "member_joins", "member": {"member_id": "c3"}},
-                {"at_ms": 60_000, "type": "rolling_restart", "down_ms": 5_000, "pause_ms": 10_000},
-            ],
-        ),
+        example=[
+            {"at_ms": 10_000, "type": "member_joins", "member": {"member_id": "c3"}},
+            {"at_ms": 60_000, "type": "rolling_restart", "down_ms": 5_000, "pause_ms": 10_000},
+        ],
     )
     detail = fields.String(
+        "what to answer: `totals` alone, also the `rebalances`, or these with their `assignments` and `requests`. "
+        f"Absent: assignments, if partitions × rebalances are at most {MOST_ASSIGNED}, or else rebalances",
         load_default=None,
         validate=validate.OneOf(["totals", "rebalances", "assignments"]),
-        metadata=about(
-            "what to answer: `totals` alone, also the `rebalances`, or these with their `assignments` and `requests`. "
-            f"Absent: assignments, if partitions × rebalances are at most {MOST_ASSIGNED}, or else rebalances"
-        ),
     )
     compare = List(
         fields.Nested(VariantSchema),
+        "other ways to run the group; the answer has the totals of each under the same events",
         load_default=list,
         validate=validate.Length(max=MOST_COMPARISONS),
-        metadata=about(
-            "other ways to run the group; the answer has the totals of each under the same events",
-            example=[{"group_protocol": "classic", "assignor": "range"}, {"group_protocol": "consumer", "static": True}],
-        ),
+        example=[{"group_protocol": "classic", "assignor": "range"}, {"group_protocol": "consumer", "static": True}],
     )

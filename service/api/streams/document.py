@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from service.api.streams.schema import StreamsAssignmentSchema, SubtopologyTasksSchema
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID
 from service.core.measures.skew import spread
 from service.decisions.streams.groups import StreamsAnswer, answer, rows_of
-from service.web.fields import about
+from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class MemberTasksSchema(Schema):
     """What one member is assigned."""
 
-    member_id = fields.String(metadata=about("of a group of the streams protocol"))
-    process_id = fields.String(metadata=about("of a classic group: the client"))
+    member_id = fields.String("of a group of the streams protocol")
+    process_id = fields.String("of a classic group: the client")
     active_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
     standby_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
 
@@ -35,7 +35,7 @@ class MissingStandbysSchema(Schema):
 
     subtopology_id = fields.String()
     task_id = fields.Integer()
-    missing = fields.Integer(metadata=about("how many"))
+    missing = fields.Integer("how many")
 
 
 class TasksLoadSchema(Schema):
@@ -48,40 +48,36 @@ class TasksLoadSchema(Schema):
 class TasksMovementSchema(Schema):
     """What becomes of tasks."""
 
-    retained = fields.Integer(metadata=about("active tasks that stay with their member"))
-    promoted = fields.Integer(metadata=about("active tasks that go to a member which had them as standby tasks"))
-    moved = fields.Integer(metadata=about("active tasks that go to a member without their state"))
-    added = fields.Integer(metadata=about("active tasks that no member had"))
-    retained_standbys = fields.Integer(metadata=about("standby tasks of a member that had them, as active or standby tasks"))
+    retained = fields.Integer("active tasks that stay with their member")
+    promoted = fields.Integer("active tasks that go to a member which had them as standby tasks")
+    moved = fields.Integer("active tasks that go to a member without their state")
+    added = fields.Integer("active tasks that no member had")
+    retained_standbys = fields.Integer("standby tasks of a member that had them, as active or standby tasks")
 
 
 class RackTrafficSchema(Schema):
     """What tasks read from other racks."""
 
-    active_partitions = fields.Integer(metadata=about("partitions that active tasks read"))
-    active_cross_rack = fields.Integer(metadata=about("those among them without a replica in the client's rack"))
+    active_partitions = fields.Integer("partitions that active tasks read")
+    active_cross_rack = fields.Integer("those among them without a replica in the client's rack")
     standby_partitions = fields.Integer(
-        metadata=about("partitions that standby tasks read; 0 without `num_standby_replicas`, also if there are warm-up tasks")
+        "partitions that standby tasks read; 0 without `num_standby_replicas`, also if there are warm-up tasks"
     )
-    standby_cross_rack = fields.Integer(metadata=about("those among them without a replica in the client's rack"))
+    standby_cross_rack = fields.Integer("those among them without a replica in the client's rack")
 
 
 class StreamsAssignmentAnswerSchema(AssignedSchema):
     """The group, assigned."""
 
-    assignments = fields.List(fields.Nested(MemberTasksSchema), metadata=about("members in request order"))
-    missing_standby_tasks = fields.List(
-        fields.Nested(MissingStandbysSchema), metadata=about("the tasks that too few processes can copy")
-    )
+    assignments = fields.List(fields.Nested(MemberTasksSchema), "members in request order")
+    missing_standby_tasks = fields.List(fields.Nested(MissingStandbysSchema), "the tasks that too few processes can copy")
     member_load = fields.Nested(TasksLoadSchema)
     movement = fields.Nested(TasksMovementSchema)
     probing_rebalance = fields.Boolean(
-        metadata=about("of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere")
+        "of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere"
     )
-    rack_traffic = fields.Nested(
-        RackTrafficSchema, metadata=about("of a classic group, where its leader takes racks into account")
-    )
-    warnings = fields.List(fields.String(), metadata=about("what a reader of the answer must know; absent without warnings"))
+    rack_traffic = fields.Nested(RackTrafficSchema, "of a classic group, where its leader takes racks into account")
+    warnings = fields.List(fields.String(), "what a reader of the answer must know; absent without warnings")
 
 
 def document(answer: StreamsAnswer) -> dict[str, Any]:

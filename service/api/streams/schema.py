@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, post_load, validate
 
 from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
 from service.decisions.streams.groups import StreamsQuestion
-from service.web.fields import INT64, Boolean, FlatRows, Integer, List, Name, Subject, about
+from service.web import described as fields
+from service.web.fields import INT64, Boolean, FlatRows, Integer, List, Name, Subject
 
 MOST_REPLICAS: Final = 100
 
@@ -16,17 +17,13 @@ class SubtopologySchema(Schema):
 
     subtopology_id = Name(required=True)
     tasks_count = Integer(
-        minimum=1,
-        required=True,
-        metadata=about("the largest partition count of its source topics. The ids of tasks begin at 0"),
+        "the largest partition count of its source topics. The ids of tasks begin at 0", minimum=1, required=True
     )
-    stateful = Boolean(load_default=False, metadata=about("whether it has state, which standby tasks copy"))
+    stateful = Boolean("whether it has state, which standby tasks copy", load_default=False)
     source_topic_names = List(
-        Name(), allow_none=True, metadata=about("classic, for `rack_aware_assignment_strategy`: the topics that its tasks read")
+        Name(), "classic, for `rack_aware_assignment_strategy`: the topics that its tasks read", allow_none=True
     )
-    changelog_topic_names = List(
-        Name(), allow_none=True, metadata=about("for the same, with standby tasks: the topics that hold its state")
-    )
+    changelog_topic_names = List(Name(), "for the same, with standby tasks: the topics that hold its state", allow_none=True)
 
 
 class SubtopologyTasksSchema(Schema):
@@ -41,29 +38,21 @@ class TaskOffsetSchema(Schema):
 
     subtopology_id = Name(required=True)
     task_id = Integer(minimum=0, required=True)
-    offset = Integer(
-        minimum=0, maximum=INT64, required=True, metadata=about("the sum of the offsets of its changelog partitions")
-    )
+    offset = Integer("the sum of the offsets of its changelog partitions", minimum=0, maximum=INT64, required=True)
 
 
 class StreamsMemberSchema(Schema):
     """A member, which is a thread of a process."""
 
     member_id = Name(required=True)
-    instance_id = Name(allow_none=True, metadata=about("of a static member; not used"))
-    rack_id = Name(empty=True, allow_none=True, metadata=about("`client.rack`; not used"))
-    process_id = Name(required=True, metadata=about("of the process that it belongs to"))
-    client_tags = fields.Dict(fields.String(), fields.String(), allow_none=True, metadata=about("`client.tag.…`; not used"))
-    active_tasks = List(
-        fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks of the last target assignment")
-    )
-    standby_tasks = List(
-        fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks of that assignment")
-    )
+    instance_id = Name("of a static member; not used", allow_none=True)
+    rack_id = Name("`client.rack`; not used", empty=True, allow_none=True)
+    process_id = Name("of the process that it belongs to", required=True)
+    client_tags = fields.Dict("`client.tag.…`; not used", keys=fields.String(), values=fields.String(), allow_none=True)
+    active_tasks = List(fields.Nested(SubtopologyTasksSchema), "its active tasks of the last target assignment", allow_none=True)
+    standby_tasks = List(fields.Nested(SubtopologyTasksSchema), "its standby tasks of that assignment", allow_none=True)
     task_offsets = FlatRows(
-        fields.Nested(TaskOffsetSchema),
-        allow_none=True,
-        metadata=about("the offsets that it reports; used since Kafka 4.4.0"),
+        fields.Nested(TaskOffsetSchema), "the offsets that it reports; used since Kafka 4.4.0", allow_none=True
     )
 
 
@@ -73,26 +62,26 @@ class TaskLagSchema(Schema):
     subtopology_id = Name(required=True)
     task_id = Integer(minimum=0, required=True)
     lag = Integer(
+        "offsets that it would have to restore. -2: the client runs the task; -3: unknown",
         minimum=-3,
         maximum=INT64,
         required=True,
-        metadata=about("offsets that it would have to restore. -2: the client runs the task; -3: unknown"),
     )
 
 
 class StreamsClientSchema(Schema):
     """A client of a classic group: a process with its threads."""
 
-    process_id = Name(required=True, metadata=about("a UUID in lower case"))
-    threads_count = Integer(minimum=1, load_default=1, metadata=about("`num.stream.threads` that are members"))
-    client_tags = fields.Dict(fields.String(), fields.String(), allow_none=True, metadata=about("`client.tag.…`"))
-    rack_id = Name(allow_none=True, metadata=about("`client.rack`, for `rack_aware_assignment_strategy`"))
-    active_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its active tasks before"))
-    standby_tasks = List(fields.Nested(SubtopologyTasksSchema), allow_none=True, metadata=about("its standby tasks before"))
+    process_id = Name("a UUID in lower case", required=True)
+    threads_count = Integer("`num.stream.threads` that are members", minimum=1, load_default=1)
+    client_tags = fields.Dict("`client.tag.…`", keys=fields.String(), values=fields.String(), allow_none=True)
+    rack_id = Name("`client.rack`, for `rack_aware_assignment_strategy`", allow_none=True)
+    active_tasks = List(fields.Nested(SubtopologyTasksSchema), "its active tasks before", allow_none=True)
+    standby_tasks = List(fields.Nested(SubtopologyTasksSchema), "its standby tasks before", allow_none=True)
     lags = FlatRows(
         fields.Nested(TaskLagSchema),
+        "of every task with state, also of those that it never had; `high-availability` needs them",
         allow_none=True,
-        metadata=about("of every task with state, also of those that it never had; `high-availability` needs them"),
     )
 
 
@@ -102,77 +91,62 @@ class TopicRacksSchema(Schema):
     topic_name = Name(required=True)
     partition_racks = List(
         List(Name(empty=True)),
+        "for each partition the racks of its replicas; of a replica without a rack an empty one",
         required=True,
         validate=validate.Length(min=1),
-        metadata=about("for each partition the racks of its replicas; of a replica without a rack an empty one"),
     )
 
 
 class StreamsAssignmentSchema(Schema):
     """A group of Kafka Streams. `POST /v1/group-assignments` takes this body, too, with its `group_protocol`."""
 
-    group_protocol = fields.String(validate=validate.Equal("streams"), metadata=about("`streams`", example="streams"))
+    group_protocol = fields.String("`streams`", validate=validate.Equal("streams"), example="streams")
     kafka_version = fields.String(
-        load_default=None,
-        metadata=about(f"the release to reproduce. Absent: {LATEST}; of a classic group {LATEST_RUNTIMES}", example=LATEST),
+        f"the release to reproduce. Absent: {LATEST}; of a classic group {LATEST_RUNTIMES}", load_default=None, example=LATEST
     )
     member_protocol = fields.String(
+        "`streams` (KIP-1071): the broker assigns to `members`; `classic`: the leader assigns to `clients`. Absent: streams",
         load_default=None,
         validate=validate.OneOf(["streams", "classic"]),
-        metadata=about(
-            "`streams` (KIP-1071): the broker assigns to `members`; `classic`: the leader assigns to `clients`. Absent: streams",
-            example="streams",
-        ),
+        example="streams",
     )
     assignor = fields.String(
+        "the task assignor. Of brokers: sticky. Of leaders: high-availability (the default), sticky, fallback-prior",
         load_default=None,
-        metadata=about(
-            "the task assignor. Of brokers: sticky. Of leaders: high-availability (the default), sticky, fallback-prior",
-            example="sticky",
-        ),
+        example="sticky",
     )
     group_id = Subject("group")
     num_standby_replicas = Integer(
+        "the group's `streams.num.standby.replicas`: standby tasks of each stateful task",
         minimum=0,
         maximum=MOST_REPLICAS,
         load_default=0,
-        metadata=about("the group's `streams.num.standby.replicas`: standby tasks of each stateful task"),
     )
     subtopologies = List(fields.Nested(SubtopologySchema), required=True, validate=validate.Length(min=1))
-    members = List(
-        fields.Nested(StreamsMemberSchema), load_default=None, metadata=about("of a group of the streams protocol, at least one")
-    )
-    clients = List(fields.Nested(StreamsClientSchema), load_default=None, metadata=about("of a classic group, at least one"))
-    max_warmup_replicas = Integer(minimum=1, load_default=2, metadata=about("classic: `max.warmup.replicas`"))
-    acceptable_recovery_lag = Integer(
-        minimum=0, maximum=INT64, load_default=10_000, metadata=about("classic: `acceptable.recovery.lag`")
-    )
+    members = List(fields.Nested(StreamsMemberSchema), "of a group of the streams protocol, at least one", load_default=None)
+    clients = List(fields.Nested(StreamsClientSchema), "of a classic group, at least one", load_default=None)
+    max_warmup_replicas = Integer("classic: `max.warmup.replicas`", minimum=1, load_default=2)
+    acceptable_recovery_lag = Integer("classic: `acceptable.recovery.lag`", minimum=0, maximum=INT64, load_default=10_000)
     rack_aware_assignment_tags = List(
-        Name(), load_default=list, metadata=about("classic: `rack.aware.assignment.tags`, by which standby tasks are spread")
+        Name(), "classic: `rack.aware.assignment.tags`, by which standby tasks are spread", load_default=list
     )
 
     rack_aware_assignment_strategy = fields.String(
+        "classic: `rack.aware.assignment.strategy` (KIP-925), none, min_traffic or balance_subtopology. The latter two need "
+        "`topics`, the topics of each subtopology and the rack of each client",
         load_default=None,
-        metadata=about(
-            "classic: `rack.aware.assignment.strategy` (KIP-925), none, min_traffic or balance_subtopology. The latter two need "
-            "`topics`, the topics of each subtopology and the rack of each client",
-            example="none",
-        ),
+        example="none",
     )
     rack_aware_assignment_traffic_cost = Integer(
-        minimum=-(2**31),
-        load_default=None,
-        metadata=about("classic: `rack.aware.assignment.traffic_cost`. Absent: 10; with sticky 1"),
+        "classic: `rack.aware.assignment.traffic_cost`. Absent: 10; with sticky 1", minimum=-(2**31), load_default=None
     )
     rack_aware_assignment_non_overlap_cost = Integer(
-        minimum=-(2**31),
-        load_default=None,
-        metadata=about("classic: `rack.aware.assignment.non_overlap_cost`. Absent: 1; with sticky 10"),
+        "classic: `rack.aware.assignment.non_overlap_cost`. Absent: 1; with sticky 10", minimum=-(2**31), load_default=None
     )
     topics = List(
         fields.Nested(TopicRacksSchema),
+        "classic, for `rack_aware_assignment_strategy`: the topics that tasks read and restore",
         load_default=list,
-        metadata=about("classic, for `rack_aware_assignment_strategy`: the topics that tasks read and restore"),
     )
 
     @post_load

@@ -1,0 +1,55 @@
+"""Marshmallow's fields, of which the description in the contract is an argument. text : the description; example : a value"""
+
+from typing import Any
+
+from marshmallow import fields, missing
+
+
+def metadata(text: str | None, example: Any = missing) -> dict[str, Any]:
+    """What OpenAPI says of a field."""
+    return ({} if text is None else {"description": text}) | ({} if example is missing else {"example": example})
+
+
+class Field(fields.Field[Any]):
+    """A field."""
+
+    def __init__(self, text: str | None = None, *, example: Any = missing, **kwargs: Any) -> None:
+        super().__init__(metadata=metadata(text, example), **kwargs)
+
+
+class String(Field, fields.String):
+    """A string."""
+
+
+class Integer(Field, fields.Integer):
+    """An integer."""
+
+
+class Float(Field, fields.Float):
+    """A number."""
+
+
+class Boolean(Field, fields.Boolean):
+    """A boolean."""
+
+
+class Dict(Field, fields.Dict):
+    """An object of any members. keys, values : the fields of its members, if all are alike"""
+
+
+class Raw(Field, fields.Raw):
+    """Any value."""
+
+
+class List(fields.List[Any]):
+    """A list. inner : the field of its elements"""
+
+    def __init__(self, inner: Any, text: str | None = None, *, example: Any = missing, **kwargs: Any) -> None:
+        super().__init__(inner, metadata=metadata(text, example), **kwargs)
+
+
+class Nested(fields.Nested):
+    """An object. schema : its fields"""
+
+    def __init__(self, schema: Any, text: str | None = None, *, example: Any = missing, **kwargs: Any) -> None:
+        super().__init__(schema, metadata=metadata(text, example), **kwargs)
