@@ -1,7 +1,5 @@
 """Errors and notes on standard error: printable text only, whatever the names in them contain."""
 
-from __future__ import annotations
-
 import errno
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where a batch of Spark's Kafka source starts and ends, in the JSON of its options: the lag of topics."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any, Final

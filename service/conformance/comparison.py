@@ -1,7 +1,5 @@
 """A program beside what it is to implement: the vectors, then random questions until the first that is answered otherwise."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

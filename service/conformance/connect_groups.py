@@ -1,7 +1,5 @@
 """Random groups of Kafka Connect, and what becomes of them."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

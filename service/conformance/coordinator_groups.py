@@ -1,7 +1,5 @@
 """Random consumer and share groups, such as a group coordinator may hold, and what becomes of them."""
 
-from __future__ import annotations
-
 import base64
 from random import Random
 from typing import Any

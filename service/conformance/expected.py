@@ -1,7 +1,5 @@
 """What a program must answer, and how its answers are told."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

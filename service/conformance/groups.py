@@ -4,8 +4,6 @@ Names can have equal hash codes, so that the order of hash tables decides, or st
 what others have, and what there is not, in several generations.
 """
 
-from __future__ import annotations
-
 import base64
 from itertools import product
 from random import Random

@@ -1,7 +1,5 @@
 """Random keys to compare partitioners on."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any, Final
 

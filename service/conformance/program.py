@@ -1,18 +1,14 @@
 """The program under test: a JSON object a line in, one out."""
 
-from __future__ import annotations
-
 import json
 import os
 import selectors
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Any, Final
 
 PROTOCOL: Final = 1
 """The version of the protocol of lines."""

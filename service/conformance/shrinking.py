@@ -1,7 +1,5 @@
 """Smaller questions: what can be left out, one thing at a time."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

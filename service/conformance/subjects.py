@@ -1,7 +1,5 @@
 """What a program can be compared with: each assignor and each partitioner that answers the same in every run."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,17 +1,13 @@
 """What a question may take: a value that the door passes to ``answer``, since only the door knows whose machine it is."""
 
-from __future__ import annotations
-
 import math
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.core.clock import Deadline
 from service.core.errors import AllocatorError, LimitExceeded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 PREFIX: Final = "ALLOCATOR_"
 

@@ -1,7 +1,5 @@
 """The strategies installed, plug-ins included, as rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The families of questions: one record each, which app, scopes, command line, library, warm-up and long test runs read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

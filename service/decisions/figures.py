@@ -1,7 +1,5 @@
 """What a decision was about, in numbers: for metrics, logs and the terminal's last line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ The tool does not print subscriptions, racks, or a classic group's generation. T
 (KIP-848) are the target assignment, which is what its assignor starts from.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Final

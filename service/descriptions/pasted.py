@@ -1,12 +1,11 @@
 """A pasted text, line by line, to the readers of its forms."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from service.descriptions.brokers_text import BrokersText, read_rack_table
 from service.descriptions.documents import NOTHING_YET, read_document
@@ -14,9 +13,6 @@ from service.descriptions.groups_text import GroupsText, unwrapped
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.records_text import RecordsText
 from service.descriptions.topics_text import TopicsText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Line = tuple[int, str]
 """Its number in the text, from 1, and its characters."""

@@ -12,8 +12,6 @@ Spark reads an empty cell of CSV in the same way: programs that quote every cell
 is an empty text needs JSON lines or Parquet.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import sys

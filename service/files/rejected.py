@@ -1,7 +1,5 @@
 """Rows of a file that cannot be read are counted, and kept with the reason, instead of ending the reading."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Final
 

@@ -1,8 +1,6 @@
 """Tables with a fixed type for each column. Text becomes the type of its column, since all of CSV is text."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,9 +8,6 @@ import pyarrow.compute as pc
 from service.core.printable import printable
 from service.decisions.texts import is_text, not_utf8
 from service.files.errors import WrongTable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def typed(table: pa.Table, types: Mapping[str, pa.DataType], source: str) -> pa.Table:

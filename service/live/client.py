@@ -7,14 +7,13 @@ A broker that is not what it seems can neither delay a client for long nor fill 
 responses have a longest size and an allowance (``connections``), and a cluster has at most MOST_BROKERS brokers.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from types import TracebackType
+from typing import Any, Final, Self
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
@@ -23,9 +22,6 @@ from service.live.bounded import connections
 from service.live.bounded.connections import LONGEST_RESPONSE, MeteredSelector
 from service.live.bounded.decoding import Allowance
 from service.live.errors import Unreachable
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 CLIENT_ID: Final = "partition-allocator"
 MOST_BROKERS: Final = 5_000

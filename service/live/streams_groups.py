@@ -4,8 +4,6 @@ Kafka Streams assigns tasks, not partitions: task ``i`` of a subtopology reads p
 member owns the partitions of its active tasks.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 Document = dict[str, Any]

@@ -3,8 +3,6 @@
 They have the hash of all of them in their path, so that a browser keeps each for as long as it likes.
 """
 
-from __future__ import annotations
-
 import gzip
 from functools import cache
 from hashlib import sha256

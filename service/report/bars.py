@@ -1,16 +1,12 @@
 """A bar chart as SVG, without Matplotlib: a bar per name, to be read beside its value."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.printable import printable
 from service.report.numbers import number
 from service.report.palette import ON_ANY
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_BARS: Final = 40
 LONGEST_LABEL: Final = 28

@@ -1,16 +1,12 @@
 """A curve as SVG, without Matplotlib: points from left to right, joined by lines."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.printable import printable
 from service.report.numbers import number
 from service.report.palette import ON_ANY
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 30, 480, 220, 30, 44
 TICKS: Final = 5

@@ -5,21 +5,16 @@ and file systems that share locks between machines (NFS 4, CephFS) share this on
 stores have no locks, and a marker would outlive a killed job.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import socket
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from io import TextIOWrapper
+from pathlib import Path
 
 from service.report.folders import LOCK, REPORT, WrongFolder, local_folder, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import TextIOWrapper
-    from pathlib import Path
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """The colours of reports and pictures, on light and on dark paper; the planner page has the same."""
 
-from __future__ import annotations
-
 from typing import Final
 
 LIGHT: Final = {

@@ -1,7 +1,5 @@
 """The end of a server: no connection is established that nobody will answer."""
 
-from __future__ import annotations
-
 import ctypes
 import socket
 import struct

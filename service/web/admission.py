@@ -4,15 +4,11 @@ A request that finds the queue full is turned away at once, so that its caller c
 that need no decision (health, metrics, the contract) are not counted, and the worker has threads left for them.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
+from collections.abc import Callable
 from threading import Condition, Lock
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Final
 
 QUEUE_SECONDS: Final = 10
 """How long a request waits in the queue before it is turned away."""

@@ -1,10 +1,9 @@
 """Errors as problem documents (RFC 9457): one shape for everything that goes wrong, at every door."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from marshmallow import Schema
 
@@ -12,9 +11,6 @@ from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, Kaf
 from service.core.similar import did_you_mean
 from service.core.wire.errors import Unreadable
 from service.web import described as fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 TYPE_PREFIX = "urn:partition-allocator:problem:"
 

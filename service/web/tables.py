@@ -1,7 +1,5 @@
 """Tables as CSV and as Arrow streams."""
 
-from __future__ import annotations
-
 import io
 from typing import Any, Final
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -51,10 +52,6 @@ from service.decisions.groups.rows import (
 from service.decisions.groups.tables import assignments_array, topic_partitions_array
 from service.decisions.member_counts.fewest import Need, fewest_members
 from service.decisions.names import NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}

@@ -1,7 +1,5 @@
 """What ``fleet`` finds in each of its two tables, and both together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """A plan for log directories as JSON and as a table."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The JSON body of a question about log directories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import Schema, post_load, validate

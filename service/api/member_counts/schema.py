@@ -1,7 +1,5 @@
 """The JSON body of a question about numbers of members."""
 
-from __future__ import annotations
-
 from dataclasses import fields as fields_of
 from typing import Any, Final
 

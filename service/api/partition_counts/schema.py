@@ -1,7 +1,5 @@
 """The JSON body of a question about partition counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

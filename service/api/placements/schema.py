@@ -1,7 +1,5 @@
 """The JSON body of a question about replicas: what to place, in one of four forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import Schema, validate

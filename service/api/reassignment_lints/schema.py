@@ -1,7 +1,5 @@
 """The JSON body of a question about a reassignment."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from marshmallow import Schema, post_load

@@ -1,9 +1,8 @@
 """The answer about a Streams group as JSON and as a table."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +15,6 @@ from service.decisions.streams.groups import StreamsAnswer, answer, rows_of
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class MemberTasksSchema(Schema):

@@ -1,11 +1,11 @@
 """Request bodies from what people have at hand: snapshots, and the output of Kafka's tools and of Cruise Control."""
 
-from __future__ import annotations
-
 import codecs
 import sys
+from collections.abc import Callable, Iterable
+from io import BufferedReader
 from json import JSONDecoder
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import click
 import pyarrow as pa
@@ -17,10 +17,6 @@ from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
 from service.web.json.codec import dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from io import BufferedReader
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 """Members of JSON objects that are descriptions; other objects are request bodies."""

@@ -1,8 +1,8 @@
 """``upgrade``: what an upgrade of clients or brokers, or a change of protocol, does to a cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import Final
 
 import click
 from rich.console import Console
@@ -17,10 +17,6 @@ from service.descriptions.upgrades import GroupChange, State, Upgrade, document
 from service.descriptions.upgrades import upgrade as find
 from service.report.numbers import counted
 from service.web.json.codec import dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import BufferedReader
 
 MOST_NAMES: Final = 5
 """Groups that a line names."""

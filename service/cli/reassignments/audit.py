@@ -1,8 +1,8 @@
 """``audit``: could a placer have placed the topics so?"""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import Any
 
 import click
 from rich.console import Console
@@ -16,10 +16,6 @@ from service.core.printable import printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
 from service.web.media_types import CSV, JSON
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import BufferedReader
 
 
 @click.command(

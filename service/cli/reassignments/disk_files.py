@@ -1,16 +1,12 @@
 """A plan for log directories as files: Kafka's JSON for each batch and its rollback, and a text to read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 from service.cli.reassignments import tables
 from service.cli.reassignments.files import batch_texts, commands, head, write_texts
 from service.report.numbers import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MOVES: Final = {"topic_name": "topic", "partition_id": "partition", "broker_id": "broker"} | {
     name: name for name in ("from", "to", "reason")

@@ -1,8 +1,8 @@
 """``disks``: what is in the log directories of brokers → a plan that moves replicas between them, as a table, JSON, or files."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
@@ -12,10 +12,6 @@ from service.cli.reassignments import plans, tables
 from service.cli.reassignments.disk_files import MOVES, summary, write_disk_files
 from service.spark.reassign.planning import OBJECTIVE, PACE
 from service.web.json.codec import loads
-
-if TYPE_CHECKING:
-    from io import BufferedReader
-    from pathlib import Path
 
 PATH: Final = "/v1/log-dir-plans"
 

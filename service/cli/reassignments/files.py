@@ -1,8 +1,8 @@
 """A plan as files: Kafka's JSON for each batch and its rollback, a text to read, and a picture."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from service.cli.errors import BadInput
 from service.cli.reassignments import tables
@@ -10,10 +10,6 @@ from service.cli.reassignments.tables import literal, number
 from service.report.curves import curve
 from service.report.palette import variables
 from service.web.json.codec import dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 NAMED = 4
 """Files that an error names at most."""

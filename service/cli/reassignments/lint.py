@@ -1,9 +1,8 @@
 """``lint``: the errors in a reassignment JSON, for people, for programs and for code hosts."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from io import BufferedReader
+from typing import Any, Final
 from urllib.parse import quote
 
 import click
@@ -21,9 +20,6 @@ from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
 from service.descriptions.json_lines import Path, lines_of
 from service.web.json.codec import dumps, loads
-
-if TYPE_CHECKING:
-    from io import BufferedReader
 
 SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -1,8 +1,8 @@
 """``reassign``: a cluster's current placement → the plan to a better one, as a table, as JSON, or as files."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,10 +18,6 @@ from service.descriptions import bodies
 from service.report.numbers import counted
 from service.spark.reassign.planning import PLANNING
 from service.web.json.codec import loads
-
-if TYPE_CHECKING:
-    from io import BufferedReader
-    from pathlib import Path
 
 PATH = "/v1/reassignments"
 SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "--duration": "duration_seconds"}

@@ -1,7 +1,5 @@
 """java.util.PriorityQueue (JDK 17), which decides between elements that compare as equal by its own past."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """What cannot be: why the directories of a broker cannot have its replicas, and what would mend it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

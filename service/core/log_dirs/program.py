@@ -6,8 +6,6 @@ together with the answer.
 Source: HiGHS by ``scipy.optimize.milp``, branch and cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil, gcd
 from typing import Final

@@ -1,7 +1,5 @@
 """How evenly a placement loads brokers and racks: what every answer, page and judge says about the load of one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How good an assignment is, and how good any could be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """The course of one group through its timeline: what its coordinator, its clients and its events have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The events of a timeline: what each does to the members, the topics and the clients; and rolling restarts."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +18,6 @@ from service.decisions import duplicates
 from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.numbers import in_range
 from service.decisions.reassignments.rows import MOST_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 DIR_TOPIC = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32()), "partition_bytes": pa.list_(pa.int64())})
 LOG_DIR = pa.struct(

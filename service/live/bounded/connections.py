@@ -10,8 +10,6 @@ decoding            ``decoding``; whatever cannot be decoded closes the connecti
 ``install`` puts them in the place of the library's classes, whose names the library looks up wherever it makes one.
 """
 
-from __future__ import annotations
-
 import struct
 from io import BytesIO
 from ssl import SSLWantReadError, SSLWantWriteError

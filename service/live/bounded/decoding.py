@@ -17,15 +17,14 @@ A response that breaks this raises ValueError, for which the library closes the 
 Source: org.apache.kafka.common.protocol.ByteBufferAccessor and the decoders that MessageDataGenerator writes, checking the same.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
 from threading import local
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.schemas.fields.array import ArrayField
 from kafka.protocol.schemas.fields.codecs import Bytes, String
@@ -34,9 +33,6 @@ from kafka.protocol.schemas.fields.codecs.types import UnsignedVarInt32
 from kafka.protocol.schemas.fields.simple import SimpleField
 from kafka.protocol.schemas.fields.struct import StructField
 from kafka.protocol.schemas.fields.struct_array import StructArrayField
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MOST_BYTES: Final = 2 * 2**30
 """What the responses of one snapshot may take: a cluster of a million partitions with three replicas each takes 1.7 GB. And what

@@ -1,12 +1,8 @@
 """Whether servers answer."""
 
-from __future__ import annotations
-
 import socket
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import Final
 
 CONNECT_SECONDS: Final = 5.0
 

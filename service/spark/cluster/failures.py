@@ -1,7 +1,5 @@
 """Why Spark failed, in a sentence."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

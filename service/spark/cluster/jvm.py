@@ -5,8 +5,6 @@ an archive (class data sharing), which the first JVM leaves behind at its end, a
 halve the CPU time that the JVM takes until the first task has run (docs/pipeline.md).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -4,8 +4,6 @@ A split is a byte range of a file, so files are divided by their sizes. A row gr
 so the driver reads no footer but that of the first file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

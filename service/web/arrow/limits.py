@@ -4,16 +4,12 @@ A stream is messages, each a FlatBuffer and a body (Arrow's IPC format, format/M
 each of its buffers begins with its own length uncompressed, which Arrow believes and allocates.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from struct import error as StructError  # noqa: N812 - it is a class
 from struct import unpack_from
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 """MessageHeader: the kinds of message that have buffers."""

@@ -12,20 +12,15 @@ By the Lagrangian of 2., no assignment within cap and limit has a sum smaller by
 with the same sum moves fewer.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors.balanced.transport import Rooms, Routes, Shipped, ship
 from service.core.model import NONE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 MOST_STEPS: Final = 150_000
 """Edges for the steps of all members, above which a step holds several partitions."""

@@ -1,18 +1,13 @@
 """How many partitions are read on the reader's rack, and how many could be."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.measures.certificate import Objective
 from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, each by itself."
 

@@ -1,7 +1,5 @@
 """A rebalance of a group of Connect workers, and what its leader remembers between rebalances."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ Source: org.apache.kafka.connect.mirror.MirrorSourceConnector.findSourceTopicPar
 org.apache.kafka.clients.admin.DescribeTopicsResult.allTopicNames.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.assignors.splits.readers import dealt, partitions_of

@@ -5,8 +5,6 @@ org.apache.beam.sdk.io.kafka.KafkaUnboundedSource.split,
 org.apache.druid.indexing.kafka.supervisor.KafkaSupervisor.getTaskGroupIdForPartition.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.errors import InvalidQuestion

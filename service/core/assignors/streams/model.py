@@ -4,8 +4,6 @@ A task is ``subtopology << TASK_BITS | task id``, where a subtopology is the pos
 tasks sort by subtopology, then by id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

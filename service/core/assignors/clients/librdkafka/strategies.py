@@ -7,8 +7,6 @@ that has both, through which it would go, is refused. All its members must stop 
 Source: rd_kafka_assignors_init, rd_kafka_assignor_rebalance_protocol_check in rdkafka_assignor.c (librdkafka 1.9.2 to 2.15.1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
