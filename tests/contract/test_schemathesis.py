@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import pytest
 import requests
-import schemathesis
 from hypothesis import HealthCheck, Phase, settings
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from service.auth.principals import SCOPES
 from service.auth.tokens import new_token
 from service.web.middleware import scope_of
-from tests.support.golden import PROJECT
+from tests.contract import CONTRACT
 from tests.support.serving import serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the tool's own warnings are not ours
 
 
-CHECKS = (
-    schemathesis.checks.not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-)
-SCHEMA = schemathesis.openapi.from_path(PROJECT / "openapi.yaml")
+OPERATIONS = [f"{method.upper()} {path}" for path, methods in CONTRACT["paths"].items() for method in methods]
+
+
+@pytest.fixture(scope="module")
+def ask():
+    """
+    Runs a test with the cases of an operation.
+
+    The tool's own parametrisation makes up the edge cases of all operations while tests are collected, which takes six seconds
+    in each process of tests; here an operation's are made up by its test.
+    """
+    import schemathesis  # noqa: PLC0415 (takes a second, in each process that collects tests)
+    from schemathesis.generation.feedback import FeedbackSources  # noqa: PLC0415
+    from schemathesis.generation.hypothesis import builder  # noqa: PLC0415
+
+    schema = schemathesis.openapi.from_dict(CONTRACT)
+    feedback = FeedbackSources()
+
+    def run(label: str, test) -> None:
+        operation = schema.find_operation_by_label(label)
+        modes = list(builder.HypothesisTestMode)
+        config = builder.HypothesisTestConfig(project=schema.config, modes=modes, feedback=feedback)
+        builder.create_test(operation=operation, test_func=test, config=config)()
+
+    return run
 
 
 MAX_LINE_BYTES = 4_094
@@ -45,15 +57,23 @@ def has_too_long_a_line(response) -> bool:
 
 def call_and_validate(case, **arguments) -> None:
     """As the method of the case, but for what no contract can promise."""
+    from schemathesis import checks  # noqa: PLC0415
+    from schemathesis.specs.openapi import checks as of_contracts  # noqa: PLC0415
+
     response = case.call(**arguments)
     if not has_too_long_a_line(response):
-        case.validate_response(response, checks=CHECKS)
+        documented = (of_contracts.status_code_conformance, of_contracts.content_type_conformance)
+        whole = (checks.not_a_server_error, *documented, of_contracts.response_schema_conformance)
+        case.validate_response(response, checks=whole)
 
 
-@SCHEMA.parametrize()
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(case, server):
-    call_and_validate(case, base_url=server.url)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(operation, ask, server):
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    def check(case) -> None:
+        call_and_validate(case, base_url=server.url)
+
+    ask(operation, check)
 
 
 @pytest.fixture(scope="module")
@@ -69,34 +89,42 @@ def guarded(tmp_path_factory):
 BROKEN = (None, "", "Bearer", "Bearer ", "Basic Og==", "Bearer a.b.c", "Bearer \xe4", "Bearer " + "x" * 8000)
 
 
-@SCHEMA.parametrize()
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-def test_a_request_with_its_scope_is_answered_as_without_authentication(case, guarded):
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_request_with_its_scope_is_answered_as_without_authentication(operation, ask, guarded):
     server, tokens = guarded
-    call_and_validate(case, base_url=server.url, headers={"Authorization": f"Bearer {tokens['*']}"})
-    scope = scope_of(case.path)
-    if scope is not None:
-        response = case.call(base_url=server.url, headers={"Authorization": f"Bearer {tokens[scope]}"})
-        assert response.status_code not in {401, 403}
 
-
-@SCHEMA.parametrize()
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-def test_a_request_without_valid_credentials_is_never_answered(case, guarded):
-    server, tokens = guarded
-    scope = scope_of(case.path)
-    others = [f"Bearer {token}" for name, token in tokens.items() if name not in {scope, "*"}]
-    for authorization in (*BROKEN, *others):
-        response = case.call(base_url=server.url, headers={} if authorization is None else {"Authorization": authorization})
-        if has_too_long_a_line(response):
-            continue
-        if scope is None:
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    def check(case) -> None:
+        call_and_validate(case, base_url=server.url, headers={"Authorization": f"Bearer {tokens['*']}"})
+        scope = scope_of(case.path)
+        if scope is not None:
+            response = case.call(base_url=server.url, headers={"Authorization": f"Bearer {tokens[scope]}"})
             assert response.status_code not in {401, 403}
-            assert response.status_code < 500
-        elif response.status_code != 405:
-            assert response.status_code == (403 if authorization in others else 401), authorization
-            assert response.headers["content-type"] == ["application/problem+json"]
-            assert response.headers["www-authenticate"][0].startswith("Bearer")
+
+    ask(operation, check)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_request_without_valid_credentials_is_never_answered(operation, ask, guarded):
+    server, tokens = guarded
+
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    def check(case) -> None:
+        scope = scope_of(case.path)
+        others = [f"Bearer {token}" for name, token in tokens.items() if name not in {scope, "*"}]
+        for authorization in (*BROKEN, *others):
+            response = case.call(base_url=server.url, headers={} if authorization is None else {"Authorization": authorization})
+            if has_too_long_a_line(response):
+                continue
+            if scope is None:
+                assert response.status_code not in {401, 403}
+                assert response.status_code < 500
+            elif response.status_code != 405:
+                assert response.status_code == (403 if authorization in others else 401), authorization
+                assert response.headers["content-type"] == ["application/problem+json"]
+                assert response.headers["www-authenticate"][0].startswith("Bearer")
+
+    ask(operation, check)
 
 
 def test_a_line_that_is_too_long_is_refused_before_credentials(guarded):
