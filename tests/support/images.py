@@ -1,22 +1,25 @@
 """The Dockerfile's images, built without a daemon and without an image registry: as root, by Debian's own programs.
 
-Debian's Python of the same version stands in for Docker Hub's ``python``. The first build takes minutes; later ones reuse the
-base image and every layer whose files are the same.
+Debian's Python of the same version stands in for Docker Hub's ``python``. Later builds reuse the base image and every layer whose
+files are the same. To compile every kernel takes minutes of two cores, so the tests' images have those of a few requests only.
+``python -m tests.support.images`` builds the image with all of them, as CI does: they must compile on the image's Python.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
+import shutil
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from service.server.warm import REQUESTS
 from tests.support.golden import PROJECT
 from tests.support.programs import program
 
@@ -25,6 +28,14 @@ PROGRAMS = ("buildah", "mmdebstrap", "podman", "runc")
 
 MIRROR = "http://deb.debian.org/debian"
 """Without its name, mmdebstrap would also ask the hosts of updates."""
+
+FAMILIES = ("/v1/partitions", "/v1/group-assignments", "/v1/replica-placements")
+
+
+def few_requests() -> list[str]:
+    """The lines of the tests' images in place of ``service.server.warm.REQUESTS``: the first of each of these families."""
+    lines = REQUESTS.read_text("utf-8").splitlines()
+    return [next(line for line in lines if json.loads(line)["path"] == path) for path in FAMILIES]
 
 
 def check_programs() -> None:
@@ -37,23 +48,42 @@ def check_programs() -> None:
 
 @cache
 def build(target: str = "") -> str:
-    """The id of the image of a target, default: the last one."""
+    """The id of the tests' image of a target, default: the last one."""
+    with tempfile.TemporaryDirectory() as folder:
+        _copy_context(Path(folder))
+        tag = f"localhost/partition-allocator{target and '-'}{target}:test"
+        return _build(Path(folder), "--tag", tag, *(("--target", target) if target else ()))
+
+
+def _copy_context(folder: Path) -> None:
+    """What the Dockerfile copies, but of the requests that load the kernels few."""
+    for line in (PROJECT / ".dockerignore").read_text().splitlines():
+        if line.startswith("!"):
+            source, copy = PROJECT / line[1:], folder / line[1:]
+            if source.is_dir():
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, copy)
+    requests = folder / REQUESTS.relative_to(PROJECT)
+    requests.write_text("".join(f"{line}\n" for line in few_requests()))
+    shutil.copystat(REQUESTS, requests)  # for the cache of layers
+
+
+def _build(context: Path, *options: str) -> str:
+    """Build the Dockerfile with the files of a folder; return the image's id."""
     check_programs()
     base = re.search(r"^ARG PYTHON=(\S+)$", (PROJECT / "Dockerfile").read_text(), re.MULTILINE)[1]
     with (
         Path(tempfile.gettempdir(), "partition-allocator-images.lock").open("w") as lock,
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.NamedTemporaryFile() as id_file,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         _import_base(f"localhost/python:{base}")
-        id_file = Path(folder, "id")
         _run(
-            *("buildah", "bud", "--isolation", "chroot", "--layers", "--pull-never", "--iidfile", str(id_file)),
-            *_network(),
-            *(("--target", target) if target else ()),
-            *("--tag", f"localhost/partition-allocator{target and '-'}{target}:test", str(PROJECT)),
+            *("buildah", "bud", "--isolation", "chroot", "--layers", "--pull-never", "--iidfile", id_file.name),
+            *("--file", str(PROJECT / "Dockerfile"), *_network(), *options, str(context)),
         )
-        return id_file.read_text().strip()
+        return Path(id_file.name).read_text().strip()
 
 
 def _import_base(name: str) -> None:
@@ -83,4 +113,4 @@ def _run(*command: str) -> None:
 
 
 if __name__ == "__main__":
-    print(build(*sys.argv[1:]))  # noqa: T201
+    print(_build(PROJECT))  # noqa: T201
