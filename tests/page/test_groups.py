@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+from playwright.sync_api import expect
+
 from tests.page.conftest import MainThread, downloaded, link, opened
 from tests.support.programs import program
 
@@ -27,6 +29,19 @@ def test_the_answer_is_what_the_service_says(page, service):
     assert page.locator(".verdict").inner_text() == expected
     assert page.get_by_role("group", name="Who has what").locator("rect.taken").count() == moved
     assert page.locator(".figures dd").all_inner_texts()[1].split() == [str(after["member_load"]["max"]), "before:", "9"]
+
+
+def test_on_a_phone_a_link_leads_past_the_form(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, "/#/groups")
+    page.get_by_role("button", name="Go to the answer").press("Enter")
+    expect(page.locator(".verdict")).to_be_in_viewport()
+    expect(page.locator(".answer")).to_be_focused()
+    for _ in range(3):
+        page.get_by_role("button", name="Remove").first.click()
+    expect(page.locator(".verdict")).to_have_text("The group has no topics: there is nothing to read.")
+    page.set_viewport_size({"width": 1280, "height": 844})
+    expect(page.get_by_role("button", name="Go to the answer")).not_to_be_visible()
 
 
 def test_the_load_is_what_the_service_says(page, service):

@@ -104,6 +104,11 @@ export function Bench({ workbench, state, set, askForToken }) {
   const question = useQuestion(state, views);
   const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, question, askForToken);
   const shown = { ...asked, ...Object.fromEntries(views.map((name) => [name, state[name]])) };
+  const answers = useRef(/** @type {HTMLElement | null} */ (null));
+  const goToAnswer = () => {
+    answers.current?.focus({ preventScroll: true });
+    answers.current?.scrollIntoView();
+  };
   const faults = new Map();
   for (const { pointer, detail } of rejected?.problem.errors ?? []) {
     const place = rejected.at(pointer);
@@ -111,12 +116,13 @@ export function Bench({ workbench, state, set, askForToken }) {
   }
   return html`<${Faults.Provider} value=${faults}>
     <h1>${workbench.question}</h1>
+    <button type="button" class="to-answer" onClick=${goToAnswer}>Go to the answer ↓</button>
     <div class="bench">
       <section class="editor" aria-label="Input">
         <${workbench.Editor} state=${state} set=${set} />
         ${workbench.request && html`<${Raw} request=${workbench.request} ...${{ state, set, rejected }} />`}
       </section>
-      <div class="answer" aria-busy=${since ? "true" : "false"}>
+      <div class="answer" ref=${answers} tabindex="-1" aria-busy=${since ? "true" : "false"}>
         ${since !== 0 && html`<${Waiting} since=${since} cancel=${cancel} />`}
         ${workbench.Picker && html`<${workbench.Picker} ...${{ state, answer, set }} />`}
         ${rejected && html`<${ProblemBox} problem=${rejected.problem} again=${again} />`}

@@ -91,6 +91,7 @@ function toLoad({ before, after }, certificate) {
 
 /** @param {import("./groups.js").GroupsState} state @param {Ownership} owned @param {string} rest */
 function conclusion(state, owned, rest) {
+  if (!owned.partitions) return "The group has no topics: there is nothing to read.";
   const named = (/** @type {string} */ kind) =>
     owned.members.filter(({ change }) => change === kind).map(({ id }) => id);
   const part = (/** @type {string[]} */ ids, /** @type {string} */ one, /** @type {string} */ many) =>
