@@ -46,7 +46,7 @@ class Expected:
 
 def named_members(members: Sequence[str]) -> str:
     """Who gets something."""
-    return " and ".join(map(repr, members)) or "nobody"
+    return " and ".join(map(repr, members)) or "no member"
 
 
 def failing(expected: Expected, answer: Body) -> str:

@@ -48,7 +48,7 @@ def steps_of(old: Assignor, new: Assignor, clients: list[str], protocol: str, ol
         lists = [restarts(old, new), *(restarts(counterpart(each, old), counterpart(each, new)) for each in others)]
     except InvalidQuestion as refusal:
         yield f"Rolling restarts are refused. {refusal.detail}"
-        yield f"Stop all members, configure {_settings_to_start_with(new, others)}, and start them again: nobody reads meanwhile."
+        yield f"Stop all members, configure {_settings_to_start_with(new, others)}, and start them: nothing is read meanwhile."
         return
     count = max(map(len, lists))
     of = f" of {clients[0]}" if len(clients) > 1 and not others else ""

@@ -106,7 +106,7 @@ def test_a_worker_of_connect_that_keeps_what_it_is_to_stop_differs() -> None:
             expected, {"rounds": [*whole["rounds"][:revoking], {"assignments": rows}, *whole["rounds"][revoking + 1 :]]}
         )
 
-    assert "is revoked from nobody instead of '" in (faults(revoked_tasks=[]) or "")
+    assert "is revoked from no member instead of '" in (faults(revoked_tasks=[]) or "")
     assert "the delay_ms of " in (faults(delay_ms=7) or "")
     assert "is not a list" in (faults(tasks=7) or "")
     assert (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TURNS = (
-    *("so many that", "is none", "are none", "that there is", "that there are", "nobody", "of which nothing", "as they came"),
+    *("so many", "is none", "are none", "that there is", "that there are", "nobody", "of which nothing", "as they came"),
     *("is there twice", "in whose eyes", "into question", "is said to be", "speaks for", "as far as that", "what it says"),
     *("without one that", "other than that", "of itself,", "in the words of", "let go of", "given to none"),
 )

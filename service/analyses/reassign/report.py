@@ -86,7 +86,7 @@ def _copies_against_evenness(frontier: pa.Table) -> Section:
         for row in frontier.to_pylist()
     ]
     points = Table(("replicas copied", "most - least", "stddev", "proven"), rows, folded="Show the points as a table")
-    text = "The difference between the fullest and the emptiest broker, at its evenest with so many copies."
+    text = "The difference between the fullest and the emptiest broker: the smallest with each number of copies."
     text += " No plan with as few copies is more even." if all(proven) else " Not every point is proven the evenest."
     return Section("Copies against evenness", (chart(draw), points), text)
 

@@ -254,7 +254,7 @@ class GroupAssignmentSchema(Schema):
         ],
     )
     max_moves = Integer(
-        "`balanced`: at most so many owned partitions go to another member; the best balance that this allows",
+        "`balanced`: at most this number of owned partitions go to another member; the best balance within that",
         minimum=0,
         load_default=None,
     )

@@ -83,7 +83,7 @@ class LogDirQuestionSchema(Schema):
         load_default=None,
     )
     max_moves = Integer(
-        "for `even`: the evenest disks with at most so many replicas moved on each broker", minimum=0, load_default=None
+        "for `even`: the most replicas moved on each broker; the evenest disks within that", minimum=0, load_default=None
     )
     max_bytes = Integer("for `even`: the same with bytes", minimum=0, maximum=INT64, load_default=None)
     disk_threshold = Number(

@@ -45,14 +45,14 @@ class MembersPlanSchema(MembersLoadSchema):
         "partitions to which only further members subscribe; such a number neither gains nor is recommended"
     )
     idle_partition_ms = fields.Integer(
-        "the time without a reader until the group has so many members, the sum over partitions; null where that was not "
+        "the time without a reader until the group has this number of members, the sum over partitions; null where that was not "
         "simulated",
         allow_none=True,
     )
     longest_idle_ms = fields.Integer("the same of the partition that waits longest", allow_none=True)
     rebalances = fields.Integer("the number of rebalances until then", allow_none=True)
     gains = fields.Boolean("whether the worst load is lower than with every smaller number")
-    bound = fields.Float("from `balanced`: no assignment to so many members has a lower worst load than this", allow_none=True)
+    bound = fields.Float("from `balanced`: no assignment to this number of members has a lower worst load", allow_none=True)
 
 
 class MembersPlansSchema(Schema):

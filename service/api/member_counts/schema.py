@@ -87,7 +87,7 @@ class MemberCountPlansSchema(Schema):
     )
     price_per_gb = price_per_gb_field()
     standstill = Boolean(
-        "whether to simulate how long partitions have no reader until the group has so many members", load_default=True
+        "whether to simulate how long partitions have no reader until the group has each number of members", load_default=True
     )
     timing = fields.Nested(
         WaitsSchema, f"as in /v1/group-rebalances; `poll_interval_ms` absent: {COMPARED_POLL_MS}", load_default=dict

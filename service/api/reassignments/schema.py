@@ -194,7 +194,7 @@ class MinTopicLeadersSchema(Schema):
     """How many partitions of some topics each broker leads at least."""
 
     topics = TopicName("a name, or a pattern with `*` (any characters) and `?` (one)", required=True)
-    leaders = Integer("of each topic, each broker leads at least so many; default 1", minimum=1, load_default=1)
+    leaders = Integer("the fewest partitions of each topic that a broker leads", minimum=1, load_default=1)
     broker_ids = List(
         Integer(), "of these brokers; absent: of all that may lead", load_default=None, validate=validate.Length(min=1)
     )
@@ -245,7 +245,7 @@ class ReassignmentQuestionSchema(Schema):
         zero=True,
         load_default=None,
     )
-    max_moves = Integer("for `even`: the evenest load with at most so many replicas copied", minimum=0, load_default=None)
+    max_moves = Integer("for `even`: the most replicas copied; the evenest load within that", minimum=0, load_default=None)
     max_bytes = Integer("for `even`: the same with bytes; needs `partition_bytes`", minimum=0, maximum=INT64, load_default=None)
     replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
     min_insync_replicas = Integer(

@@ -151,7 +151,7 @@ def _explained(finding: Finding) -> str:
     if not finding.differences:
         return finding.reason
     first = finding.differences[0]
-    owners, expected = (", ".join(first[name]) or "nobody" for name in ("member_ids", "expected_member_ids"))
+    owners, expected = (", ".join(first[name]) or "no member" for name in ("member_ids", "expected_member_ids"))
     if "connector_name" in first:
         place = first["connector_name"] if first["task_id"] is None else f"{first['connector_name']}-{first['task_id']}"
         count = counted(finding.differences_count, "connector or task", "connectors and tasks")

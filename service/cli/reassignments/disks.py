@@ -28,8 +28,8 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option(
     "--tolerance", type=float, help="Few bytes that bring every disk within this share of its broker's mean, such as 0.1."
 )
-@click.option("--max-moves", type=int, help="Evenest disks with at most so many replicas moved on each broker.")
-@click.option("--max-bytes", type=int, help="Evenest disks with at most so many bytes copied on each broker.")
+@click.option("--max-moves", type=int, help="Most replicas moved on each broker; the evenest disks within that.")
+@click.option("--max-bytes", type=int, help="Most bytes copied on each broker; the evenest disks within that.")
 @click.option(
     "--disk-threshold", type=float, help="Share of its size that a disk may be used to, such as 0.85. Default: all of it."
 )

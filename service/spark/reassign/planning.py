@@ -132,8 +132,8 @@ PLANNING: Final = (
         type=click.FloatRange(0),
         help="Fewest copies that bring every broker within this share of the mean, such as 0.1.",
     ),
-    _count("--max-moves", least=0, text="Evenest load with at most so many replicas copied."),
-    _count("--max-bytes", least=0, text="Evenest load with at most so many bytes copied."),
+    _count("--max-moves", least=0, text="Most replicas copied; the evenest load within that."),
+    _count("--max-bytes", least=0, text="Most bytes copied; the evenest load within that."),
     click.Option(
         ["--disk-threshold"],
         type=SHARE,

@@ -35,7 +35,7 @@ def beam(group: Group) -> Assignment:
         detail = (
             f"Beam makes {splits} splits where {wanted} are wanted, so that each has equally many of the {partitions} partitions."
         )
-        raise InvalidQuestion(f"{detail} Give so many members.", "members")
+        raise InvalidQuestion(f"{detail} Give one member for each.", "members")
     return dealt(np.arange(partitions), group)
 
 

@@ -1,4 +1,4 @@
-/** One lane a protocol: how many partitions nobody reads, over time, and the rebalances that cause it. */
+/** One lane a protocol: how many partitions have no reader, over time, and the rebalances that cause it. */
 import { ticks } from "../vendor/d3-array.js";
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
@@ -22,7 +22,7 @@ export function lanes({ lanes, end, partitions, events, chosen }, width) {
     width=${width}
     height=${height}
     role="img"
-    aria-label="Partitions that nobody reads, over time"
+    aria-label="Partitions without a reader, over time"
   >
     ${events.map(
       ({ at, label }, i) =>

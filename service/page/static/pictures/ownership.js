@@ -75,7 +75,7 @@ export function partitions(owned, width) {
 
 /** @param {{id: string}[]} members @param {Int32Array} places */
 function namesOf(members, places) {
-  if (places.length === 0) return "nobody";
+  if (places.length === 0) return "no member";
   const names = Array.from(places.subarray(0, MOST_NAMED), (place) => members[place].id).join(", ");
   return places.length > MOST_NAMED ? `${names} and ${number(places.length - MOST_NAMED)} others` : names;
 }

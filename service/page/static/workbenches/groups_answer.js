@@ -148,7 +148,7 @@ function Frontier({ frontier, moved, largest }) {
     stddev,
     proven ? "yes" : "no",
   ]);
-  const summary = `How low balanced gets the largest load with so many moves. This change: ${count(moved, "move")}, largest load ${number(largest)}.`;
+  const summary = `The lowest largest load that balanced reaches with each number of moves. This change: ${count(moved, "move")}, largest load ${number(largest)}.`;
   return html`<${Figure}
     title="What further moves buy"
     summary=${summary}

@@ -164,7 +164,7 @@ function Standstill({ answer }) {
   ]);
   return html`<${Figure}
     title="Standstill of getting there"
-    summary="How long partitions have no reader until the group has so many members, summed over partitions. A dot marks a number worth using."
+    summary="How long partitions have no reader until the group has each number of members, summed over partitions. A dot marks a number worth using."
     table=${{ columns: ["members", "standstill in s", "longest of a partition in s", "rebalances", "moved"], rows }}
     picture=${(/** @type {number} */ width) => curve(data, width, 200)}
   />`;

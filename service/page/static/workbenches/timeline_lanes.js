@@ -88,7 +88,7 @@ export function Lanes({ state, lanes }) {
       : "";
   const legend = html`<${Legend}
     marks=${[
-      ["idle", "partitions that nobody reads"],
+      ["idle", "partitions without a reader"],
       ["rebalance", "a rebalance"],
       ["rebalance chosen", "the one below"],
     ]}
