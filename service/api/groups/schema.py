@@ -259,8 +259,8 @@ class GroupAssignmentSchema(Schema):
         load_default=None,
     )
     min_partitions = Integer(
-        "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about so many "
-        "`ranges`, for which topics need `lag`",
+        "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about this "
+        "number of `ranges`, for which topics need `lag`",
         minimum=1,
         load_default=None,
     )
