@@ -1,10 +1,9 @@
 """``conform``: does a program answer as Kafka and its clients do?"""
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import click
@@ -14,19 +13,13 @@ from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
 from service.cli.terminal import fill, table
-from service.conformance.comparison import Outcome, compare
+from service.conformance.comparison import Failure, Outcome, compare
 from service.conformance.program import NoAnswer, Program
-from service.conformance.subjects import subject_of
+from service.conformance.subjects import Subject, subject_of
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.web.json.codec import dumps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from service.conformance.comparison import Failure
-    from service.conformance.subjects import Subject
 
 DIFFERS: Final = 1
 """The exit status of a program that answers otherwise. 2 is for invalid options, and for a program that cannot be asked."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.conformance import shrinking
 from service.conformance.connect_groups import connect_group
 from service.conformance.expected import Expected, failing, named_members
 from service.core.assignors.connect import PROTOCOLS
-from service.core.assignors.connect.work import TASK_BITS, connector_of
+from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.registry import released
 from service.decisions.budget import Budget
-from service.decisions.connect import ConnectQuestion, answer
-
-if TYPE_CHECKING:
-    from service.core.assignors.connect.work import Work
-    from service.decisions.connect import ConnectAnswer, ConnectorNames
+from service.decisions.connect import ConnectAnswer, ConnectorNames, ConnectQuestion, answer
 
 Body = dict[str, Any]
 

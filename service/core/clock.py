@@ -4,19 +4,15 @@ Some assignors take time that grows with the square of a group, or go on for as 
 kernels look at the clock themselves, since nothing can stop a kernel from outside, and return ``OUT_OF_TIME``.
 """
 
-from __future__ import annotations
-
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
 
 from service.core.kernels import inner_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OUT_OF_TIME: Final = -1
 """How a kernel ends whose time is over; no status of an algorithm has this number."""

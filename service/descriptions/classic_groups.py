@@ -1,18 +1,12 @@
 """The members of a classic group from what they wrote: each one's Subscription, and the Assignment that the leader gave it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from service.core.wire.consumer_protocol import as_seen_by, read_assignment, read_subscription_leniently
+from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
 from service.core.wire.errors import Unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from service.core.wire.consumer_protocol import TopicPartitions
-    from service.descriptions.model import Json
+from service.descriptions.model import Json
 
 
 class JoinedMember(Protocol):

@@ -22,16 +22,12 @@ kafka-go     1                        none                             …(githu
 Source: each client's code that writes SyncGroup; ConsumerProtocolAssignment.HIGHEST_SUPPORTED_VERSION of the releases of Java's.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.assignors import BALANCED, GROUP_PROTOCOLS, REMOTE
-
-if TYPE_CHECKING:
-    from service.descriptions.model import Json
+from service.descriptions.model import Json
 
 NONE, EMPTY, BYTES, MIXED = "none", "empty", "bytes", "mixed"
 """The user data of a group's assignments: ``assignment_user_data`` of a snapshot."""

@@ -1,10 +1,8 @@
 """Which default partitioner a client's producers have had since which release, and how many keys a change of it moves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +11,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.releases import reaches
 from service.decisions.budget import Budget
 from service.decisions.partitions import PartitionsQuestion, answer
-
-if TYPE_CHECKING:
-    from service.descriptions.model import Description
+from service.descriptions.model import Description
 
 
 class Default(NamedTuple):

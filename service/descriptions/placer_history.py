@@ -5,28 +5,22 @@ through an upgrade. What changes is where new topics and added partitions go, so
 so would look otherwise if it were created anew.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
+from service.core.model import Cluster
 from service.core.placement_audits.audit import audit
 from service.core.placement_audits.verdict import verdict
-from service.core.placers import PLACERS
+from service.core.placers import PLACERS, Placer
 from service.core.releases import reaches
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.core.model import Cluster
-    from service.core.placers import Placer
-    from service.descriptions.model import Description, Json
+from service.descriptions.model import Description, Json
 
 KRAFT_SINCE: Final = "3.3"
 """The first release whose KRaft is for production (KIP-833): brokers of earlier ones have ZooKeeper."""

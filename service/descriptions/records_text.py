@@ -5,21 +5,15 @@ The newest record of a key counts, and one without a value removes it. A group's
 and their leader wrote, so it describes all that a snapshot has of a classic group.
 """
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from service.descriptions.classic_groups import classic_members
-from service.descriptions.documents import MOST_NOTES, NOTHING_YET
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.descriptions.documents import Source
-    from service.descriptions.json_lines import Path
-    from service.descriptions.model import Description, Json
+from service.descriptions.documents import MOST_NOTES, NOTHING_YET, Source
+from service.descriptions.json_lines import Path
+from service.descriptions.model import Description, Json
 
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = 2

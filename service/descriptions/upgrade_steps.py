@@ -1,16 +1,11 @@
 """How the members of a group get from one assignor or protocol to another, as their libraries accept it."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from service.core.assignors import Assignor
 from service.core.assignors.changes import counterpart, restarts
 from service.core.errors import InvalidQuestion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from service.core.assignors import Assignor
 
 CONSUMER_SINCE: Final = {"java": "4.0", "librdkafka": "2.12", "franz-go": "1.22"}
 """The first releases of clients whose consumers have the consumer protocol (KIP-848) for production. The newest releases of the

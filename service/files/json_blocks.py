@@ -1,20 +1,14 @@
 """JSON lines in blocks, and the lines in them that cannot be read."""
 
-from __future__ import annotations
-
 import re
 from codecs import BOM_UTF8
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+from typing import Any, Final
 
 import pyarrow as pa
 
-from service.files.rejected import UNREADABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from io import BufferedReader
-
-    from service.files.rejected import RejectedRows
+from service.files.rejected import UNREADABLE, RejectedRows
 
 NEWLINE: Final = b"\n"
 

@@ -3,9 +3,8 @@
 A key that does not fit the key format does not stop the job: its row is rejected with the reason.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +12,11 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
+from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
 from service.decisions.keys.columns import flat, from_arrow
 from service.decisions.keys.types import FORMAT_OF_TYPE
 from service.decisions.texts import is_text, readable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from service.core.keys.columns import Column
 
 _TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
 _TEXT_OF_FLOAT: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?:NaN|Infinity)$"

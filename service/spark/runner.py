@@ -1,14 +1,14 @@
 """Runs a job, from its parameters to its results."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from service.report.folders import REPORT, SUMMARY, json_of
 from service.report.lock import exclusive
@@ -17,15 +17,8 @@ from service.spark.cluster.failures import failure
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
-from service.spark.job import Pipeline
+from service.spark.job import Job, Pipeline
 from service.spark.parameters import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from service.spark.job import Job
 
 
 @dataclass(frozen=True)

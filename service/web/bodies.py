@@ -1,13 +1,12 @@
 """A request's body as bytes: whole, within the limits, and out of its gzip."""
 
-from __future__ import annotations
-
 import zlib
 from codecs import getincrementaldecoder
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
-from flask import Response
+from flask import Request, Response
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge, UnsupportedMediaType
 
 from service.web.arrow.limits import unpacked_bytes
@@ -15,11 +14,6 @@ from service.web.context import reserve
 from service.web.error_handlers import invalid
 from service.web.json.limits import JsonRejected, character_bytes, memory_bytes
 from service.web.middleware import PROGRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from flask import Request
 
 PIECE: Final = 2**20
 """Bytes that are taken at once from a body of unknown length, and decoded at once of a text."""

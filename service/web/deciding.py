@@ -1,9 +1,9 @@
 """From a question to its response: the part of a view that is the same in every family."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+from flask import Response
 
 from service.web.context import decision, request_budget
 from service.web.forms import Answer, Form
@@ -11,9 +11,6 @@ from service.web.json.codec import dump_pieces
 from service.web.media_types import JSON, JSON_LINES
 from service.web.responses import answer as json_response
 from service.web.responses import in_pieces, preferred, table
-
-if TYPE_CHECKING:
-    from flask import Response
 
 Q = TypeVar("Q")
 A = TypeVar("A", bound=Answer)

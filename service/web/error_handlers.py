@@ -1,21 +1,16 @@
 """Problem documents as HTTP responses, ``application/problem+json``."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import werkzeug
 from flask import Response, current_app, request
-from werkzeug.exceptions import ServiceUnavailable, UnprocessableEntity
+from werkzeug.exceptions import HTTPException, ServiceUnavailable, UnprocessableEntity
 
 from service.core.errors import AllocatorError, PluginError
 from service.decisions.budget import OutOfTime
 from service.web.json.codec import dumps
 from service.web.middleware import PROGRESS
 from service.web.problems import kebab, of_allocator_error, of_messages, problem
-
-if TYPE_CHECKING:
-    import werkzeug
-    from werkzeug.exceptions import HTTPException
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -1,9 +1,9 @@
 """Answers: JSON, Arrow streams and CSV, none with Python work per row."""
 
-from __future__ import annotations
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
+import pyarrow as pa
 from flask import Response, request
 from werkzeug.exceptions import NotAcceptable
 from werkzeug.http import parse_options_header
@@ -12,11 +12,6 @@ from service.web.context import reserve
 from service.web.json.codec import dump_text
 from service.web.media_types import ARROW_STREAM, CSV, JSON
 from service.web.tables import without_formulas, written, written_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
 
 ESCAPED_CSV = "text/csv; header=present; formulas=escape"
 

@@ -1,26 +1,21 @@
 """The answer about a Connect group as JSON and as a table."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema
 
 from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
+from service.core.assignors.connect.model import LeaderState
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.measures.skew import spread
 from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from service.core.assignors.connect.model import LeaderState
 
 TASK_ID = (1 << TASK_BITS) - 1
 

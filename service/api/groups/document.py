@@ -1,11 +1,9 @@
 """The answer about a group as JSON and as a table."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +11,11 @@ from marshmallow import Schema
 
 from service.api.forms import form_of
 from service.api.groups.schema import ELSEWHERE, GroupAssignmentSchema, read_body
+from service.core.measures.certificate import Certificate
+from service.core.measures.zone_traffic import ZoneTraffic
 from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragged
+from service.core.rebalances.moves import Moves
+from service.decisions.budget import Budget
 from service.decisions.groups.alternatives import Alternative, Settled, costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, Comparison, GroupAnswer, answer
 from service.decisions.groups.question import GroupQuestion
@@ -39,12 +41,6 @@ from service.web.schemas import (
     counts_document,
     loads_document,
 )
-
-if TYPE_CHECKING:
-    from service.core.measures.certificate import Certificate
-    from service.core.measures.zone_traffic import ZoneTraffic
-    from service.core.rebalances.moves import Moves
-    from service.decisions.budget import Budget
 
 
 class AssignmentDifferenceSchema(Schema):

@@ -3,11 +3,9 @@
 A body may hold a million owned partitions, so what is well-formed is read in bulk; see ``Rows``.
 """
 
-from __future__ import annotations
-
 from itertools import islice, product
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, post_load, pre_load, validate
@@ -24,11 +22,9 @@ from service.web.columns_field import Rows
 from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
+from service.web.json.integer_lists import IntegerLists
 from service.web.problems import suggest
 from service.web.schemas import price_per_gb_field, topic_of_a_snapshot
-
-if TYPE_CHECKING:
-    from service.web.json.integer_lists import IntegerLists
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
 """The texts of a body besides topics and members; null is the same as absent."""

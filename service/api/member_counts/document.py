@@ -1,9 +1,7 @@
 """Plans of numbers of members as JSON and as a table."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from marshmallow import Schema
@@ -11,14 +9,12 @@ from marshmallow import Schema
 from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
+from service.core.member_counts.plans import MembersLoad
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, meets
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
-
-if TYPE_CHECKING:
-    from service.core.member_counts.plans import MembersLoad
 
 
 class MembersLoadSchema(Schema):

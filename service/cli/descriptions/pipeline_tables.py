@@ -10,10 +10,8 @@ brokers.parquet    broker: rack, fenced, capacity                   ``reassign -
 ================== ================================================ ======================================================
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 import pyarrow as pa
@@ -23,13 +21,10 @@ from service.cli.errors import note
 from service.core.errors import InvalidQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC
 from service.decisions.names import NAME
-from service.descriptions import bodies
+from service.descriptions import Description, bodies
 from service.report.numbers import counted
 
-if TYPE_CHECKING:
-    from service.descriptions import Description
-
-    Json = dict[str, Any]
+Json = dict[str, Any]
 
 _REPLICAS: Final = pa.list_(pa.int32())
 _GROUPS: Final = pa.schema(

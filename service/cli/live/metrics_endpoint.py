@@ -4,19 +4,14 @@ A connection gets SECONDS for its request and its answer together. So neither ha
 more than its socket, and of these there are at most MOST_CONNECTIONS: the oldest makes room for a new one.
 """
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from prometheus_client import CollectorRegistry
 
 SECONDS: Final = 10.0
 LONGEST_HEAD: Final = 16 * 1024

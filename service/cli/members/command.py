@@ -1,10 +1,9 @@
 """``members``: a group → how many members it needs, as a table, JSON, CSV or a curve."""
 
-from __future__ import annotations
-
 import sys
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -14,10 +13,7 @@ from service.cli.rebalances.events import Duration
 from service.spark.counts import COUNTS
 from service.web.media_types import CSV
 
-if TYPE_CHECKING:
-    from io import BufferedReader
-
-    Json = dict[str, Any]
+Json = dict[str, Any]
 
 PATH: Final = "/v1/member-count-plans"
 

@@ -1,10 +1,9 @@
 """``rebalances``: what happens to a group → its rebalances, as a table, JSON or a picture."""
 
-from __future__ import annotations
-
-from io import BytesIO
+from collections.abc import Sequence
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -21,11 +20,7 @@ from service.cli.terminal import fill, table
 from service.web.json.codec import dumps, loads
 from service.web.media_types import CSV
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from io import BufferedReader
-
-    Json = dict[str, Any]
+Json = dict[str, Any]
 
 PATH = "/v1/group-rebalances"
 

@@ -4,22 +4,18 @@ A lane is blue as high as the share of the partitions that have a reader, and re
 darker the more, and red where it runs and reads nothing.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.cli.rebalances.tables import seconds, short_names, verdict, way
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.report.palette import variables
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Json = dict[str, Any]
-    Rows = list[tuple[str, ...]]
+Json = dict[str, Any]
+Rows = list[tuple[str, ...]]
 
 MOST_MEMBERS: Final = 200
 """Rows of a picture."""

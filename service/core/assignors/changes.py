@@ -1,17 +1,12 @@
 """How a classic group goes over from one assignor to another by rolling restarts, and which libraries refuse to (KIP-429)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.assignors import GROUP_PROTOCOLS, of_client
 from service.core.assignors.clients.kafka_python.strategies import check_list
 from service.core.assignors.clients.librdkafka.strategies import strategies
+from service.core.assignors.model import Assignor
 from service.core.errors import InvalidQuestion
-
-if TYPE_CHECKING:
-    from service.core.assignors.model import Assignor
-
 
 JAVA: Final = "java"
 

@@ -6,19 +6,15 @@ partition goes to one member, in share groups to any number of them, but to each
 subscriber goes to a member.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from service.core.assignors.model import Assignor
 from service.core.model import Assignment, Bools, Group, Int32s, Ragged
 from service.core.registry import BrokenRule, Plugin
-
-if TYPE_CHECKING:
-    from service.core.assignors.model import Assignor
 
 
 def guard(assignor: Assignor, plugin: Plugin, *, sharing: bool = False) -> Assignor:

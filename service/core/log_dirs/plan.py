@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,14 +31,12 @@ from service.core.log_dirs.model import (
 from service.core.log_dirs.program import fewest_bytes
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.core.reassignments.batches.divide import in_batches
+from service.core.reassignments.batches.model import Batches, BatchLimits
 from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.feasibility.packing import Effort
 from service.core.reassignments.fewest import fewest_bytes as fewest_bytes_as_even
 from service.core.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
-
-if TYPE_CHECKING:
-    from service.core.reassignments.batches.model import Batches, BatchLimits
 
 
 @dataclass(frozen=True)

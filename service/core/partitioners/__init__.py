@@ -7,13 +7,12 @@ sign rules are in hashing_rule.py, the rules for records without a key in nulls.
 the partitioners.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from service.core.kafka_versions import LATEST
 from service.core.keys import columns
+from service.core.keys.columns import Encoding
 from service.core.partitioners import counting, drawing, explicit, hashing_rule, plugins
 from service.core.partitioners.allocation import (
     allocate,
@@ -27,6 +26,7 @@ from service.core.partitioners.allocation import (
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.hash_codes import ARRAY, OBJECT, STRING
+from service.core.partitioners.hashing_rule import Hash, Sign
 from service.core.partitioners.infinispan_murmur3 import INFINISPAN
 from service.core.partitioners.kafkajs_legacy import LEGACY
 from service.core.partitioners.lookup3 import LOOKUP3, LOOKUP3_CODE_POINTS, LOOKUP3_SIGNED
@@ -39,12 +39,6 @@ from service.core.partitioners.parts import SUM_OF_HASH_CODES, SUM_OF_MURMUR3, X
 from service.core.partitioners.phash2 import PHASH2
 from service.core.partitioners.whole_numbers import WHOLE_NUMBER
 from service.core.registry import Implementation, Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.keys.columns import Encoding
-    from service.core.partitioners.hashing_rule import Hash, Sign
 
 __all__ = ["PARTITIONERS", "Answer", "Partitioner", "Question", "allocate", "check_options"]
 

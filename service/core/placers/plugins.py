@@ -4,20 +4,16 @@
 has two replicas on one broker. Counts that no cluster can hold are refused, as AdminUtils does, before the plug-in runs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from service.core.jvm.random import JavaRandom
+from service.core.model import Cluster, Int32s, PlacementRequest
 from service.core.placers.admin_utils import check_counts
+from service.core.placers.model import Placer
 from service.core.registry import BrokenRule, Plugin
-
-if TYPE_CHECKING:
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, PlacementRequest
-    from service.core.placers.model import Placer
 
 
 def guard(placer: Placer, plugin: Plugin) -> Placer:

@@ -1,9 +1,7 @@
 """Captured groups of Kafka Connect as requests for ``/v1/connect-assignments``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.core.errors import InvalidQuestion
 from service.core.wire.connect_protocol import (
@@ -14,9 +12,7 @@ from service.core.wire.connect_protocol import (
     read_worker_metadata,
     runs,
 )
-
-if TYPE_CHECKING:
-    from service.core.wire.reader import Document
+from service.core.wire.reader import Document
 
 MOST_GAPS: Final = 100_000
 """Tasks that nobody runs, though a later one of their connector runs, beyond which a group is not a request."""

@@ -7,17 +7,13 @@ and the rest print what the bytes happen to say.
 Source: org.apache.kafka.tools.consumer.OffsetsMessageFormatter, GroupMetadataMessageFormatter, ApiMessageFormatter.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.core.wire.errors import Printed, Unreadable
+from service.core.wire.messages import Message
 from service.core.wire.printed import GROUP_METADATA, OFFSET_COMMITS, failure, json_text
 from service.core.wire.reader import read_message, read_version
 from service.core.wire.schemas import GROUP_RECORDS, OFFSET_COMMIT_3_9
-
-if TYPE_CHECKING:
-    from service.core.wire.messages import Message
 
 UNKNOWN: Final = "unknown"
 

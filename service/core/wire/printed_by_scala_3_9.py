@@ -9,21 +9,17 @@ Source: kafka.coordinator.group.GroupMetadataManager.OffsetsMessageFormatter, .G
 .readOffsetMessageValue, .readGroupMessageValue; GroupMetadata.loadGroup, .add, .computeSubscribedTopics.
 """
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.jvm.hashing import string_hash_code
 from service.core.wire.consumer_protocol import read_subscribed_topics
 from service.core.wire.errors import Printed, Schema, Unreadable
+from service.core.wire.messages import Message
 from service.core.wire.printed import GROUP_METADATA, OFFSET_COMMITS, failure
 from service.core.wire.reader import Document, read_message, read_version
 from service.core.wire.schemas import GROUP_RECORDS, OFFSET_COMMIT_3_9
-
-if TYPE_CHECKING:
-    from service.core.wire.messages import Message
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,14 @@
 """The members of now, with what they own, and those that come when the group grows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
+from service.core.model import Group, Ragged
 from service.core.ragged import transposed
 from service.decisions.arrays import struct_rows, with_columns
 from service.decisions.groups.rows import MEMBER
 from service.decisions.groups.tables import assignments_array, in_answer_order
 from service.decisions.names import NAME
-
-if TYPE_CHECKING:
-    from service.core.model import Group, Ragged
 
 
 def extended(members: pa.StructArray, count: int) -> pa.StructArray:

@@ -1,20 +1,16 @@
 """The commands that a question about replicas can be: place topics, operate a controller, generate a reassignment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from service.core.errors import KafkaError
+from service.core.jvm.random import JavaRandom
+from service.core.model import Cluster, Int32s, PlacementRequest
+from service.core.placers import Placer
 from service.core.placers.controller import Controller, TopicRequest, TopicResult
 from service.core.placers.reassign_generate import CurrentTopic, propose
-
-if TYPE_CHECKING:
-    from service.core.jvm.random import JavaRandom
-    from service.core.model import Cluster, Int32s, PlacementRequest
-    from service.core.placers import Placer
 
 
 @dataclass(frozen=True)

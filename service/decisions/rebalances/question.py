@@ -1,12 +1,11 @@
 """The question: a group, what happens to it, and other ways to run it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS, Assignor, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
@@ -14,10 +13,6 @@ from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Timing
 from service.core.timelines.simulation import Variant
 from service.decisions.groups.rows import member_faults, topic_faults
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 Row = Mapping[str, Any]
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.jvm.sorting import java_order
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged, offsets_of
 from service.core.timelines.model import Event, NewMember, Timeline, World
 from service.decisions.groups.rows import read_group
 from service.decisions.rebalances.question import RebalancesQuestion, Row, assignor_changes, strategy, timing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.core.assignors import Assignor
 
 PAUSE_MS: Final = 60_000
 """Between two restarts of an assignor_changes, by default."""

@@ -13,21 +13,16 @@ What was deleted of the connectors and tasks that were stopped is tried out. The
 these explanations gives each worker what it was told.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.core.assignors.connect.incremental import assign
 from service.core.assignors.connect.model import LeaderState, Round
 from service.core.assignors.connect.work import Work, connector_of
+from service.core.clock import TimeLimit
 from service.core.jvm.names import in_hash_order
 from service.decisions.connect import ConnectorNames
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from service.core.clock import TimeLimit
 
 Json = dict[str, Any]
 

@@ -13,25 +13,18 @@ rebalance that follows at once; so it is with a gap, for a new leader does not k
 meanwhile, and lets them run.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
-from service.core.assignors.connect.work import TASK_BITS, connector_of
+from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.wire.connect_groups import connect_request
 from service.core.wire.connect_protocol import NO_ERROR
 from service.decisions.budget import Budget
-from service.decisions.connect import ConnectQuestion, answer
+from service.decisions.connect import ConnectAnswer, ConnectQuestion, answer
 from service.decisions.groups.answer import MAX_DIFFERENCES
 from service.live.connect.replay import is_computed
 from service.live.findings import Finding
 from service.report.numbers import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from service.core.assignors.connect.work import Work
-    from service.decisions.connect import ConnectAnswer
 
 Json = dict[str, Any]
 Owners = dict[tuple[str, int | None], list[str]]

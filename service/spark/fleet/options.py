@@ -1,17 +1,13 @@
 """The options of ``fleet``, and what can be said of them before Spark starts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from service.spark.errors import WrongSource
+from service.spark.io.sources import Source
 from service.spark.job import Job
 from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SOURCE
-
-if TYPE_CHECKING:
-    from service.spark.io.sources import Source
 
 
 def check(

@@ -1,25 +1,19 @@
 """Checks of local files before Spark starts, which takes half a minute: they exist, are not empty, and have the columns."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
 import os
+from collections.abc import Iterable, Mapping
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from service.core.printable import printable
 from service.files.encodings import wrong_encoding
 from service.spark.errors import WrongSource
-from service.spark.io.sources import SUFFIXES, require_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from service.spark.io.sources import Source
+from service.spark.io.sources import SUFFIXES, Source, require_names
 
 LINES: Final = 100
 """Lines of JSON whose members are looked at: a member that some records lack may be in others."""

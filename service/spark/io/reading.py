@@ -3,29 +3,21 @@
 Text columns stay text, as the key format decides how a key is serialized: ``007`` is not 7.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.spark.cluster.failures import NO_FILE, failure
 from service.spark.errors import WrongSource
 from service.spark.io.columns import column
-from service.spark.io.sources import CORRUPT, check_brokers, require_names
+from service.spark.io.sources import CORRUPT, Source, check_brokers, require_names
 from service.spark.tasks import parquet_files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from service.spark.io.sources import Source
 
 PATTERN: Final = frozenset("*?[]{}")
 

@@ -1,19 +1,13 @@
 """Reads a table that the driver needs whole, such as brokers or placements, with a fixed type for each column."""
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from typing import TYPE_CHECKING
+import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from service.files.types import typed
 from service.spark.io.scan import ScanSource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-
-    from service.spark.io.sources import Source
+from service.spark.io.sources import Source
 
 
 def read_table(

@@ -1,19 +1,15 @@
 """The options of ``load``, and what can be said of them before Spark starts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
 from service.core.errors import InvalidQuestion
+from service.spark.io.sources import Source
 from service.spark.job import Job
 from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SIZE_COLUMNS, SOURCE
-
-if TYPE_CHECKING:
-    from service.spark.io.sources import Source
 
 PARTITION, CONSUMER, BROKER = "partition", "consumer", "broker"
 

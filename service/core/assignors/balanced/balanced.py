@@ -18,11 +18,10 @@ Ties go by member_id, topic name and partition id, so the order of members and t
 decides is dealt in turns, which spreads the partitions of a topic. A claim counts whatever its generation, as in ``movement``.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -34,17 +33,13 @@ from service.core.assignors.balanced.moves import check_moves
 from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
+from service.core.assignors.balanced.weighted import Glance
 from service.core.clock import UNLIMITED
 from service.core.kinds import claimed_once
 from service.core.measures.certificate import Certificate, Objective
 from service.core.measures.skew import occurrences
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.assignors.balanced.weighted import Glance
 
 BY_FORMULA: Final = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
 BY_LEVELS: Final = (

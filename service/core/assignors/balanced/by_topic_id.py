@@ -3,23 +3,17 @@
 Brokers that load ``BalancedAssignor`` (brokers/java) assign the same.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.assignors.balanced import balanced
+from service.core.assignors.balanced.weighted import Glance
 from service.core.assignors.coordinator import topic_ids
 from service.core.clock import UNLIMITED
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged, Topics, ranks_of
 from service.core.ragged import grouped, taken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.assignors.balanced.weighted import Glance
 
 
 def assign(

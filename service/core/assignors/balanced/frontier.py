@@ -1,21 +1,16 @@
 """The trade-off between moves and evenness: the best assignment for each of several numbers of moves."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors.balanced.balanced import BY_FORMULA
 from service.core.assignors.balanced.moves import forced_moves
 from service.core.measures.skew import weighted_load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.model import Assignment, Group
+from service.core.model import Assignment, Group
 
 MOST_POINTS: Final = 41
 """At most so many points, if each takes little time."""

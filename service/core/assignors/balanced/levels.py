@@ -15,19 +15,13 @@ who has more, leaves to it: the level of C and of u is 1.
 Source: Frank and Murota, "Decreasing minimization on M-convex sets" (2022), on the canonical partition.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.core.model import Int64s, Ragged
 from service.core.optimize.flows import augment, network
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.model import Int64s, Ragged
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,11 @@
 """How many partitions must move, and may."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.kinds import claims_of
 from service.core.measures.skew import occurrences
-
-if TYPE_CHECKING:
-    from service.core.model import Group
+from service.core.model import Group
 
 
 def forced_moves(group: Group) -> int:

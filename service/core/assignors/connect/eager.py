@@ -3,17 +3,12 @@
 Source: org.apache.kafka.connect.runtime.distributed.EagerAssignor (4.3.1).
 """
 
-from __future__ import annotations
-
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 from service.core.assignors.connect.model import LeaderState, Reassignment, Round, WorkSets
 from service.core.assignors.connect.work import Work
+from service.core.clock import TimeLimit
 from service.core.jvm.sorting import utf16
-
-if TYPE_CHECKING:
-    from service.core.clock import TimeLimit
 
 
 def assign(group: Round, state: LeaderState, max_delay_ms: int, check_time: TimeLimit) -> tuple[Reassignment, LeaderState]:  # noqa: ARG001

@@ -16,22 +16,17 @@ new to the leader then, and step 5 gives them to w2.
 Source: org.apache.kafka.connect.runtime.distributed.IncrementalCooperativeAssignor.performTaskAssignment (4.3.1).
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.assignors.connect.model import LeaderState, Reassignment, Round, WorkSets
 from service.core.assignors.connect.work import Items, Work
+from service.core.clock import TimeLimit
 from service.core.jvm.names import in_hash_order
 from service.core.jvm.sorting import utf16
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from service.core.clock import TimeLimit
 
 BACKOFF_MULTIPLIER: Final = 40
 """Of the delay between rebalances in a row that revoke, in milliseconds from 1."""

@@ -8,21 +8,16 @@ share, streams group   SHARE_GROUP_… and STREAMS_GROUP_…: their members and 
 ====================== ===================================================================================================
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from service.core.wire.consumer_protocol import read_assignment, read_subscribed_topics, read_subscription
+from service.core.wire.consumer_protocol import TopicPartitions, read_assignment, read_subscribed_topics, read_subscription
 from service.core.wire.errors import Unreadable
 from service.spark.offsets.tasks.records import uuid_bytes
-
-if TYPE_CHECKING:
-    from service.core.wire.consumer_protocol import TopicPartitions
 
 SCHEMA: Final = pa.schema(
     {

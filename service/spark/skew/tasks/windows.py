@@ -3,23 +3,17 @@
 Executors run ``WindowScan``; ``Windows`` holds the newest windows on the driver.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.analyses.skew.scan import SkewResult
+from service.analyses.skew.scan import SkewResult, SkewScan
 from service.core.measures.skew import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.analyses.skew.scan import SkewScan
-    from service.core.model import Int64s
+from service.core.model import Int64s
 
 SCHEMA: Final = pa.schema(
     [

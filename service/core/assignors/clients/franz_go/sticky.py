@@ -21,13 +21,12 @@ out what is certain all the same:
 Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
 """
 
-from __future__ import annotations
-
 from itertools import permutations
 from math import factorial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.clients.franz_go.claims import claimed, parted
@@ -39,10 +38,6 @@ from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 BECAUSE: Final = "Go goes through the map of topics in a new order each time"
 

@@ -7,14 +7,10 @@ created with the list that has both, through which it would go. All its members 
 Source: ConsumerCoordinator._validate_rebalance_protocol, CooperativeStickyAssignor.supported_protocols (kafka-python 3.0.12).
 """
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+from service.core.assignors.model import Assignor
 from service.core.errors import InvalidQuestion
-
-if TYPE_CHECKING:
-    from service.core.assignors.model import Assignor
 
 SETTING: Final = "partition_assignment_strategy"
 
