@@ -468,8 +468,13 @@ def test_each_broker_leads_as_many_partitions_of_a_topic_as_it_is_to(client):
     assert led == Counter(range(4))
     assert len(lists) <= 4
     assert answer["goals"]["copies"] == {"value": 2, "lower_bound": 2, "gap": 0.0}
-    copied = [each["reason"] for each in answer["reasons"] if each["to"] in (2, 3) and each["from"] == 0]
-    assert set(copied) <= {"leaders of the topic on broker 2", "leaders of the topic on broker 3"}
+    reasons = {each["reason"] for each in answer["reasons"] if each["to"] in (2, 3)}
+    assert reasons - {"leader"} == {"leaders of the topic on broker 2", "leaders of the topic on broker 3"}
+    several = client.post("/v1/reassignments?frontier=true", json=body | {"min_topic_leaders": [rule]}).json
+    assert [(each["copies"], each["proven"]) for each in several["frontier"]][-1] == (4, True)
+    loaded = client.post("/v1/reassignments", json=body | {"min_topic_leaders": [rule], "balance": ["replicas", "leaders"]}).json
+    assert loaded["goals"]["copies"] == {"value": 2, "lower_bound": 2, "gap": 0.0}
+    assert loaded["after"]["broker_load"]["leaders"]["counts"] == [2, 1, 1, 1]
     refused = client.post("/v1/reassignments", json=body | {"min_topic_leaders": [rule | {"leaders": 2}]}).json
     assert {each["rule"] for each in refused["clash"]} == {"replication_factor", "min_topic_leaders"}
     assert "The 4 brokers of topic 'orders' are to lead 8 of its 4 partitions" in refused["detail"]

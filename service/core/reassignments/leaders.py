@@ -120,8 +120,11 @@ def with_leaders(
     kept = elect(brokers, placements, replicas, "keep", check)
     keeps = kept.values[kept.offsets[:-1]]
     demoted = ~brokers.usable[leaders] | brokers.demoted[leaders]
-    chosen = np.where(demoted | (keeps == now if rule == "keep" else placements.excluded), keeps, leaders)
-    return _demoted_last(brokers, placements, to_front(replicas, chosen.astype(np.int32)))
+    chosen = np.where(demoted | (keeps == now if rule == "keep" else placements.excluded), keeps, leaders).astype(np.int32)
+    holds = _holds(placements, replicas, _may_lead(brokers, replicas), chosen, check)
+    if holds is not None:
+        chosen = np.where(holds != NONE, holds, chosen).astype(np.int32)
+    return _demoted_last(brokers, placements, to_front(replicas, chosen))
 
 
 def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:

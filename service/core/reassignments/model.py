@@ -127,12 +127,10 @@ class Pins:
     """Brokers that must have a replica of a partition, none twice.
 
     partitions : int32[pins], ascending; brokers : int32[pins]
-    instead : bool[pins], whether a replica that could stay makes room for it
     """
 
     partitions: Int32s
     brokers: Int32s
-    instead: Bools
 
 
 @dataclass(frozen=True)

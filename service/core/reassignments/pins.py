@@ -95,7 +95,7 @@ def _copying(
     node = np.full(len(placements.topic_names), NONE, np.int64)  # the first of each topic
     node[topics] = len(placements) + len(least.least) + np.arange(len(topics)) * (racks + 1)
     node_of, count = node[placements.topics[chosen]], len(chosen)
-    pinned = np.bincount(np.repeat(np.arange(count), np.diff(state.home_offsets))[state.pinned], minlength=count)
+    pinned = np.bincount(np.repeat(np.arange(count), np.diff(state.home_offsets))[state.holds > 0], minlength=count)
     able = np.flatnonzero((node_of != NONE) & (pinned < placements.replication_factors[chosen])).astype(np.int32)
     lacking, on = np.nonzero(_vacancies(state, able, racks))
     vacant = able[lacking]
@@ -149,8 +149,8 @@ def _pins(placements: Placements, least: TopicLeaders, edges: Edges, flow: Int64
     out = np.repeat(out, flow[out])
     out = out[np.argsort(edges.tails[out], kind="stable")]
     tails, pairs = np.concatenate([straight, into]), edges.heads[np.concatenate([straight, out])] - count
-    partitions, instead = edges.tails[tails].astype(np.int32), edges.prices[tails] > 0
+    partitions = edges.tails[tails].astype(np.int32)
     moving = ~placements.excluded[partitions]
     order = np.argsort(partitions[moving], kind="stable")
     brokers = least.brokers[pairs]
-    return Pins(partitions[moving][order], brokers[moving][order], instead[moving][order])
+    return Pins(partitions[moving][order], brokers[moving][order])

@@ -27,10 +27,11 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Int64s, Ragged
+from service.core.model import Bools, Int64s, Ragged
 from service.core.reassignments.best_sets import BestSets, Search
 from service.core.reassignments.evenness import least_unevenness, outside_band, unevenness
 from service.core.reassignments.feasibility.infeasibility import explain
+from service.core.reassignments.feasibility.pinning import pins_within
 from service.core.reassignments.fewest import evenest_with, fewest_bytes
 from service.core.reassignments.leaders import elect, leading
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
@@ -53,13 +54,39 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     With a limit of copies that the rules alone exceed, the plan is the one with the fewest copies.
     check : called every few milliseconds; may raise to give up
     """
-    result = _plan(brokers, placements, goal, check)
-    if enough(placements, result.replicas.values[result.replicas.offsets[:-1]]):
-        return result
+    free = _plan(brokers, placements, goal, check)
+    if enough(placements, free.replicas.values[free.replicas.offsets[:-1]]):
+        return free
     pinned = None if goal.only_leaders else pin(brokers, placements, goal, check)
-    if pinned is None:
+    best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free, check)
+    if pinned is None or best is None:
         raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
-    return _bounded(brokers, placements, goal, _plan(brokers, pinned.placements, goal, check), result, pinned.lower_bound)
+    bounded = _resources_bounded if goal.resources else _bounded
+    return bounded(brokers, placements, goal, best, free, pinned.lower_bound)
+
+
+def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan, check: Callable[[], None]) -> Plan | None:
+    """The plan with the pins that copy least, or a better one with others; None if none was found.
+
+    free : the plan without pins, which "even" leaves as it is as far as it can
+    """
+    others = pin(brokers, replace(pinned, replicas=free.replicas), goal, check) if goal.objective == "even" else None
+    near = None if others is None else _found(brokers, replace(pinned, pins=others.placements.pins), goal, check)
+    if near is not None and goal.resources:  # their search takes long
+        return near
+    plans = [near, _found(brokers, pinned, goal, check)]
+    if goal.tolerance is not None and goal.balance == "replicas" and all(each is None or len(each.outside) for each in plans):
+        within = pins_within(brokers, pinned, goal, goal.tolerance, check)
+        plans.append(None if within is None else _found(brokers, within, goal, check))
+    return min(filter(None, plans), key=lambda each: _order(pinned, goal, each), default=None)
+
+
+def _order(placements: Placements, goal: Goal, result: Plan) -> tuple[float, ...]:
+    """What comes first, the less the better."""
+    copies = copied(placements, result.replicas)
+    if not goal.within_limits(int(copies.sum()), int(copies @ placements.bytes_of_each())):
+        return np.inf, result.cost, result.evenness
+    return len(result.outside), *((result.cost, result.evenness) if goal.copies_first else (result.evenness, result.cost))
 
 
 def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, free: Plan, fewest: int) -> Plan:
@@ -75,13 +102,29 @@ def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan,
     return replace(result, evenness_bound=_with_as_few_copies(brokers, placements, goal, result))
 
 
+def _resources_bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, free: Plan, fewest: int) -> Plan:
+    """The same of several resources."""
+    result = with_resources(brokers, placements, goal, result, None)
+    as_even = fewest_for_resources(brokers, placements, goal, result)
+    lower_bound = max(fewest, as_even, 0 if goal.objective == "even" else free.lower_bound)
+    return replace(result, lower_bound=min(result.cost, lower_bound))
+
+
 def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
     """The best placement, with enough leaders of each topic if its replicas allow them."""
+    result = _found(brokers, placements, goal, check)
+    if result is None:
+        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
+    return result
+
+
+def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan | None:
+    """The same, None if none was found."""
     if goal.only_leaders:
         return _only_leaders(brokers, placements, goal, check)
     best = Search.of(brokers, placements, goal, check).best()
     if best is None:
-        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
+        return None
     replicas = best.replicas
     if best.crowded and goal.objective == "even" and goal.balance == "replicas" and not (goal.limited or goal.resources):
         replicas = _settled(brokers, placements, goal, replicas, check)
@@ -177,13 +220,28 @@ def _has_room(brokers: Brokers, placements: Placements, replicas: Ragged) -> boo
     return True
 
 
-def frontier(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None) -> Curve:
-    """The evenest load with each number of copies, from the fewest to those of the evenest. Raises Infeasible."""
+def frontier(
+    brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None
+) -> tuple[Curve, Bools]:
+    """The evenest load with each number of copies, from the fewest to those of the evenest, and bool[points], whether no plan
+    with as few copies is more even. Raises NoPlan.
+
+    With a least number of leaders, all points have the same pins, and are proven where the curve without that rule is no evener.
+    """
     every = replace(goal, objective="even", tolerance=None, max_moves=NO_LIMIT, max_bytes=None, per_topic=False)
-    best = Search.of(brokers, placements, every, check, whole_curve=True).best()
-    if best is None or best.curve is None:
+    free = curve = _curve(brokers, placements, every, check)
+    if placements.topic_leaders is not None and free is not None:
+        pinned = pin(brokers, placements, every, check)
+        curve = None if pinned is None else _curve(brokers, pinned.placements, every, check)
+    if free is None or curve is None:
         raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
-    return best.curve
+    return curve, curve.fits & free.optimal & (curve.sums <= free.at(curve.copies) * (1 + ROUNDING))
+
+
+def _curve(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Curve | None:
+    """The curve; None if no placement keeps the rules, or none was found."""
+    best = Search.of(brokers, placements, goal, check, whole_curve=True).best()
+    return None if best is None else best.curve
 
 
 def _evenest(brokers: Brokers, placements: Placements, goal: Goal, best: BestSets, copied: int, *, fewest: bool) -> float:

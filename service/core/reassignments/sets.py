@@ -6,12 +6,20 @@ from typing import Final
 
 import numpy as np
 
-from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Float64s, Int32s, Int64s, Ragged, indices_in, offsets_of
+from service.core.model import NONE, Bools, Bytes, Float64s, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import taken
 from service.core.reassignments.model import NO_LIMIT, Brokers, Pins, Placements
 from service.core.reassignments.permits import Permits, Reach, reach
-from service.core.reassignments.search.exchanges import ANY_RACK, CHOICES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
+from service.core.reassignments.search.exchanges import (
+    ANY_RACK,
+    CHOICES,
+    COMES,
+    EVERY_RACK,
+    LIMITED,
+    ONE_PER_RACK,
+    PINNED,
+    ReplicaSets,
+)
 
 _LARGEST_WEIGHT: Final = 2**30
 """Times twice the replicas of a broker, this stays within int64."""
@@ -53,58 +61,23 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
     return Ragged(rows.offsets, homes), pinned, np.bincount(row[moves], minlength=len(chosen))
 
 
-def with_pins(
-    brokers: Brokers, pins: Pins, chosen: Int32s, homes: Ragged, of_homes: tuple[Bools, Bools], copies: Int64s
-) -> tuple[Ragged, Bools]:
-    """The homes with those of the pins, and which are pinned; adds what pins copy to ``copies``.
+def with_pins(pins: Pins, chosen: Int32s, homes: Ragged, pinned: Bools, copies: Int64s) -> tuple[Ragged, Bytes]:
+    """The homes with those of the pins, and what holds of each, see ``ReplicaSets``; adds what pins copy to ``copies``.
 
-    of_homes : bool[homes] twice, which are pinned, and which may stay
+    pinned : bool[homes]
     """
     rows = indices_in(chosen, pins.partitions)
-    known = rows != NONE
-    rows, targets = rows[known], pins.brokers[known]
-    loads = np.bincount(homes.values, minlength=len(brokers))
-    places = _displaced(homes.offsets, homes.values, *of_homes, brokers.racks(), rows, targets, pins.instead[known], loads)
-    values, pinned, there = homes.values.copy(), of_homes[0].copy(), places != NONE
-    comes = ~there
-    comes[there] = values[places[there]] != targets[there]
-    np.add.at(copies, rows[comes], 1)
-    values[places[there]], pinned[places[there]] = targets[there], True
-    ends, extra = homes.offsets[1:][rows[~there]], np.bincount(rows[~there], minlength=len(chosen))
-    offsets = homes.offsets + offsets_of(extra)
-    return Ragged(offsets, np.insert(values, ends, targets[~there])), np.insert(pinned, ends, True)
-
-
-@kernel
-def _displaced(
-    offsets: Int32s,
-    homes: Int32s,
-    pinned: Bools,
-    keeps: Bools,
-    racks: Int32s,
-    rows: Int32s,
-    targets: Int32s,
-    instead: Bools,
-    loads: Int64s,
-) -> Int32s:
-    """int32[pins]: the home whose place each takes: its own; or one that cannot stay, or ``instead`` one on its rack, or any that
-    can; NONE for a place more.
-
-    loads : int64[brokers], its homes; of several that would do, the one of the broker with most goes
-    """
-    places = np.full(len(rows), NONE, np.int32)
-    for pin in range(len(rows)):
-        best, most = 0, -1
-        for i in range(offsets[rows[pin]], offsets[rows[pin] + 1]):
-            same_rack = racks[homes[i]] == racks[targets[pin]]
-            rank = 1 + same_rack if instead[pin] and keeps[i] else int(not keeps[i] and not instead[pin])
-            rank = 3 if homes[i] == targets[pin] else 0 if pinned[i] else rank
-            if rank > 0 and (rank > best or (rank == best and loads[homes[i]] > most)):
-                places[pin], best, most = i, rank, loads[homes[i]]
-        if places[pin] != NONE:
-            loads[homes[places[pin]]] -= 1
-        loads[targets[pin]] += 1
-    return places
+    rows, targets = rows[rows != NONE], pins.brokers[rows != NONE]
+    holds, width = pinned.astype(np.uint8), 1 + int(max(homes.values.max(initial=0), targets.max(initial=0)))
+    places = indices_in(
+        *(row.astype(np.int64) * width + of for row, of in ((homes.row_of_each_value(), homes.values), (rows, targets)))
+    )
+    there = places != NONE
+    holds[places[there]] = PINNED
+    rows, targets = rows[~there], targets[~there]
+    np.add.at(copies, rows, 1)
+    ends, extra = homes.offsets[1:][rows], np.bincount(rows, minlength=len(chosen))
+    return Ragged(homes.offsets + offsets_of(extra), np.insert(homes.values, ends, targets)), np.insert(holds, ends, COMES)
 
 
 def replica_state(
@@ -116,10 +89,9 @@ def replica_state(
     """
     factors = placements.replication_factors[chosen]
     homes, pinned, copies = homes_of(brokers, placements, chosen, hold=hold)
-    permits = Permits.of(brokers, placements)
+    holds, permits = pinned.astype(np.uint8), Permits.of(brokers, placements)
     if placements.pins is not None:
-        keeps = permits.keeps[permits.sets[chosen][homes.row_of_each_value()], homes.values]
-        homes, pinned = with_pins(brokers, placements.pins, chosen, homes, (pinned, keeps), copies)
+        homes, holds = with_pins(placements.pins, chosen, homes, pinned, copies)
     within = reach(permits, chosen, (homes.offsets, homes.values), factors)
     rules = np.full(len(chosen), {"none": ANY_RACK, "spread": LIMITED, "strict": ONE_PER_RACK}[racks_rule], np.int8)
     if racks_rule == "strict":
@@ -130,7 +102,7 @@ def replica_state(
         brokers,
         offsets_of(factors),
         homes,
-        pinned,
+        holds,
         rules,
         within,
         permits.of_rows(chosen),
@@ -153,7 +125,7 @@ def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int6
         brokers,
         np.arange(count + 1, dtype=np.int32),
         Ragged(offsets, homes),
-        np.zeros(len(homes), np.bool_),
+        np.zeros(len(homes), np.uint8),
         np.full(count, CHOICES, np.int8),
         Reach(nothing, nothing, nothing),
         (nothing, usable, usable),
@@ -167,7 +139,7 @@ def _state(
     brokers: Brokers,
     offsets: Int32s,
     homes: Ragged,
-    pinned: Bools,
+    holds: Bytes,
     rules: np.ndarray,  # type: ignore[type-arg]
     within: Reach,
     permits: tuple[Int32s, Bools, Bools],
@@ -181,7 +153,7 @@ def _state(
         np.full(places, NONE, np.int32),
         homes.offsets,
         homes.values,
-        pinned,
+        holds,
         rules,
         within.racks,
         within.levels,

@@ -14,7 +14,7 @@ import numpy as np
 
 from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in
 from service.core.optimize.flows import Edges, fill
-from service.core.reassignments.model import Placements, TopicLeaders
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, TopicLeaders
 
 
 def enough(placements: Placements, leaders: Int32s) -> bool:
@@ -24,6 +24,21 @@ def enough(placements: Placements, leaders: Int32s) -> bool:
         return True
     pairs = pairs_of(least, placements.topics, leaders)
     return bool((np.bincount(pairs[pairs != NONE], minlength=len(least.least)) >= least.least).all())
+
+
+def spare_leaders(brokers: Brokers, placements: Placements, chosen: Int32s, replicas: Ragged) -> tuple[Int32s, Int64s]:
+    """int32[chosen], the topic of each of these partitions, and int64[topics, brokers], the leaders that each broker has beyond
+    those that it is to have. replicas : leaders first
+
+    Where no number is given, all partitions are of one topic, and all brokers have many.
+    """
+    least = placements.topic_leaders
+    if least is None:
+        return np.zeros(len(chosen), np.int32), np.full((1, len(brokers)), NO_LIMIT, np.int64)
+    spare = np.zeros((len(placements.topic_names), len(brokers)), np.int64)
+    np.add.at(spare, (placements.topics, replicas.values[replicas.offsets[:-1]]), 1)
+    spare[least.topics, least.brokers] -= least.least
+    return placements.topics[chosen], spare
 
 
 def held(placements: Placements, choices: Ragged, leaders: Int32s, check: Callable[[], None]) -> Int32s | None:

@@ -52,7 +52,7 @@ class Frontier:
 
 def frontier_of(cluster: Cluster, goal: Goal, budget: Budget) -> Frontier:
     """The frontier of a cluster. Raises NoPlan, and what the budget raises."""
-    curve = frontier(cluster.brokers, cluster.placements, goal, budget.check_time)
+    curve, proven = frontier(cluster.brokers, cluster.placements, goal, budget.check_time)
     last = len(curve) - 1
     shown = np.unique(np.linspace(0, last, min(last + 1, MOST_POINTS)).round().astype(np.int64))
     return Frontier(
@@ -60,5 +60,5 @@ def frontier_of(cluster: Cluster, goal: Goal, budget: Budget) -> Frontier:
         None if cluster.placements.sizes is None else curve.amounts[shown],
         curve.most[shown] - curve.least[shown],
         curve.deviations[shown],
-        curve.fits[shown] & curve.optimal,
+        proven[shown],
     )

@@ -240,13 +240,6 @@ def _faults(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[Invali
         yield InvalidQuestion(
             "The capacity_bytes of brokers are required for a disk threshold; a snapshot has them.", "disk_threshold"
         )
-    if question.topic_leaders and (question.frontier or question.goal.resources):
-        others = (
-            "frontier: the replicas that leaders need differ from point to point"
-            if question.frontier
-            else "other or several resources, which choose the leaders by load"
-        )
-        yield InvalidQuestion(f"Not allowed together with {others}.", "min_topic_leaders")
     if question.goal.per_topic and question.goal.balance == "bytes":
         yield InvalidQuestion("Not allowed together with balance = bytes.", "per_topic")
     if placements.sizes is None:

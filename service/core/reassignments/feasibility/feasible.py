@@ -13,7 +13,15 @@ from service.core.reassignments.feasibility.start import keep_and_fill
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
 from service.core.reassignments.pins import pin
 from service.core.reassignments.search.byte_balance import EXCEEDED, byte_loads, count_touched, fit_capacities
-from service.core.reassignments.search.exchanges import ONE_PER_RACK, ReplicaSets, link, link_last_first, list_exchanges
+from service.core.reassignments.search.exchanges import (
+    LIMITED,
+    ONE_PER_RACK,
+    ReplicaSets,
+    link,
+    link_last_first,
+    list_exchanges,
+    rack_limit,
+)
 from service.core.reassignments.search.improvement import relieve_all
 from service.core.reassignments.search.turns import DONE, MORE, in_turns
 from service.core.reassignments.sets import replica_state
@@ -64,16 +72,18 @@ def feasible_sets(
 
 @kernel
 def _pins_kept(s: ReplicaSets) -> bool:
-    """Is every pinned home in its set, and no two of them on one rack if that is against the rule?"""
+    """Is every pinned home in its set, and are no more on its rack than the rule allows?"""
     for partition in range(len(s.offsets) - 1):
         for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-            if not s.pinned[i]:
+            if not s.holds[i]:
                 continue
             kept, on_rack = False, 0
             for j in range(s.offsets[partition], s.offsets[partition + 1]):
                 kept |= s.members[j] == s.homes[i]
                 on_rack += s.racks[s.members[j]] == s.racks[s.homes[i]]
-            if not kept or (s.rules[partition] == ONE_PER_RACK and on_rack > 1):
+            rule = s.rules[partition]
+            crowded = rule == LIMITED and on_rack > rack_limit(s, partition, s.racks[s.homes[i]])
+            if not kept or crowded or (rule == ONE_PER_RACK and on_rack > 1):
                 return False
     return True
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from service.core.clock import seconds_left
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.reassignments.model import NO_LIMIT, Brokers
-from service.core.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, link
+from service.core.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, link
 
 PACKED, IMPOSSIBLE, UNKNOWN = 0, 1, 2
 """The sets keep all rules now; proven: none do; neither."""
@@ -124,7 +124,7 @@ def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, e
         return UNKNOWN
     inside = np.zeros(len(s.loads), np.bool_)
     inside[brokers] = True
-    program = _Program(s, space, partitions, brokers, inside)
+    program = Program(s, space, partitions, brokers, inside)
     chosen, proven, used = program.solve(nodes, seconds_left(check))
     check()  # a program that the time has ended has no say in the answer
     effort.left -= cells * (1 + used)
@@ -139,7 +139,37 @@ def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, e
     return UNKNOWN
 
 
-class _Program:
+class Formulas(NamedTuple):
+    """A program of variables that are 0 or 1.
+
+    costs : float64[variables]; bounds : twice the same, the least and the most of each
+    entries : the columns, rows and values of the constraints; low, high : float64[constraints], the least and the most of each
+    """
+
+    costs: Float64s
+    bounds: tuple[Float64s, Float64s]
+    entries: tuple[Int64s, Int64s, Float64s]
+    low: Float64s
+    high: Float64s
+
+
+def solve(formulas: Formulas, nodes: int, seconds: float) -> Any:
+    """What HiGHS says of the program. nodes : that it searches at most; seconds : after which it ends"""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - takes half a second, and is seldom needed
+    from scipy.sparse import csr_array  # noqa: PLC0415
+
+    costs, bounds, (columns, rows, values), low, high = formulas
+    matrix = csr_array((values, (rows, columns)), shape=(len(low), len(costs)))
+    return milp(
+        costs,
+        constraints=LinearConstraint(matrix, low, high),
+        bounds=Bounds(*bounds),
+        integrality=np.ones(len(costs)),
+        options={"node_limit": nodes, "time_limit": seconds + LATE},
+    )
+
+
+class Program:
     """Variables: whether a partition has a replica on a broker, partition by partition."""
 
     def __init__(self, s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, inside: Bools) -> None:
@@ -159,27 +189,21 @@ class _Program:
 
         seconds : after which it ends, for the answer is late then
         """
-        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - takes half a second, and is seldom needed
-        from scipy.sparse import csr_array  # noqa: PLC0415
+        shape, solved = (len(self._partitions), len(self._brokers)), solve(self.formulas(), nodes, seconds)
+        used = int(solved.mip_node_count or 0)
+        if solved.x is None:
+            return None, solved.status == 2, used
+        return np.round(solved.x).astype(np.bool_).reshape(shape), False, used
 
-        count, width = len(self._partitions), len(self._brokers)
-        cost, least, most = np.ones((count, width)), np.zeros((count, width)), self._permitted.astype(np.float64)
+    def formulas(self) -> Formulas:
+        """What a placement costs, and what it keeps; the first constraints are those of partitions, then those of brokers."""
+        shape = len(self._partitions), len(self._brokers)
+        cost, least, most = np.ones(shape), np.zeros(shape), self._permitted.astype(np.float64)
         self._homes(cost, least)
         self._taken(most)
         entries, low, high = self._rules()
         columns, rows, values = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-        matrix = csr_array((values, (rows, columns)), shape=(len(low), count * width))
-        solved = milp(
-            cost.ravel(),
-            constraints=LinearConstraint(matrix, low, high),
-            bounds=Bounds(least.ravel(), most.ravel()),
-            integrality=np.ones(count * width),
-            options={"node_limit": nodes, "time_limit": seconds + LATE},
-        )
-        used = int(solved.mip_node_count or 0)
-        if solved.x is None:
-            return None, solved.status == 2, used
-        return np.round(solved.x).astype(np.bool_).reshape(count, width), False, used
+        return Formulas(cost.ravel(), (least.ravel(), most.ravel()), (columns, rows, values), low, high)
 
     def apply(self, chosen: Bools) -> None:
         """Write the choice into the sets and the loads."""
@@ -200,7 +224,7 @@ class _Program:
                 column = self._column[s.homes[i]]
                 if column != NONE:
                     cost[row, column] = 0
-                    least[row, column] = s.pinned[i]
+                    least[row, column] = s.holds[i] > 0
 
     def _taken(self, most: Float64s) -> None:
         """A partition with a replica on a broker that another variable does not describe has none there."""
@@ -271,7 +295,8 @@ def _limited(limits: Int64s, loads: Int64s) -> Float64s:
 
 def _limits(s: ReplicaSets, partition: int) -> Int64s:
     """int64[racks], the most replicas of a partition on each, see ``exchanges.rack_limit``."""
-    homes = s.homes[s.home_offsets[partition] : s.home_offsets[partition + 1]]
+    some = slice(s.home_offsets[partition], s.home_offsets[partition + 1])
+    homes = s.homes[some][s.holds[some] != COMES]
     now = np.bincount(s.racks[homes[s.keeps[s.sets[partition], homes]]], minlength=int(s.racks.max(initial=0)) + 1)
     limits: Int64s = np.maximum(now, s.levels[partition])
     return limits

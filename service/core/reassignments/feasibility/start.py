@@ -11,7 +11,7 @@ import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
+from service.core.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, rack_limit
 from service.core.reassignments.search.turns import DONE, MORE, STUCK, TURN, in_turns
 
 _KEEP, _FILL = 0, 1
@@ -78,7 +78,7 @@ def _fill(s: ReplicaSets, one: _Partition, partition: int, first: int, copies: I
     end = s.offsets[partition + 1]
     homes = range(s.home_offsets[partition], s.home_offsets[partition + 1])
     for i in homes:
-        one.homes_on_rack[s.racks[s.homes[i]]] += s.keeps[s.sets[partition], s.homes[i]]
+        one.homes_on_rack[s.racks[s.homes[i]]] += s.keeps[s.sets[partition], s.homes[i]] and s.holds[i] != COMES
     for place in range(s.offsets[partition], first):
         _add(s, one, s.members[place])
     for place in range(first, end):
@@ -117,7 +117,7 @@ def _keep(s: ReplicaSets, one: _Partition, partition: int, kept: Int32s) -> None
     for turn in range(3):
         for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
             home, place = s.homes[i], start + kept[partition]
-            if place == end or not s.keeps[s.sets[partition], home] or (turn == 0) != s.pinned[i] or one.holds[home]:
+            if place == end or not s.keeps[s.sets[partition], home] or (turn == 0) != (s.holds[i] > 0) or one.holds[home]:
                 continue
             new_rack = one.on_rack[s.racks[home]] == 0
             if turn == 1 and not new_rack:
@@ -125,6 +125,8 @@ def _keep(s: ReplicaSets, one: _Partition, partition: int, kept: Int32s) -> None
             if turn == 2 and rule == ONE_PER_RACK:
                 continue
             if rule == EVERY_RACK and not new_rack and end - place <= s.racks_usable[partition] - one.covered[0]:
+                continue
+            if rule == LIMITED and turn > 0 and one.on_rack[s.racks[home]] >= rack_limit(s, partition, s.racks[home]):
                 continue
             s.members[place] = home
             s.loads[home] += 1

@@ -25,6 +25,7 @@ from service.core.reassignments.resources.state import (
     can_move,
     copies_of,
     gain_of,
+    hand_over,
     most_gained,
     replace_replica,
     shift,
@@ -164,7 +165,7 @@ def _best_step(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], parti
         return False
     if best == leader:
         take_leadership(r, partition)
-        r.leaders[partition] = best[0]
+        hand_over(r, partition, best[0])
     else:
         replace_replica(s, r, partition, a, best[0], best[1])
     shift(r, a, best[0])
@@ -232,7 +233,7 @@ def _save(s: ReplicaSets, r: Resources, priority: int, following: Int64s, saved:
                 take_leadership(r, partition)
                 level, gain = gain_of(r, priority, leader, now)
                 if level > priority or gain > 0.0:
-                    r.leaders[partition] = now
+                    hand_over(r, partition, now)
                     shift(r, leader, now)
                     saved[0] += 1
         for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):

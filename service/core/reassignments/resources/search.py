@@ -17,6 +17,7 @@ from service.core.reassignments.resources.loads import COUNTS, Loads, band_of
 from service.core.reassignments.resources.state import Resources
 from service.core.reassignments.search.exchanges import ReplicaSets, link
 from service.core.reassignments.sets import replica_state
+from service.core.reassignments.topic_leaders import spare_leaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +114,7 @@ def _resources(
         brokers.capacity_bytes.astype(np.int64),
         may_lead,
         np.where(may_lead[now], now, NONE).astype(np.int32),
+        *spare_leaders(brokers, placements, chosen, replicas),
         np.array([not goal.only_leaders, goal.leaders != "keep"]),
         np.array([copies.sum(), copies @ sizes], np.int64),
         np.array([NO_LIMIT if limit is None else limit for limit in limits], np.int64),

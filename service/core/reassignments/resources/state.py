@@ -32,6 +32,8 @@ class Resources(NamedTuple):
     sizes : int64[partitions of the state]; used, capacities : int64[brokers]   bytes
     may_lead : bool[brokers]
     now : int32[partitions of the state], the current leader if it may lead, or NONE
+    topics : int32[partitions of the state]; spare : int64[topics, brokers], how many of its leaders of a topic each may lose;
+        where that is not limited, topics are all 0
     free : bool[2]   may replicas move; may a leader change although it can stay?
     copied, limits : int64[2], the replicas and bytes that are copied, and may be
     step : float64[resources], for kernels: what the step in question takes from one broker to another
@@ -51,6 +53,8 @@ class Resources(NamedTuple):
     capacities: Int64s
     may_lead: Bools
     now: Int32s
+    topics: Int32s
+    spare: Int64s
     free: Bools
     copied: Int64s
     limits: Int64s
@@ -145,11 +149,19 @@ def replace_replica(s: ReplicaSets, r: Resources, partition: int, a: int, b: int
     """Have b take the place of a in a partition, as its leader too. ``loads`` stay as they are."""
     replace_broker(s, partition, a, b)
     if r.leaders[partition] == a:
-        r.leaders[partition] = b
+        hand_over(r, partition, b)
     r.used[a] -= r.sizes[partition]
     r.used[b] += r.sizes[partition]
     r.copied[0] += cost
     r.copied[1] += cost * r.sizes[partition]
+
+
+@borrowing_kernel
+def hand_over(r: Resources, partition: int, b: int) -> None:
+    """Have b lead the partition. ``loads`` stay as they are."""
+    r.spare[r.topics[partition], r.leaders[partition]] -= 1
+    r.spare[r.topics[partition], b] += 1
+    r.leaders[partition] = b
 
 
 @borrowing_kernel
@@ -181,14 +193,14 @@ def can_move(s: ReplicaSets, r: Resources, partition: int, a: int, b: int) -> bo
     return (
         s.loads[b] < s.most[b]
         and r.used[b] + r.sizes[partition] <= r.capacities[b]
-        and (not leads or r.may_lead[b] or not r.may_lead[a])
+        and (not leads or ((r.may_lead[b] or not r.may_lead[a]) and r.spare[r.topics[partition], a] > 0))
     )
 
 
 @borrowing_kernel
 def can_lead(s: ReplicaSets, r: Resources, partition: int, a: int, b: int) -> bool:
     """May the partition's leader a hand over to its other replica b?"""
-    if not (s.usable[b] and (r.may_lead[b] or not r.may_lead[a])):
+    if not (s.usable[b] and (r.may_lead[b] or not r.may_lead[a])) or r.spare[r.topics[partition], a] <= 0:
         return False
     if r.free[1] or r.now[partition] == NONE or r.now[partition] == b:
         return True

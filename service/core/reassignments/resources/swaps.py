@@ -134,7 +134,11 @@ def _can_swap(
     more = r.sizes[partition] - r.sizes[other]
     if (more > 0 and r.used[b] + more > r.capacities[b]) or (more < 0 and r.used[a] - more > r.capacities[a]):
         return False
-    if r.may_lead[a] != r.may_lead[b] and (r.leaders[partition] == a or r.leaders[other] == b):
+    leads, led = r.leaders[partition] == a, r.leaders[other] == b
+    if r.may_lead[a] != r.may_lead[b] and (leads or led):
+        return False
+    same = leads and led and r.topics[partition] == r.topics[other]
+    if not same and ((leads and r.spare[r.topics[partition], a] <= 0) or (led and r.spare[r.topics[other], b] <= 0)):
         return False
     first, second = copies_of(s, partition, a, b), copies_of(s, other, b, a)
     if IMPOSSIBLE in (first, second) or not worth(rule, level, gain, first + second):

@@ -42,6 +42,10 @@ class Curve:
     def __len__(self) -> int:
         return len(self.copies)
 
+    def at(self, copies: Int64s) -> Float64s:
+        """float64[...], no sets that copy so many replicas have a smaller sum: on the line between two points."""
+        return np.interp(copies, self.copies, self.sums)
+
     def bound(self, copies: int) -> float:
         """No sets that copy at most so many replicas, and at least those of the corner, have a smaller sum."""
         fewest, total = self.corner

@@ -20,12 +20,15 @@ import numpy as np
 from numba import njit
 
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
-from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Bytes, Int32s, Int64s
 from service.core.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 ANY_RACK, ONE_PER_RACK, EVERY_RACK, LIMITED, CHOICES = 0, 1, 2, 3, 4
 """The rules of a partition: none; at most one replica per rack; at least one on each rack; at most a given number per rack; the
 leader is one of the replicas."""
+
+PINNED, COMES = 1, 2
+"""What holds of a home that must stay: a replica is there, or comes there."""
 
 IMPOSSIBLE: Final = 2
 """Instead of the cost of an exchange that a rule forbids."""
@@ -35,7 +38,8 @@ class ReplicaSets(NamedTuple):
     """The sets, and the exchanges available.
 
     offsets, members : int32   Ragged partition → brokers: the sets
-    home_offsets, homes : int32    Ragged partition → its current brokers; pinned : bool, of each home, whether it must stay
+    home_offsets, homes : int32    Ragged partition → its current brokers, and those that a pin brings it to
+    holds : uint8, of each home: PINNED or COMES if it must stay, otherwise 0
     rules : int8[partitions]
     racks_usable : int32[partitions]   EVERY_RACK: the racks that a partition may be on
     levels : int32[partitions]   LIMITED: the most replicas of a partition on a rack
@@ -58,7 +62,7 @@ class ReplicaSets(NamedTuple):
     members: Int32s
     home_offsets: Int32s
     homes: Int32s
-    pinned: Bools
+    holds: Bytes
     rules: np.ndarray  # type: ignore[type-arg]
     racks_usable: Int32s
     levels: Int32s
@@ -95,7 +99,7 @@ def exchange_cost(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     cost = 0
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         if s.homes[i] == a:
-            if s.pinned[i]:
+            if s.holds[i]:
                 return IMPOSSIBLE
             cost += 1
         elif s.homes[i] == b:
@@ -135,7 +139,8 @@ def rack_limit(s: ReplicaSets, partition: int, rack: int) -> int:
     """LIMITED: the most replicas that the partition may have on the rack: its level, or as many as are there now and may stay."""
     now = 0
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        now += s.keeps[s.sets[partition], s.homes[i]] and s.racks[s.homes[i]] == rack
+        stays = s.keeps[s.sets[partition], s.homes[i]] and s.holds[i] != COMES
+        now += stays and s.racks[s.homes[i]] == rack
     return max(now, int(s.levels[partition]))
 
 
@@ -251,7 +256,7 @@ def _count(s: ReplicaSets, partition: int, change: int) -> None:  # noqa: C901, 
     members, racks = s.members[s.offsets[partition] : s.offsets[partition + 1]], s.racks
     keeps, receives = s.keeps[s.sets[partition]], s.receives[s.sets[partition]]
     homes = s.homes[s.home_offsets[partition] : s.home_offsets[partition + 1]]
-    pinned = s.pinned[s.home_offsets[partition] : s.home_offsets[partition + 1]]
+    holds = s.holds[s.home_offsets[partition] : s.home_offsets[partition + 1]]
     rule, count = s.rules[partition], len(members)
     s.work[0] += (len(keeps) + count) * (count + len(homes))
     leaving = np.zeros(count, np.int8)  # 1: from a home; IMPOSSIBLE: pinned
@@ -259,7 +264,7 @@ def _count(s: ReplicaSets, partition: int, change: int) -> None:  # noqa: C901, 
     for i in range(count):
         for j in range(len(homes)):
             if homes[j] == members[i]:
-                leaving[i] = IMPOSSIBLE if pinned[j] else 1
+                leaving[i] = IMPOSSIBLE if holds[j] else 1
         for j in range(count):
             crowded[i] |= i != j and racks[members[i]] == racks[members[j]]
     for b in range(len(keeps)):
