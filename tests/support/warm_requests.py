@@ -10,6 +10,7 @@ import base64
 import gc
 import json
 import sys
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from tests.support.golden import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from service.core.assignors.model import Assignor
 
 Request = dict[str, Any]
 
@@ -157,9 +160,7 @@ def _assignment_requests() -> Iterator[dict[str, Any]]:
     )
     for (protocol, registry), (some_topics, members) in product(GROUP_PROTOCOLS.items(), groups):
         for assignor in registry:
-            versions = [{"kafka_version": release} for release in assignor.kafka_versions]
-            versions += [{"client_version": release} for release in assignor.client_releases]
-            versions += [{"balance_racks": True}] if assignor.on_racks else []
+            versions = [*_versions(assignor)] + ([{"balance_racks": True}] if assignor.on_racks else [])
             for version in versions or [{}]:
                 yield {
                     "group_protocol": protocol,
@@ -170,6 +171,21 @@ def _assignment_requests() -> Iterator[dict[str, Any]]:
                 }
     weighed = [{**topic, "partition_weights": [1, 2, 3, 4, 5]} for topic in with_racks[:1]]
     yield {"group_protocol": "classic", "assignor": "balanced", "topics": weighed, "members": owning}
+
+
+def _versions(assignor: Assignor) -> Iterator[dict[str, str]]:
+    """The first release of each form: others differ in nothing that chooses kernels."""
+    releases = {
+        "kafka_version": (assignor.kafka_versions, assignor.at),
+        "client_version": (assignor.client_releases, assignor.of_client),
+    }
+    for name, (known, form_at) in releases.items():
+        forms: list[Assignor] = []
+        for release in known:
+            form = replace(form_at(release), implementation=None)
+            if form not in forms:
+                forms.append(form)
+                yield {name: release}
 
 
 def _placement_requests() -> Iterator[dict[str, Any]]:
