@@ -9,8 +9,10 @@ from service.core.measures.skew import LARGEST, SMALLEST
 
 def in_range(values: pa.Array, least: float, most: float = np.inf) -> bool:
     """Are all values that are not null between these?"""
+    if values.null_count == len(values):
+        return True
     bounds = pc.min_max(values).as_py()
-    return bounds["min"] is None or bool(least <= bounds["min"] and bounds["max"] <= most)
+    return bool(least <= bounds["min"] and bounds["max"] <= most)
 
 
 def plain_rates(values: pa.Array) -> bool:

@@ -69,9 +69,13 @@ def plain_topics(topics: pa.StructArray) -> bool:
         and plain_rates(weights)
         and plain_names(names, LONGEST_TOPIC_NAME)
         and plain_names(racks.values.values, shortest=0)
-        and pc.all(pc.match_substring_regex(topics.field("topic_id"), TOPIC_ID), min_count=0).as_py()
+        and _plain_topic_ids(topics.field("topic_id"))
         and in_range(counts, 1)
     )
+
+
+def _plain_topic_ids(ids: pa.Array) -> bool:
+    return ids.null_count == len(ids) or bool(pc.all(pc.match_substring_regex(ids, TOPIC_ID), min_count=0).as_py())
 
 
 def plain_members(members: pa.StructArray) -> bool:
