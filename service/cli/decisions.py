@@ -39,10 +39,7 @@ FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORM
 @click.option("--random-seed", type=int, help="Seed of partitioners that draw at random.")
 @options.EXPLAIN
 @options.OUTPUT
-@options.JSON
-def partition(
-    *, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, as_json: bool, **fields: Any
-) -> None:
+def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: bool, output: str | None, **fields: Any) -> None:
     """Compute the partition of each key.
 
     partition-allocator partition order-1 order-2 --partitions 6
@@ -56,7 +53,7 @@ def partition(
     else:
         values: list[Any] = [_key(key, fields["key_format"]) for key in keys]
         body = _body({"partitions_count": partitions_count, "keys": values, **fields})
-    _answer("/v1/partitions", body, _partition_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
+    _answer("/v1/partitions", body, _partition_rows, options.form(output, explain=explain), explain=explain)
 
 
 @click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
@@ -77,18 +74,17 @@ def partition(
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also write a picture of it, with --frontier.")
 @options.EXPLAIN
 @options.OUTPUT
-@options.JSON
 def assign(
     *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...],
     compare: tuple[str, ...], max_moves: int | None, starting_offsets: str | None, ending_offsets: str | None,
     min_partitions: int | None, max_records_per_partition: int | None, price_per_gb: float | None, frontier: bool,
-    svg: Path | None, explain: bool, output: str | None, as_json: bool, **fields: Any,
+    svg: Path | None, explain: bool, output: str | None, **fields: Any,
 ) -> None:  # fmt: skip
     """Assign partitions to the members of a group.
 
     partition-allocator assign --topic orders:12 --members 5 --assignor range
     """
-    form = options.form(output, as_json=as_json, explain=explain)
+    form = options.form(output, explain=explain)
     if svg is not None and not frontier:
         raise click.UsageError("--svg is a picture of the --frontier.")
     if svg is not None and form == "csv":
@@ -130,10 +126,9 @@ def assign(
 @options.PRICE
 @options.EXPLAIN
 @options.OUTPUT
-@options.JSON
 def place(
     *, file: str, brokers: str | None, racks_count: int | None, racks: tuple[str, ...], snapshots: tuple[BufferedReader, ...],
-    topic_name: str | None, price_per_gb: float | None, explain: bool, output: str | None, as_json: bool, **fields: Any,
+    topic_name: str | None, price_per_gb: float | None, explain: bool, output: str | None, **fields: Any,
 ) -> None:  # fmt: skip
     """Place replicas on brokers.
 
@@ -154,7 +149,7 @@ def place(
         body = _body(_placement(brokers, racks_count, fields))
     if price_per_gb is not None:
         body = _extended(body, {"price_per_gb": price_per_gb})
-    _answer("/v1/replica-placements", body, _place_rows, options.form(output, as_json=as_json, explain=explain), explain=explain)
+    _answer("/v1/replica-placements", body, _place_rows, options.form(output, explain=explain), explain=explain)
 
 
 def _comparing(body: bytes, compare: tuple[str, ...]) -> bytes:

@@ -1,5 +1,6 @@
 """Parameters that several commands share, each with one name everywhere: counts and their ranges, the form of the answer."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from io import BufferedReader
@@ -9,24 +10,32 @@ import click
 
 from service.cli import request_bodies
 from service.core.keys.formats import FORMATS
+from service.parameters.types import Parsed
 
 
-class TopicCount(click.ParamType[Any]):
-    """``orders:12``, a topic and its number of partitions."""
-
-    name = "topic:partitions"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
-        """Name and count."""
-        if isinstance(value, tuple):
-            return value
-        name, _, count = value.rpartition(":")
-        if not name or not count.isdecimal() or not count.isascii() or len(count) > 10:
-            self.fail(f"{value!r} is not a topic and its number of partitions, such as orders:12", param, ctx)
-        return name, int(count)
+def _topic_count(text: str) -> tuple[str, int]:
+    name, _, count = text.rpartition(":")
+    if not name or not count.isdecimal() or not count.isascii() or len(count) > 10:
+        raise ValueError(text)
+    return name, int(count)
 
 
-TOPIC: Final = TopicCount()
+TOPIC: Final = Parsed("topic:partitions", _topic_count, "a topic and its number of partitions, such as orders:12")
+
+DURATION_PATTERN: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)")
+_MILLISECONDS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+
+def milliseconds(text: str) -> int:
+    """A duration such as ``500ms``, ``5s``, ``2m``, in milliseconds. Raises ValueError."""
+    match = DURATION_PATTERN.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not {DURATION.what}")
+    return round(float(match[1]) * _MILLISECONDS[match[2]])
+
+
+DURATION: Final = Parsed("duration", milliseconds, "a duration such as 500ms, 5s or 2m")
+
 TOPICS: Final = click.option(
     "--topic", "topics", type=TOPIC, multiple=True, help="Topic and its partitions: orders:12. Repeatable."
 )
@@ -61,17 +70,15 @@ def output(*forms: str, names: tuple[str, ...] = ("--output",), default: str | N
     return click.option(*names, "output", type=click.Choice(forms), default=default, help=text)
 
 
-OUTPUT: Final = output("table", "json", "csv")
-JSON: Final = click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --output json.")
 PRICE: Final = click.option("--price-per-gb", type=float, help="Price of 10⁹ bytes that cross racks, for their cost per month.")
 EXPLAIN: Final = click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
 
 
-def form(output: str | None, *, as_json: bool = False, explain: bool = False) -> str:
+def form(output: str | None, *, explain: bool = False) -> str:
     """The form of the answer, such as "table" or "json". Raises UsageError for an explanation in another form than JSON."""
     if explain and output not in (None, "json"):
         raise click.UsageError(f"--explain is for --output json, not {output}.")
-    if as_json or explain:
+    if explain:
         return "json"
     return output or ("table" if sys.stdout.isatty() else "json")
 
@@ -100,6 +107,10 @@ def _all(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+OUTPUT: Final = _all(
+    output("table", "json", "csv"),
+    click.option("--json", "output", flag_value="json", hidden=True, help="The same as --output json."),
+)
 FILE: Final = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 TABLE: Final = _all(
     click.option("--file-format", type=click.Choice(["csv", "tsv", "jsonl", "parquet"]), help="Default: the file name's suffix."),

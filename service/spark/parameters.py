@@ -9,6 +9,7 @@ import click
 
 from service.core.errors import InvalidQuestion
 from service.core.keys.formats import FORMATS
+from service.parameters.types import NAMED_VALUE
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 
@@ -46,21 +47,6 @@ class ChoiceType(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-class NamedValue(click.ParamType[Any]):
-    """``NAME=VALUE``, as a pair."""
-
-    name = "name=value"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """The pair."""
-        if isinstance(value, tuple):
-            return value
-        name, equals, text = value.partition("=")
-        if not equals or not name:
-            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
-        return name, text
-
-
 _OF_READERS = "service.spark.read_options"
 """Where a command's context has them."""
 
@@ -76,7 +62,7 @@ SIZE_COLUMNS = click.Option(
 )
 READ_OPTIONS = click.Option(
     ["--read-option", "read_options"],
-    type=NamedValue(),
+    type=NAMED_VALUE,
     multiple=True,
     is_eager=True,
     expose_value=False,  # the sources have them, and may keep a secret

@@ -10,7 +10,7 @@ import click
 
 from service.cli import options
 from service.cli.descriptions import reading
-from service.spark.counts import COUNTS
+from service.parameters.types import COUNTS
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
 

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Keys to list for each disagreement (JSON only).")
 @options.OUTPUT
-@options.JSON
 def compare(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, strict: bool, partitioners: tuple[str, ...],
-    output: str | None, as_json: bool, **question: Any,
+    output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Show on how many records each pair of partitioners agrees.
 
@@ -42,7 +41,7 @@ def compare(
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
 
     batches = files.read(file, {"key": key_column}, key_format, file_format, strict=strict)
-    form = options.form(output, as_json=as_json)
+    form = options.form(output)
     answer = _ask("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
     if form != "table":
         click.echo(answer, nl=form == "json")
@@ -69,10 +68,9 @@ def compare(
 @click.option("--expected", default="java", show_default=True, help="Partitioner that should have placed every record (--into).")
 @into_folder.option("mismatch")
 @options.OUTPUT
-@options.JSON
 def fingerprint(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partition_column: str,
-    strict: bool, partitioners: tuple[str, ...], expected: str, into: str | None, output: str | None, as_json: bool,
+    strict: bool, partitioners: tuple[str, ...], expected: str, into: str | None, output: str | None,
     **question: Any,
 ) -> None:  # fmt: skip
     """Identify the partitioners that wrote the records.
@@ -81,7 +79,7 @@ def fingerprint(
     """
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
 
-    form = options.form(output, as_json=as_json)
+    form = options.form(output)
     if into is not None:
         columns = {"key_column": key_column, "key_format": key_format, "partition_column": partition_column}
         writers = {"expected": expected, "partitioners": partitioners, "partitions_count": question["partitions_count"]}

@@ -12,8 +12,8 @@ from service.cli.asking import ask, ask_stream
 from service.cli.errors import BadInput
 from service.cli.keys import into as into_folder
 from service.core.printable import printable
+from service.parameters.types import COUNTS
 from service.report.numbers import counted
-from service.spark.counts import COUNTS
 from service.web.json.codec import loads
 from service.web.media_types import CSV, JSON
 
@@ -54,12 +54,11 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @click.option("--hottest-keys", type=int, default=10, show_default=True, help="Number of hottest keys to list.")
 @into_folder.option("skew")
 @options.OUTPUT
-@options.JSON
 def plan(
     *, file: str | None, file_format: str | None, key_column: str, key_format: str | None, strict: bool,
     records_column: str | None, size_column: str | None, partitioners: tuple[str, ...],
     partitions_counts: tuple[int, ...] | None, snapshots: tuple[BufferedReader, ...], topic_name: str | None,
-    into: str | None, output: str | None, as_json: bool, **question: Any,
+    into: str | None, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Compare partition counts for a topic.
 
@@ -71,7 +70,7 @@ def plan(
 
     partition-allocator plan --target-mb-per-second 9 --consumer-mb-per-second 5
     """
-    form = options.form(output, as_json=as_json)
+    form = options.form(output)
     _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
     media_type = CSV if form == "csv" else JSON
     has_throughput = _has_throughput(question)

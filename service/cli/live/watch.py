@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
-from service.cli.rebalances.events import Duration
+from service.cli.options import DURATION
 from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
 from service.web.json.codec import dumps
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
 @click.option("--max-members", type=click.IntRange(0), default=500, show_default=True, help="Members with series of their own.")
 @click.option("--member-rate", type=click.FloatRange(0, min_open=True), help="Records that a member works off per second.")
-@click.option("--max-lag", type=Duration(), help="How long every member may take to work off its lag: 60s. With --member-rate.")
+@click.option("--max-lag", type=DURATION, help="How long every member may take to work off its lag: 60s. With --member-rate.")
 def watch(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
     with_offsets_topic: bool, time_limit: float, interval: float, host: str, port: int, sample_keys: int | None,

@@ -9,8 +9,7 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
-from service.cli.rebalances.events import Duration
-from service.spark.counts import COUNTS
+from service.parameters.types import COUNTS
 from service.web.media_types import CSV
 
 Json = dict[str, Any]
@@ -27,20 +26,19 @@ PATH: Final = "/v1/member-count-plans"
     "--counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
 )
 @click.option("--rate", "consumption_rate", type=float, help="Records that a member works off per second.")
-@click.option("--max-lag", type=Duration(), help="How long every member may take to work off its lag: 60s, 5m.")
+@click.option("--max-lag", type=options.DURATION, help="How long every member may take to work off its lag: 60s, 5m.")
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
 @click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
 @options.PRICE
 @click.option("--lag-threshold", type=int, help="KEDA's lagThreshold. Default: 10.")
 @click.option("--max-replicas", type=int, help="KEDA's maxReplicaCount. Default: 100.")
-@click.option("--poll", type=Duration(), help="How often members poll. Default: 1s.")
+@click.option("--poll", type=options.DURATION, help="How often members poll. Default: 1s.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: the worst load of each number.")
 @options.OUTPUT
-@options.JSON
 def members(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
-    client: str | None, client_version: str | None, svg: Path | None, output: str | None, as_json: bool, **values: Any,
+    client: str | None, client_version: str | None, svg: Path | None, output: str | None, **values: Any,
 ) -> None:  # fmt: skip
     """Plan how many members a group needs.
 
@@ -52,7 +50,7 @@ def members(
     The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/member-count-plans, or output
     of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag, if it has any.
     """
-    form = options.form(output, as_json=as_json)
+    form = options.form(output)
     if form == "csv" and svg:
         raise click.UsageError("--svg is for --output table or json, not csv.")
     chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}

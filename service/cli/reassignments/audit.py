@@ -28,10 +28,9 @@ from service.web.media_types import CSV, JSON
 @click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
 @click.option("--placer", help="Placer. Default: striped, or the one in the body.")
 @options.OUTPUT
-@options.JSON
 def audit(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], topic_names: tuple[str, ...],
-    placer: str | None, output: str | None, as_json: bool,
+    placer: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """See ``help`` above."""
     requests: list[dict[str, Any]] = []
@@ -45,7 +44,7 @@ def audit(
     body = reading.body(file, collect, snapshots)
     requests = requests or [loads(body)]
     chosen = {} if placer is None else {"placer": placer}
-    form = options.form(output, as_json=as_json)
+    form = options.form(output)
     accept = CSV if form == "csv" else JSON
     answers = ask_each("/v1/placement-audits", ({**request, **chosen} for request in requests), accept)
     if form != "table":

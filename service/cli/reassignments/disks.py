@@ -10,7 +10,7 @@ from service.cli import options
 from service.cli.descriptions import reading
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.disk_files import MOVES, summary, write_disk_files
-from service.spark.reassign.planning import OBJECTIVE, PACE
+from service.parameters.planning import OBJECTIVE, PACE
 from service.web.json.codec import loads
 
 PATH: Final = "/v1/log-dir-plans"
@@ -48,10 +48,9 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option("--bytes-in-flight", type=int, help="Bytes that a broker copies in one batch.")
 @click.option("--throttle", "throttle_bytes_per_second", type=int, help="Bytes per second of each broker.")
 @options.OUTPUT
-@options.JSON
 def disks(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[str, ...],
-    cordoned: tuple[str, ...], broker_ids: tuple[int, ...], output: str | None, as_json: bool, **question: Any,
+    cordoned: tuple[str, ...], broker_ids: tuple[int, ...], output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even them out.
 
@@ -63,7 +62,7 @@ def disks(
     for option, field, texts in (("--drain", "draining", drained), ("--cordon", "cordoned", cordoned)):
         for text in texts:
             _mark(body["brokers"], text, field, option)
-    answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_disk_files)
+    answer = plans.plan(PATH, body, options.form(output), folder, write_disk_files)
     if answer is not None:
         shown = tables.moves(answer, MOVES), tables.log_dirs(answer), tables.batches(answer, "moves")
         plans.show(answer, summary(answer), *shown)

@@ -15,8 +15,8 @@ from service.cli.terminal import ROWS
 from service.core.errors import InvalidQuestion
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.descriptions import bodies
+from service.parameters.planning import PLANNING
 from service.report.numbers import counted
-from service.spark.reassign.planning import PLANNING
 from service.web.json.codec import loads
 
 PATH = "/v1/reassignments"
@@ -43,12 +43,11 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
 )
 @click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
 @options.OUTPUT
-@options.JSON
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
     cordoned: tuple[int, ...], broker_sets: tuple[tuple[str, tuple[int, ...]], ...],
     topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...], added: tuple[str, ...], replaced: tuple[str, ...],
-    demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None, as_json: bool, **question: Any,
+    demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
@@ -71,7 +70,7 @@ def reassign(
     _change_brokers(body.setdefault("brokers", []), flags, added, replaced, racks_of)
     if demoted and not (drained or added or replaced):
         body.setdefault("leaders", "demote")
-    answer = plans.plan(PATH, body, options.form(output, as_json=as_json), folder, write_files, frontier=frontier)
+    answer = plans.plan(PATH, body, options.form(output), folder, write_files, frontier=frontier)
     if answer is not None:
         plan = tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
         plans.show(answer, summary(answer), *((tables.frontier(_few(answer["frontier"])),) if frontier else plan))

@@ -43,12 +43,11 @@ PATH = "/v1/group-rebalances"
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the picture and the tables.")
 @click.option("--explain", is_flag=True, help="Show the sentence of the broker's log; in JSON also why each partition moved.")
 @options.OUTPUT
-@options.JSON
 def rebalances(
     *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
     client: str | None, client_version: str | None, compare: tuple[str, ...], price_per_gb: float | None, svg: Path | None,
-    html: Path | None, explain: bool, output: str | None, as_json: bool,
+    html: Path | None, explain: bool, output: str | None,
     **values: Any,
 ) -> None:  # fmt: skip
     """Simulate the rebalances of a group.
@@ -62,7 +61,7 @@ def rebalances(
     of Kafka's tools. Default: standard input. With --snapshot, FILE may also be a JSON object with the rest: events, timing.
     The members of --members 5 are c1 … c5. Events happen at 1m unless @TIME says when; times are 500ms, 5s, 2m or 1h.
     """
-    form = options.form(output, as_json=as_json)
+    form = options.form(output)
     if form == "csv" and (svg or html or explain):
         raise click.UsageError("--svg, --html and --explain are for --output table or json, not csv.")
     chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}

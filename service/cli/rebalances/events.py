@@ -9,35 +9,12 @@ from typing import Any, Final
 
 import click
 
-from service.cli.options import TOPIC
+from service.cli.options import DURATION, DURATION_PATTERN, TOPIC, milliseconds
 
 Json = dict[str, Any]
 
-_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)")
-_MILLISECONDS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 DEFAULT_AT: Final = 60_000
 """When an event without a time happens, in milliseconds."""
-
-
-def milliseconds(text: str) -> int:
-    """A duration such as ``500ms``, ``5s``, ``2m``, in milliseconds. Raises ValueError."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a duration such as 500ms, 5s or 2m")
-    return round(float(match[1]) * _MILLISECONDS[match[2]])
-
-
-class Duration(click.ParamType[int]):
-    """A duration, in milliseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The duration in milliseconds."""
-        try:
-            return value if isinstance(value, int) else milliseconds(value)
-        except ValueError as error:
-            self.fail(f"{error}.", param, ctx)
 
 
 class EventType(click.ParamType[Any]):
@@ -54,7 +31,7 @@ class EventType(click.ParamType[Any]):
             return value
         what, at_ms = value, DEFAULT_AT
         before, at, after = value.rpartition("@")
-        if at and _DURATION.fullmatch(after):
+        if at and DURATION_PATTERN.fullmatch(after):
             what, at_ms = before, milliseconds(after)
         try:
             return {"at_ms": at_ms, "type": self.kind, **self.read(what)}
@@ -154,7 +131,7 @@ _TIMINGS: Final = (
 def options(command: Any) -> Any:
     """The options of events and timings for a command, which gets them by ``events_of`` and ``timing_of``."""
     for name, timing, text in reversed(_TIMINGS):
-        command = click.option(name, timing, type=Duration(), metavar="TIME", help=text)(command)
+        command = click.option(name, timing, type=DURATION, metavar="TIME", help=text)(command)
     for name, form, kind, read, text in reversed(_OPTIONS):
         event_type = EventType(kind, form, read)
         command = click.option(name, _parameter(name), type=event_type, multiple=True, metavar=f"{form}[@TIME]", help=text)(

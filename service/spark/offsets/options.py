@@ -1,10 +1,11 @@
 """The options of ``offsets``."""
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 
+from service.parameters.types import Parsed
 from service.spark.job import Job
 from service.spark.parameters import READ_OPTIONS, SOURCE
 
@@ -12,22 +13,15 @@ RETENTION_MINUTES: Final = 7 * 24 * 60
 """Kafka's default of offsets.retention.minutes."""
 
 
-class Time(click.ParamType[Any]):
-    """A time, as ms since 1970 or in ISO 8601, by default in UTC."""
+def _milliseconds(text: str) -> int:
+    if text.isdigit():
+        return int(text)
+    time = datetime.fromisoformat(text)
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
-    name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """In ms."""
-        if isinstance(value, int):
-            return value
-        try:
-            if value.isdigit():
-                return int(value)
-            time = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a time such as 2026-11-21T08:00:00Z or ms since 1970", param, ctx)
-        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+TIME: Final = Parsed("time", _milliseconds, "a time such as 2026-11-21T08:00:00Z or ms since 1970")
+"""As ms since 1970, or in ISO 8601, by default in UTC; in ms."""
 
 
 JOB: Final = Job(
@@ -40,7 +34,7 @@ JOB: Final = Job(
             ["--log-end"], type=SOURCE,
             help="Table of topic, partition, log_end_offset and optionally time; several snapshots give the trend.",
         ),
-        click.Option(["--as-of"], type=Time(), help="Time to describe: 2026-11-21T08:00:00Z. Default: the last record's."),
+        click.Option(["--as-of"], type=TIME, help="Time to describe: 2026-11-21T08:00:00Z. Default: the last record's."),
         click.Option(
             ["--retention-minutes"], type=click.IntRange(1), default=RETENTION_MINUTES, show_default=True,
             help="The brokers' offsets.retention.minutes.",

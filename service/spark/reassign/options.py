@@ -4,9 +4,9 @@ from typing import Final
 
 import click
 
+from service.parameters.planning import PLANNING
 from service.spark.job import Job
 from service.spark.parameters import READ_OPTIONS, SOURCE
-from service.spark.reassign.planning import PLANNING
 
 JOB: Final = Job(
     name="reassign",

@@ -6,7 +6,7 @@ import click
 
 from service.analyses.skew import MAX_KEYS
 from service.core.errors import InvalidQuestion
-from service.spark.counts import COUNTS
+from service.parameters.types import COUNTS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.job import Job

@@ -12,10 +12,10 @@ import pytest
 from service.analyses.reassign import outcome as outcomes
 from service.core.errors import AllocatorError
 from service.files.errors import WrongTable
+from service.parameters.planning import TOPIC_LEADERS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.reassign import job
-from service.spark.reassign.planning import TopicLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +151,7 @@ def test_leaders_of_each_topic_and_brokers_that_replace_others(
     """Broker 7 is gone, and broker 4 is new."""
     brokers = [{"broker_id": b, "rack_id": rack} for b, rack in zip((0, 1, 3, 4), "abac", strict=True)]
     table = "broker_id,rack_id\n" + "".join(f"{b['broker_id']},{b['rack_id']}\n" for b in brokers)
-    rules = (TopicLeaders().convert(text, None, None) for text in ("*=1:0", "orders=1:1"))
+    rules = (TOPIC_LEADERS.convert(text, None, None) for text in ("*=1:0", "orders=1:1"))
     options = {"objective": "fewest-moves", "topic_leaders": tuple(rules), "infer_replaces": True}
     outcome = planned(pipeline, placements, write("brokers.csv", table), throttle_bytes_per_second=None, **options)
     body = {

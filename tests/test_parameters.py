@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from service.spark.counts import COUNTS
+from service.parameters.types import COUNTS
 from service.spark.skew.options import JOB
 
 

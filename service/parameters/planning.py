@@ -13,6 +13,7 @@ from service.core.reassignments import (
     RESOURCES,
     THROTTLE_UTILIZATION,
 )
+from service.parameters.types import Parsed
 
 
 def _int32(text: str, smallest: int = -(2**31)) -> int:
@@ -22,40 +23,27 @@ def _int32(text: str, smallest: int = -(2**31)) -> int:
     return number
 
 
-class BrokerSet(click.ParamType[tuple[str, tuple[int, ...]]]):
-    """Topics, by name or pattern, and the ids of the brokers that they may be on."""
-
-    name = "PATTERN=ID,…"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, tuple[int, ...]]:
-        """The pattern and the ids of ``PATTERN=1,2``."""
-        if isinstance(value, tuple):
-            return value
-        pattern, _, ids = value.partition("=")
-        try:
-            return pattern, tuple(map(_int32, ids.split(",")))
-        except ValueError:
-            self.fail(f"{value!r} is not {self.name}.", param, ctx)
+def _broker_set(text: str) -> tuple[str, tuple[int, ...]]:
+    pattern, _, ids = text.partition("=")
+    return pattern, tuple(map(_int32, ids.split(",")))
 
 
-class TopicLeaders(click.ParamType[tuple[str, int, tuple[int, ...] | None]]):
-    """Topics, by name or pattern, how many of their partitions a broker is to lead, and the ids of these brokers."""
+BROKER_SET: Final = Parsed("PATTERN=ID,…", _broker_set, "PATTERN=ID,…")
+"""Topics, by name or pattern, and the ids of the brokers that they may be on."""
 
-    name = "PATTERN[=COUNT[:ID,…]]"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int, tuple[int, ...] | None]:
-        """The parts of ``PATTERN=1:1,2``; by default one partition, and all brokers that may lead."""
-        if isinstance(value, tuple):
-            return value
-        pattern, equals, rest = value.partition("=")
-        count, colon, ids = rest.partition(":")
-        try:
-            number = _int32(count, smallest=1) if equals else 1
-            return pattern, number, tuple(map(_int32, ids.split(","))) if colon else None
-        except ValueError:
-            self.fail(f"{value!r} is not {self.name}.", param, ctx)
+def _topic_leaders(text: str) -> tuple[str, int, tuple[int, ...] | None]:
+    pattern, equals, rest = text.partition("=")
+    count, colon, ids = rest.partition(":")
+    number = _int32(count, smallest=1) if equals else 1
+    return pattern, number, tuple(map(_int32, ids.split(","))) if colon else None
+
+
+TOPIC_LEADERS: Final = Parsed("PATTERN[=COUNT[:ID,…]]", _topic_leaders, "PATTERN[=COUNT[:ID,…]]")
+"""Topics, by name or pattern, how many of their partitions a broker is to lead, by default one, and the ids of these brokers.
+
+None: all that may lead.
+"""
 
 
 def _several(*names: str, text: str, **attributes: Any) -> click.Option:
@@ -101,13 +89,13 @@ PLANNING: Final = (
     _several(
         "--broker-set",
         "broker_sets",
-        type=BrokerSet(),
+        type=BROKER_SET,
         text="Topics that may be on these brokers only. The first that fits a topic holds.",
     ),
     _several(
         "--min-topic-leaders",
         "topic_leaders",
-        type=TopicLeaders(),
+        type=TOPIC_LEADERS,
         text="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they have "
         "to.",
     ),

@@ -1,11 +1,42 @@
-"""Partition counts on the command line. Imports nothing of Spark: the commands that need no Spark have the same options."""
+"""Types of parameters on the command line."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
 MOST_COUNTS: Final = 10_000
 """Most numbers of one range."""
+
+
+class Parsed(click.ParamType[Any]):
+    """What a function reads of a text.
+
+    name : of the type, as --help shows it
+    read : raises ValueError for any other text
+    what : the text, in words, for the message
+    """
+
+    def __init__(self, name: str, read: Callable[[str], Any], what: str) -> None:
+        self.name, self.read, self.what = name, read, what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value; one that was read already, such as a default, is left as it is."""
+        try:
+            return self.read(value) if isinstance(value, str) else value
+        except ValueError:
+            self.fail(f"{value!r} is not {self.what}.", param, ctx)
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ValueError(text)
+    return name, value
+
+
+NAMED_VALUE: Final = Parsed("name=value", _named, "NAME=VALUE")
+"""A pair of texts."""
 
 
 class Counts(click.ParamType[Any]):
