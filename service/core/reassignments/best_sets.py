@@ -132,14 +132,13 @@ class Search:
         loads = bytes_of_brokers(self.brokers, self.placements, self.chosen, state)
         topics = self.placements.topics[self.chosen]
         swaps = Swaps(
-            self.brokers.listed,
             self.placements.bytes_of_each()[self.chosen],
             self.brokers.capacity_bytes - loads,
             topics if goal.per_topic else np.zeros_like(topics),
             np.array([in_bytes]),
             np.array([not (in_bytes or goal.per_topic or goal.tolerance is not None)]),
         )
-        changed = stay_on_racks(state, swaps, self.check)
+        changed = stay_on_racks(state, swaps, self.brokers.listed, self.check)
         return in_order(self.brokers, self.placements, self.chosen, state) if changed else None
 
     def _fits(self, state: ReplicaSets) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, offsets_of
-from service.core.reassignments.model import Brokers, Placements
+from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 from service.core.reassignments.search.exchanges import ReplicaSets
 
 
@@ -99,3 +99,18 @@ def _added(before_of: Int32s, before: Int32s, after_of: Int32s, after: Int32s) -
             for j in range(before_of[row], before_of[row + 1]):
                 result[i] &= before[j] != after[i]
     return result
+
+
+def has_room(brokers: Brokers, placements: Placements, replicas: Ragged) -> bool:
+    """Do all copies fit on the brokers before anything leaves them, so that no replica needs a detour?"""
+    comes = added(placements.replicas, replicas)
+    targets, rows, count = replicas.values[comes], replicas.row_of_each_value()[comes], len(brokers)
+    ones = np.ones(len(placements), np.int64)
+    for weights, limits in ((ones, brokers.max_replicas), (placements.bytes_of_each(), brokers.capacity_bytes)):
+        if (limits == NO_LIMIT).all():
+            continue
+        coming = np.zeros(count, np.int64)
+        np.add.at(coming, targets, weights[rows])
+        if ((coming > 0) & (bytes_on(placements.replicas, weights, count) + coming > limits)).any():
+            return False
+    return True

@@ -35,7 +35,7 @@ from service.core.reassignments.feasibility.pinning import pins_within
 from service.core.reassignments.fewest import evenest_with, fewest_bytes
 from service.core.reassignments.leaders import elect, leading
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
-from service.core.reassignments.order import added, copied
+from service.core.reassignments.order import copied, has_room
 from service.core.reassignments.pins import pin
 from service.core.reassignments.resources.bounds import evenness_of_resources, fewest_for_resources, weighted
 from service.core.reassignments.resources.loads import Loads
@@ -145,7 +145,7 @@ def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable
     evenness = unevenness(brokers, placements, goal, replicas)
     evenest = min(evenness, _evenest(brokers, placements, goal, best, int(copies.sum()), fewest=cost == fewest))
     replicas = elect(brokers, placements, replicas, goal.leaders, check, per_topic=goal.per_topic)
-    if best.on_racks is not None and _has_room(brokers, placements, best.on_racks):
+    if best.on_racks is not None and has_room(brokers, placements, best.on_racks):
         others = elect(brokers, placements, best.on_racks, goal.leaders, check, per_topic=goal.per_topic)
         judged = (leading(brokers, placements, rows, per_topic=goal.per_topic) for rows in (others, replicas))
         if next(judged) <= next(judged):
@@ -203,21 +203,6 @@ def _copied_from_full(brokers: Brokers, placements: Placements, *, in_bytes: boo
     np.add.at(of_small, replicas.values[small], of_each[small])
     np.minimum.at(least, replicas.values[~small], of_each[~small])
     return int(np.where((excess > 0) & (of_small < excess), least, excess).sum())
-
-
-def _has_room(brokers: Brokers, placements: Placements, replicas: Ragged) -> bool:
-    """Do all copies fit on the brokers before anything leaves them, so that no replica needs a detour?"""
-    comes = added(placements.replicas, replicas)
-    targets, rows, count = replicas.values[comes], replicas.row_of_each_value()[comes], len(brokers)
-    ones = np.ones(len(placements), np.int64)
-    for weights, limits in ((ones, brokers.max_replicas), (placements.bytes_of_each(), brokers.capacity_bytes)):
-        if (limits == NO_LIMIT).all():
-            continue
-        coming = np.zeros(count, np.int64)
-        np.add.at(coming, targets, weights[rows])
-        if ((coming > 0) & (bytes_on(placements.replicas, weights, count) + coming > limits)).any():
-            return False
-    return True
 
 
 def frontier(

@@ -11,9 +11,10 @@ from service.core.ragged import taken
 from service.core.reassignments.feasibility.feasible import bytes_of_brokers
 from service.core.reassignments.leaders import elect, with_leaders
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
-from service.core.reassignments.order import copied, in_order
+from service.core.reassignments.order import copied, has_room, in_order
 from service.core.reassignments.resources.balance import ANY_COPIES, even_out_resources
 from service.core.reassignments.resources.loads import COUNTS, Loads, band_of
+from service.core.reassignments.resources.same_rack import stay_on_racks
 from service.core.reassignments.resources.state import Resources
 from service.core.reassignments.search.exchanges import ReplicaSets, link
 from service.core.reassignments.sets import replica_state
@@ -43,13 +44,20 @@ def even_out_replicas(
     priorities = len(goal.resources)
     copies = ANY_COPIES if goal.objective == "even" else 0
     even_out_resources(state, resources, range(priorities), copies, check)
-    outside = np.zeros(len(brokers), np.bool_)
     if goal.tolerance is not None:
-        outside = brokers.usable & _outside(resources)
         even_out_resources(state, resources, range(priorities, 2 * priorities), 0, check)
+
+    def now() -> tuple[Ragged, Int32s, Bools]:
+        outside = brokers.usable & _outside(resources) & (goal.tolerance is not None)
+        return in_order(brokers, placements, chosen, state), resources.leaders.copy(), outside
+
+    after, led, outside = now()
+    if stay_on_racks(state, resources, brokers.listed, check):
+        on_racks = now()
+        if has_room(brokers, placements, on_racks[0]):
+            after, led, outside = on_racks
     leaders = before.values[before.offsets[:-1]].copy()
-    leaders[chosen] = resources.leaders
-    after = in_order(brokers, placements, chosen, state)
+    leaders[chosen] = led
     return with_leaders(brokers, placements, after, leaders, goal.leaders, check), outside
 
 

@@ -131,6 +131,17 @@ def _can_swap(
     gain: float,
 ) -> bool:
     partition, a, b = mover
+    if not may_swap(r, partition, other, a, b):
+        return False
+    first, second = copies_of(s, partition, a, b), copies_of(s, other, b, a)
+    if IMPOSSIBLE in (first, second) or not worth(rule, level, gain, first + second):
+        return False
+    return within_limits(r, first + second, first * r.sizes[partition] + second * r.sizes[other])
+
+
+@inner_kernel
+def may_swap(r: Resources, partition: int, other: int, a: int, b: int) -> bool:
+    """May the partition go from a to b, and the other from b to a, as far as ``exchange_cost`` does not say so?"""
     more = r.sizes[partition] - r.sizes[other]
     if (more > 0 and r.used[b] + more > r.capacities[b]) or (more < 0 and r.used[a] - more > r.capacities[a]):
         return False
@@ -138,12 +149,8 @@ def _can_swap(
     if r.may_lead[a] != r.may_lead[b] and (leads or led):
         return False
     same = leads and led and r.topics[partition] == r.topics[other]
-    if not same and ((leads and r.spare[r.topics[partition], a] <= 0) or (led and r.spare[r.topics[other], b] <= 0)):
-        return False
-    first, second = copies_of(s, partition, a, b), copies_of(s, other, b, a)
-    if IMPOSSIBLE in (first, second) or not worth(rule, level, gain, first + second):
-        return False
-    return within_limits(r, first + second, first * r.sizes[partition] + second * r.sizes[other])
+    lacking = (leads and r.spare[r.topics[partition], a] <= 0) or (led and r.spare[r.topics[other], b] <= 0)
+    return bool(same or not lacking)
 
 
 @inner_kernel

@@ -31,7 +31,6 @@ _LOOKS: Final = 10
 class Swaps(NamedTuple):
     """Which swaps leave a plan as good.
 
-    on_rack : bool[brokers]      False for those of unknown rack, since they are gone
     sizes : int64[partitions]    bytes of a replica
     room : int64[brokers]        bytes that each may have in addition
     topics : int32[partitions]   only partitions of one topic swap; all 0 where topics do not matter
@@ -39,7 +38,6 @@ class Swaps(NamedTuple):
     alone : bool[1]              may a replica go to a broker with one less, without a swap?
     """
 
-    on_rack: Bools
     sizes: Int64s
     room: Int64s
     topics: Int32s
@@ -47,17 +45,27 @@ class Swaps(NamedTuple):
     alone: Bools
 
 
-def stay_on_racks(s: ReplicaSets, swaps: Swaps, check: Callable[[], None]) -> bool:
-    """Have replicas stay on their rack; returns whether anything has changed."""
+def stay_on_racks(s: ReplicaSets, swaps: Swaps, on_rack: Bools, check: Callable[[], None]) -> bool:
+    """Have replicas stay on their rack; returns whether anything has changed. on_rack : see ``look_at_strays``"""
+    return look_at_strays(s, on_rack, lambda *strays: _swap_each(s, swaps, on_rack, *strays), check)
+
+
+def look_at_strays(
+    s: ReplicaSets, on_rack: Bools, take: Callable[[Int32s, Int32s, Int64s], int], check: Callable[[], None]
+) -> bool:
+    """Look at all strays until nothing gains; returns whether anything has changed.
+
+    on_rack : bool[brokers], False for those of unknown rack, since they are gone; take : a kernel, called as ``_swap_each``
+    """
     changed = False
     if len(np.unique(s.racks[s.usable])) < 2:
         return False
     for _ in range(_LOOKS):
-        guests = np.flatnonzero(_strays(s, swaps)).astype(np.int32)
+        guests = np.flatnonzero(_strays(s, on_rack)).astype(np.int32)
         guests = guests[np.argsort(s.members[guests], kind="stable")]
         offsets = np.searchsorted(s.members[guests], np.arange(len(s.loads) + 1)).astype(np.int32)
         progress = np.zeros(2, np.int64)
-        done = in_turns(s, lambda: _swap_each(s, swaps, offsets, guests, progress), check, MOST) == DONE  # noqa: B023
+        done = in_turns(s, lambda: take(offsets, guests, progress), check, MOST) == DONE  # noqa: B023
         changed |= bool(progress[1])
         if not (done and progress[1]):
             break
@@ -65,36 +73,36 @@ def stay_on_racks(s: ReplicaSets, swaps: Swaps, check: Callable[[], None]) -> bo
 
 
 @kernel
-def _strays(s: ReplicaSets, swaps: Swaps) -> Bools:
+def _strays(s: ReplicaSets, on_rack: Bools) -> Bools:
     """bool[members], which stray."""
-    strays = np.zeros(len(s.members), np.bool_)
+    found = np.zeros(len(s.members), np.bool_)
     for place in range(len(s.members)):
-        strays[place] = _stray(s, swaps, s.row_of[place], s.members[place])
-    return strays
+        found[place] = strays(s, on_rack, s.row_of[place], s.members[place])
+    return found
 
 
 @borrowing_kernel
-def _stray(s: ReplicaSets, swaps: Swaps, partition: int, broker: int) -> bool:
+def strays(s: ReplicaSets, on_rack: Bools, partition: int, broker: int) -> bool:
     """Does the partition's replica on this broker stray?"""
     home = False
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         home |= s.homes[i] == broker
-    return not home and _more_than_now(s, swaps, partition, s.racks[broker]) > 0
+    return not home and more_than_now(s, on_rack, partition, s.racks[broker]) > 0
 
 
 @borrowing_kernel
-def _more_than_now(s: ReplicaSets, swaps: Swaps, partition: int, rack: int) -> int:
+def more_than_now(s: ReplicaSets, on_rack: Bools, partition: int, rack: int) -> int:
     """How many replicas more than now the partition has on the rack."""
     more = 0
     for place in range(s.offsets[partition], s.offsets[partition + 1]):
         more += s.racks[s.members[place]] == rack
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        more -= swaps.on_rack[s.homes[i]] and s.racks[s.homes[i]] == rack
+        more -= on_rack[s.homes[i]] and s.racks[s.homes[i]] == rack
     return more
 
 
 @kernel
-def _swap_each(s: ReplicaSets, swaps: Swaps, offsets: Int32s, guests: Int32s, progress: Int64s) -> int:
+def _swap_each(s: ReplicaSets, swaps: Swaps, on_rack: Bools, offsets: Int32s, guests: Int32s, progress: Int64s) -> int:
     """Look once at each stray. DONE or MORE.
 
     offsets, guests : Ragged broker → places of strays, when this began
@@ -103,21 +111,21 @@ def _swap_each(s: ReplicaSets, swaps: Swaps, offsets: Int32s, guests: Int32s, pr
     while progress[0] < len(guests):
         if s.work[0] > TURN:
             return MORE
-        progress[1] += _swap(s, swaps, offsets, guests, guests[progress[0]])
+        progress[1] += _swap(s, swaps, on_rack, (offsets, guests), guests[progress[0]])
         progress[0] += 1
     return DONE
 
 
 @inner_kernel
-def _swap(s: ReplicaSets, swaps: Swaps, offsets: Int32s, guests: Int32s, place: int) -> bool:
+def _swap(s: ReplicaSets, swaps: Swaps, on_rack: Bools, guests: tuple[Int32s, Int32s], place: int) -> bool:
     """Have the replica at this place go back to its rack; False if it does not stray or nothing allows it."""
     partition, a = s.row_of[place], int(s.members[place])
     s.work[0] += breadth(s, partition)
-    if not _stray(s, swaps, partition, a):
+    if not strays(s, on_rack, partition, a):
         return False
     for b in range(len(s.loads)):
         s.work[0] += breadth(s, partition)
-        if s.racks[b] == s.racks[a] or _more_than_now(s, swaps, partition, s.racks[b]) >= 0:
+        if s.racks[b] == s.racks[a] or more_than_now(s, on_rack, partition, s.racks[b]) >= 0:
             continue
         if exchange_cost(s, partition, a, b) != 0:
             continue
@@ -126,10 +134,11 @@ def _swap(s: ReplicaSets, swaps: Swaps, offsets: Int32s, guests: Int32s, place: 
             swaps.room[a] += swaps.sizes[partition]
             swaps.room[b] -= swaps.sizes[partition]
             return True
-        for i in range(offsets[b], offsets[b + 1]):
-            other = s.row_of[guests[i]]
+        for i in range(guests[0][b], guests[0][b + 1]):
+            guest = guests[1][i]
+            other = s.row_of[guest]
             s.work[0] += breadth(s, other)
-            if s.members[guests[i]] == b and _suits(s, swaps, partition, other, a, b):
+            if s.members[guest] == b and strays(s, on_rack, other, b) and _suits(s, swaps, partition, other, a, b):
                 _exchange(s, swaps, partition, other, a, b)
                 return True
     return False
@@ -153,7 +162,7 @@ def _suits(s: ReplicaSets, swaps: Swaps, partition: int, other: int, a: int, b: 
     if other == partition or swaps.topics[other] != swaps.topics[partition] or (more != 0 and swaps.same_size[0]):
         return False
     fits = (more <= 0 or more <= swaps.room[b]) and (more >= 0 or -more <= swaps.room[a])
-    return fits and _stray(s, swaps, other, b) and exchange_cost(s, other, b, a) == 0
+    return bool(fits and exchange_cost(s, other, b, a) == 0)
 
 
 @inner_kernel
