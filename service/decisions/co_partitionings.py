@@ -1,17 +1,13 @@
 """Whether two topics can be joined: the question, and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.core.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.partitioners import PARTITIONERS
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

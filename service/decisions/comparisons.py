@@ -1,19 +1,15 @@
 """The same keys through several clients' partitioners: the question, and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.core.attribution.agreement import PartitionerComparison, compare
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
+from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

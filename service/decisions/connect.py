@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.registry import released
 from service.decisions import duplicates
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 Row = Mapping[str, Any]
 

@@ -1,17 +1,13 @@
 """Which partition coordinates an id: the question, and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.core import coordinators
+from service.core.coordinators import Coordinator
 from service.core.errors import InvalidQuestion
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-
-if TYPE_CHECKING:
-    from service.core.coordinators import Coordinator
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """What captured bytes of coordinators and consumers say: the question, and its answer."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9
+from service.core.model import Keys
 from service.core.wire import printed
 from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata, read_worker_assignment, read_worker_metadata
 from service.core.wire.consumer_protocol import (
+    MemberAssignment,
+    MemberSubscription,
+    StickyUserData,
     read_assignment,
     read_cooperative_sticky_user_data,
     read_sticky_user_data,
@@ -22,14 +25,8 @@ from service.core.wire.offsets_topic import OffsetsTopic, read_offsets_topic, re
 from service.core.wire.printed_by_3_9 import lines_of_group_record
 from service.core.wire.printed_by_scala_3_9 import OF_2_8, SINCE_3_4, scala_lines_of_group_record
 from service.core.wire.record_texts import UNREAD, RecordTexts, read_group_records, read_share_group_state_records
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from service.core.model import Keys
-    from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData
-    from service.decisions.budget import Budget
 
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 OFFSETS_TOPIC: Final = "offsets_topic"

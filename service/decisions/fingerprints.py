@@ -1,22 +1,18 @@
 """Which partitioner wrote a topic, and to how many partitions: the question, and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from service.core.attribution.fingerprints import Fingerprint, fingerprint
 from service.core.attribution.observations import KeyObservations, observe
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
+from service.core.model import Int32s
+from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
-
-if TYPE_CHECKING:
-    from service.core.model import Int32s
-    from service.decisions.budget import Budget
 
 MOST_COUNTS: Final = 100_000
 """Most partitions that are tried if the count is not given."""

@@ -1,9 +1,8 @@
 """Where records without a key go: the question, and its answer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,8 @@ from service.core.kafka_versions import LATEST, since
 from service.core.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
 from service.core.model import NONE
 from service.decisions import duplicates
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

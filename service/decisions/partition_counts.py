@@ -1,32 +1,27 @@
 """How many partitions a topic should have: the question, and its answer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
+from service.core.keys.columns import Column
 from service.core.measures.skew import spread
+from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
 from service.core.sizing.reach import LimitReach, reach
 from service.core.sizing.throughput import Throughput, throughput
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 from service.decisions.keys.columns import from_arrow
 from service.decisions.keys.types import Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.core.keys.columns import Column
-    from service.core.model import Int64s
-    from service.decisions.budget import Budget
 
 MOST: Final = 2**53
 """Largest number of records, or bytes, of one row; also JSON's largest exact one."""

@@ -1,29 +1,23 @@
 """Key → partition: the question, and its answer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
+import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
+from service.core.keys.columns import Column
 from service.core.measures.skew import Spread, occurrences, spread
+from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 from service.core.partitioners.explanation import explain
 from service.core.partitioners.model import Options
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from service.core.keys.columns import Column
-    from service.core.model import Bools, Int32s, Int64s
-    from service.decisions.budget import Budget
 
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""

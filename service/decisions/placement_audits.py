@@ -1,11 +1,10 @@
 """Whether a placer could have placed a topic so: the question, and its answer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
@@ -18,15 +17,9 @@ from service.core.placement_audits.evenness import Evenness, evenness
 from service.core.placers import PLACERS, Placer
 from service.core.ragged import taken
 from service.decisions import duplicates
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.placements.rows import read_cluster, read_placement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

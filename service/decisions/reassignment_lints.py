@@ -1,9 +1,7 @@
 """What is wrong with a reassignment: the question, and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +10,10 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.model import NONE, Ragged, indices_in
 from service.core.reassignments.lint import LintFinding, Reassigned, lint
+from service.core.reassignments.model import Brokers, Placements
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.reassignments.rows import check_broker_ids, check_topic_names, read_brokers, read_placements
-
-if TYPE_CHECKING:
-    from service.core.reassignments.model import Brokers, Placements
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

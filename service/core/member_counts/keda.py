@@ -7,16 +7,13 @@ getNextFactorThatBalancesConsumersToTopicPartitions, FindFactors; Kubernetes' pk
 GetExternalPerPodMetricReplicas. ``excludePersistentLag`` compares two polls; it changes nothing at the first, which this is.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from service.core.model import Int64s
+from service.core.model import Int64s
 
 RELEASE: Final = "2.20.2"
 """The release of KEDA that is reproduced."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from service.core.assignors import Assignor
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, LimitExceeded, PluginError
+from service.core.measures.certificate import Certificate
 from service.core.measures.skew import Spread, spread, weighted_load
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
+from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.movement import Movement, movement
 from service.core.rebalances.moves import final_rows, follow_up
 from service.core.rebalances.rebalance import Rebalance, rebalance
+from service.decisions.budget import Budget
 from service.decisions.groups.question import GroupQuestion, strategy, variations
-
-if TYPE_CHECKING:
-    from service.core.assignors import Assignor
-    from service.core.measures.certificate import Certificate
-    from service.core.model import Float64s, Group, Int32s, Ragged
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 """The question: a group, and the assignor that is to assign it."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, Assignor, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.kafka_versions import LATEST
+from service.decisions.budget import Budget
 from service.decisions.groups.expected import expected_faults, largest_counts, with_counts
 from service.decisions.groups.rows import (
     MEMBER,
@@ -22,11 +22,6 @@ from service.decisions.groups.rows import (
     subscriptions_total,
     topic_faults,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from service.decisions.budget import Budget
 
 PARTITION_BYTES: Final = 48
 SHARED_BYTES: Final = 53

@@ -1,20 +1,16 @@
 """Keys as doors give them, lists or Arrow columns → the core's columns: a million of them without a million Python objects."""
 
-from __future__ import annotations
-
 import math
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.decisions import arrays
+from service.decisions.budget import Budget
 from service.decisions.keys.columns import filled, flat, from_arrow, validity
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 FEW: Final = 8
 """Below this many strings, Python is faster than Arrow."""

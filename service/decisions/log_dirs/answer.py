@@ -1,21 +1,16 @@
 """The answer: which replicas move to which directory, in batches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.core.log_dirs.model import LogDirPlan
 from service.core.log_dirs.plan import plan_log_dirs
 from service.core.log_dirs.usage import DirUsage
 from service.core.reassignments.batches.model import BatchTiming, Traffic
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, id_of, read
-
-if TYPE_CHECKING:
-    from service.core.log_dirs.model import LogDirPlan
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

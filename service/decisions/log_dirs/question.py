@@ -1,29 +1,22 @@
 """The question: the directories of brokers, what is in them, and what is to become of it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.log_dirs.model import DirReplicas, LogDirs
 from service.core.model import NONE, Cluster, Int32s
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.decisions.budget import Budget
 from service.decisions.log_dirs.rows import DirRows, check_dir_rows, read_dir_replicas, read_log_dirs
 from service.decisions.reassignments.plan_ids import plan_id
 from service.decisions.reassignments.rows import check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from service.core.log_dirs.model import DirReplicas, LogDirs
-    from service.decisions.budget import Budget
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
 """The answer: a plan for each number of members, under the group's own assignor and under ``balanced``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -13,6 +11,7 @@ from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import faults_of, raise_all
 from service.core.member_counts.plans import MembersLoad, MembersPlan, load_of, plans, settled, useful_counts
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
@@ -21,9 +20,6 @@ from service.decisions.member_counts.members import extended, owning
 from service.decisions.member_counts.policies import Policy, policies
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, check
 from service.decisions.member_counts.standstill import Standstill, standstills
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 BALANCED: Final = "balanced"
 

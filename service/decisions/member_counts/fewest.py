@@ -1,21 +1,17 @@
 """The fewest members that a group needs, as one number: for metrics, and for a fleet of groups."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from service.core.member_counts.plans import load_of, useful_counts
 from service.decisions.arrays import with_columns
+from service.decisions.budget import Budget
+from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import TOPIC, partitions_total, read_group
 from service.decisions.member_counts.answer import answer
 from service.decisions.member_counts.question import MOST_PLANS, Limits, MemberCountsQuestion
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
-    from service.decisions.groups.question import GroupQuestion
 
 EACH: Final = 64
 """Partitions up to which every number of members is looked at; of more, those with which the share of a member falls."""

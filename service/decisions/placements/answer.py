@@ -1,23 +1,18 @@
 """The answer: replicas on brokers, and how even that is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
 from service.core.measures.broker_load import Load, load_of, rows_of_topics
 from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
+from service.core.model import Cluster
+from service.core.placers import Placer
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.decisions.placements.commands import Outcome
 from service.decisions.placements.question import PlacementQuestion, command
-
-if TYPE_CHECKING:
-    from service.core.model import Cluster
-    from service.core.placers import Placer
-    from service.decisions.budget import Budget
-    from service.decisions.placements.commands import Outcome
 
 
 @dataclass(frozen=True)

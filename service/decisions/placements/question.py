@@ -1,11 +1,11 @@
 """The question: what to place, in one of four forms, and by which placer."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
@@ -15,15 +15,9 @@ from service.core.placers import PLACERS, Placer
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.decisions import duplicates
+from service.decisions.budget import Budget
 from service.decisions.placements.commands import Command, Generate, Operate, Place
 from service.decisions.placements.rows import is_cordoned, read_cluster, read_load, uncordoned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
-
-    from service.decisions.budget import Budget
 
 UNNAMED: Final = "topic"
 """The name in ``reassignment`` of a topic that the question does not name."""

@@ -1,23 +1,19 @@
 """The answer: every rebalance that the events cause, and what other ways to run the group would have cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion
+from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.core.timelines.simulation import Simulation, Variant, varied
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total
 from service.decisions.rebalances.extent import Extent
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, check, variants
 from service.decisions.rebalances.timeline import read_timeline
-
-if TYPE_CHECKING:
-    from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
-    from service.decisions.budget import Budget
 
 SLOW_POLL_MS: Final = 10_000
 """How often members poll where that takes long."""

@@ -1,12 +1,10 @@
 """A group of Kafka Streams → which member, or client, runs which tasks."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +16,7 @@ from service.core.assignors.streams.model import (
     TASK_BITS,
     TASK_ID,
     StreamsAssignment,
+    StreamsAssignor,
     StreamsGroup,
     StreamsMember,
     StreamsTopology,
@@ -25,8 +24,10 @@ from service.core.assignors.streams.model import (
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
+from service.core.model import Int64s
 from service.core.registry import released
 from service.decisions import duplicates
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.streams.racks import (
     EDGE_BYTES,
@@ -38,11 +39,6 @@ from service.decisions.streams.racks import (
     traffic_of,
     why_disabled,
 )
-
-if TYPE_CHECKING:
-    from service.core.assignors.streams.model import StreamsAssignor
-    from service.core.model import Int64s
-    from service.decisions.budget import Budget
 
 Row = Mapping[str, Any]
 

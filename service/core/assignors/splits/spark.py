@@ -13,22 +13,17 @@ topic and partition chooses, so that consumers are used again. ``minPartitions``
 Source: org.apache.spark.sql.kafka010.KafkaOffsetRangeCalculator.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors.splits.readers import dealt, partitions_of
+from service.core.clock import TimeLimit
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import topic_partition_hash_codes
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, OffsetRanges
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.clock import TimeLimit
 
 MOST_RANGES: Final = 1_000_000
 RANGE_BYTES: Final = 150
