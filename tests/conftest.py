@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # CI takes the same examples each time, so that what it refuses is a fault of the change; all other runs search on.
 settings.register_profile(
     "suite",
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,

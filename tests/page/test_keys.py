@@ -225,7 +225,7 @@ def test_a_throughput_and_pasted_pairs_say_how_many_partitions_and_who_wrote_the
 
 MOVES = """async () => {
     const slider = document.querySelector('input[type=range]');
-    for (let move = 0; move < 100; move++) {
+    for (let move = 0; move < 30; move++) {
         const count = 1 + ((move * 37) % 1000);
         slider.value = count;
         slider.dispatchEvent(new Event('input', { bubbles: true }));
@@ -245,8 +245,8 @@ def test_the_slider_answers_while_it_moves(page, server, tmp_path):
     page.get_by_text("10,000 keys, 10,000 records").wait_for()
     thread, served = MainThread(page), server.processor_seconds()
     page.evaluate(MOVES)
-    assert thread.seconds() / 100 < 0.1  # 0.01 s for a move, which an idle machine answers within 0.04 s
-    assert (server.processor_seconds() - served) / 100 < 0.1  # 0.01 s
+    assert thread.seconds() / 30 < 0.1  # 0.01 s for a move, which an idle machine answers within 0.04 s
+    assert (server.processor_seconds() - served) / 30 < 0.1  # 0.01 s
 
 
 def test_a_million_keys_are_read_beside_the_page_and_go_up_as_arrow(page, tmp_path):

@@ -57,7 +57,7 @@ def test_every_partition_goes_once_and_only_to_a_subscriber(assignor, data):
 
 @pytest.mark.parametrize("assignor", EVERY)
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_the_same_group_is_assigned_alike_again_and_told_of(assignor, data):
     body = data.draw(groups_for(assignor))
     group, again = group_of(body), group_of(body)

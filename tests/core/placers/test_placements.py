@@ -208,7 +208,7 @@ def answered(request: dict[str, Any], release: str = LATEST) -> list[Any]:
 )
 def test_random_clusters_equal_the_running_class(placer: str, program: str, release: str, jars: tuple[str, ...]) -> None:
     """Clusters of all shapes, several topics from one Random each, refusals included."""
-    requests = random_requests(placer, 1_000 if release >= "4" else 200)
+    requests = random_requests(placer, 300 if release >= "4" else 60)
     for request, expected in zip(requests, theirs(command(program, *jars), requests), strict=True):
         assert answered(request, release) == expected, request
 

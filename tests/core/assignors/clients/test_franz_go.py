@@ -57,7 +57,7 @@ def test_range_agrees_with_its_plain_twin(balance_racks, body):
     body=st.one_of(bodies(min_members=1, sound=True), bodies(min_members=1), bodies(min_members=1, racks=True)),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_every_run_has_what_is_said_to_be_certain(most_work, balance_racks, cooperative, body, seed):
     """Also where there are too many orders to try them all."""
     group, assignor = group_of(body), CLASSIC["franz-go:cooperative-sticky" if cooperative else "franz-go:sticky"]

@@ -74,7 +74,7 @@ def classic_group(jvm: Any, lists: list[tuple[str, ...]]) -> Any:
 
 def test_the_assignor_with_the_most_votes(kafka: Any) -> None:
     chance = random.Random(1)
-    for _ in range(150):
+    for _ in range(60):
         common = chance.choice(NAMES)
         lists = []
         for _ in range(chance.randrange(1, 7)):
@@ -88,7 +88,7 @@ def test_the_assignor_with_the_most_votes(kafka: Any) -> None:
 
 def test_what_all_members_support(kafka: Any) -> None:
     chance = random.Random(2)
-    for _ in range(100):
+    for _ in range(40):
         lists = [tuple(chance.sample(NAMES, chance.randrange(1, 4))) for _ in range(chance.randrange(1, 4))]
         real = classic_group(kafka, lists)
         own = tuple(chance.sample(NAMES, chance.randrange(1, 3)))
