@@ -4,9 +4,23 @@ Whatever is not plainly well-formed is left to the door's own rules, which name 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+
+_TYPES: Final = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+
+
+def columns(text: str) -> dict[str, pa.DataType]:
+    """The types of columns, written as Spark does: ``topic string, partition int``."""
+    return {name: _TYPES[kind] for name, _, kind in (column.partition(" ") for column in text.split(", "))}
 
 
 def read(value: Any, target: pa.DataType) -> pa.Array | None:

@@ -35,6 +35,7 @@ from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, Plu
 from service.core.kafka_versions import LATEST
 from service.core.measures.zone_traffic import NOT_KNOWN
 from service.core.rebalances.rebalance import rebalance
+from service.decisions.arrays import columns
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
@@ -64,36 +65,16 @@ NO_MEMBERS: Final = pa.array([], MEMBER)
 
 RESULT: Final = pa.schema(
     {
-        "group_id": NAME,
-        "group_protocol": NAME,
-        "assignor": NAME,
-        "kafka_version": NAME,
-        "own": pa.bool_(),
-        "members": pa.int32(),
-        "topics": pa.int32(),
-        "partitions": pa.int32(),
-        "recommended_members": pa.int32(),
-        "min": pa.int64(),
-        "max": pa.int64(),
-        "mean": pa.float64(),
-        "stddev": pa.float64(),
-        "skew": pa.float64(),
-        "settled_skew": pa.float64(),
-        "retained": pa.int64(),
-        "moved": pa.int64(),
-        "added": pa.int64(),
-        "revoked": pa.int64(),
-        "fewest_possible_moves": pa.int64(),
-        "follow_up_rebalance": pa.bool_(),
-        "local_share": pa.float64(),
-        "cross_zone_bytes_per_second": pa.float64(),
+        **columns(
+            "group_id string, group_protocol string, assignor string, kafka_version string, own boolean, members int, "
+            "topics int, partitions int, recommended_members int, min long, max long, mean double, stddev double, "
+            "skew double, settled_skew double, retained long, moved long, added long, revoked long, "
+            "fewest_possible_moves long, follow_up_rebalance boolean, local_share double, cross_zone_bytes_per_second double"
+        ),
         "warnings": pa.list_(NAME),
         "assignments": pa.list_(pa.struct({"member_id": NAME, "partitions": pa.list_(TOPIC_PARTITIONS)})),
         "unassigned": pa.list_(TOPIC_PARTITIONS),
-        "error": NAME,
-        "exception": NAME,
-        "detail": NAME,
-        "record": NAME,
+        **columns("error string, exception string, detail string, record string"),
     }
 )
 """A row for each group and assignor. ``own``: it is the group's own assignor. ``settled_skew``: that after the second

@@ -20,6 +20,7 @@ from service.core.measures.zone_traffic import NOT_KNOWN, placed_traffic
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indices_in
 from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
+from service.decisions.arrays import columns
 from service.decisions.names import NAME
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
 
@@ -40,33 +41,21 @@ LOADS: Final = pa.list_(pa.struct({"broker_id": pa.int32(), "replicas": pa.int64
 PARTITION_IDS: Final = pa.list_(pa.int32())
 RESULT: Final = pa.schema(
     {
-        "topic_name": NAME,
-        "placer": NAME,
-        "kafka_version": NAME,
-        "partitions": pa.int32(),
-        "replication_factor": pa.int32(),
+        **columns("topic_name string, placer string, kafka_version string, partitions int, replication_factor int"),
         "placements": PLACEMENTS,
         "broker_load": LOADS,
-        "replica_skew": pa.float64(),
-        "leader_skew": pa.float64(),
-        "local_share": pa.float64(),
-        "obeys": pa.bool_(),
+        **columns("replica_skew double, leader_skew double, local_share double, obeys boolean"),
         "doubled": PARTITION_IDS,
         "unknown_brokers": PARTITION_IDS,
         "wrong_factor": PARTITION_IDS,
         "crowded_racks": PARTITION_IDS,
         "unled": PARTITION_IDS,
-        "copies": pa.int64(),
-        "leader_changes": pa.int64(),
-        "most_leaders": pa.int32(),
+        **columns("copies long, leader_changes long, most_leaders int"),
         "current_broker_load": LOADS,
-        "current_replica_skew": pa.float64(),
-        "current_leader_skew": pa.float64(),
-        "current_local_share": pa.float64(),
-        "error": NAME,
-        "exception": NAME,
-        "detail": NAME,
-        "record": NAME,
+        **columns(
+            "current_replica_skew double, current_leader_skew double, current_local_share double, error string, "
+            "exception string, detail string, record string"
+        ),
     }
 )
 """A row for each topic. From ``placements`` on, the result of the placer; from ``obeys`` on, the audit of the current placement

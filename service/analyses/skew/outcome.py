@@ -11,26 +11,13 @@ from service.analyses.skew.answer import Answer, HotKey, Move, answer_from
 from service.analyses.skew.scan import SkewScan, check_partitioners, merged
 from service.core.keys.values import key_value
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
+from service.decisions.arrays import columns
 from service.decisions.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, is_bytes
 
-MOVES: Final = pa.schema(
-    {
-        "partitioner": pa.string(),
-        **dict.fromkeys(("from_count", "to_count"), pa.int32()),
-        **dict.fromkeys(("records", "bytes"), pa.int64()),
-        "exact": pa.bool_(),
-    }
-)
-HOTTEST: Final = pa.schema(
-    {
-        "key": pa.string(),
-        "records": pa.int64(),
-        "records_share": pa.float64(),
-        **dict.fromkeys(("records_error", "bytes"), pa.int64()),
-    }
-)
+MOVES: Final = pa.schema(columns("partitioner string, from_count int, to_count int, records long, bytes long, exact boolean"))
+HOTTEST: Final = pa.schema(columns("key string, records long, records_share double, records_error long, bytes long"))
 
 SHOWN: Final = 10
 """Most hottest keys in the summary."""

@@ -12,6 +12,7 @@ from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTas
 from service.core.assignors.connect.model import LeaderState
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.measures.skew import spread
+from service.decisions.arrays import columns
 from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
 from service.web import described as fields
 from service.web.forms import Form
@@ -167,15 +168,7 @@ def _state(names: ConnectorNames, leader: str, state: LeaderState) -> dict[str, 
 
 
 COLUMNS: Final = pa.schema(
-    {
-        "round": pa.int32(),
-        "at_ms": pa.int64(),
-        "generation_id": pa.int32(),
-        "member_id": pa.string(),
-        "connector_name": pa.string(),
-        "task_id": pa.int32(),
-        "revoked": pa.bool_(),
-    }
+    columns("round int, at_ms long, generation_id int, member_id string, connector_name string, task_id int, revoked boolean")
 )
 
 

@@ -10,6 +10,7 @@ from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
 from service.core.member_counts.plans import MembersLoad
+from service.decisions.arrays import columns
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, meets
 from service.web import described as fields
@@ -175,23 +176,12 @@ def _policy(answer: MemberCountsAnswer, each: ChosenCount) -> dict[str, Any]:
 
 COLUMNS: Final = pa.schema(
     {
-        "assignor": pa.string(),
-        "members_count": pa.int32(),
-        "pods": pa.int32(),
-        "worst_load": pa.float64(),
-        "mean_load": pa.float64(),
-        "most_partitions": pa.int32(),
-        "idle_members": pa.int32(),
-        "drain_seconds": pa.float64(),
-        "moved": pa.int32(),
-        "unread_partitions": pa.int32(),
-        "rebalances": pa.int32(),
-        "idle_partition_ms": pa.int64(),
-        "longest_idle_ms": pa.int64(),
-        "gains": pa.bool_(),
-        "bound": pa.float64(),
-        "meets_limits": pa.bool_(),
-        "recommended": pa.bool_(),
+        **columns(
+            "assignor string, members_count int, pods int, worst_load double, mean_load double, most_partitions int, "
+            "idle_members int, drain_seconds double, moved int, unread_partitions int, rebalances int, "
+            "idle_partition_ms long, longest_idle_ms long, gains boolean, bound double, meets_limits boolean, "
+            "recommended boolean"
+        ),
         **dict.fromkeys(FIGURES, pa.float64()),
     }
 )

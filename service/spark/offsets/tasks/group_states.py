@@ -17,25 +17,18 @@ import pyarrow as pa
 
 from service.core.wire.consumer_protocol import TopicPartitions, read_assignment, read_subscribed_topics, read_subscription
 from service.core.wire.errors import Unreadable
+from service.decisions.arrays import columns
 from service.spark.offsets.tasks.records import uuid_bytes
 
 SCHEMA: Final = pa.schema(
     {
-        "at": pa.int64(),
-        "group": pa.string(),
-        "protocol": pa.string(),
-        "assignor": pa.string(),
-        "empty": pa.bool_(),
-        "keeps_offsets": pa.bool_(),
-        "empty_since": pa.int64(),
+        **columns(
+            "at long, group string, protocol string, assignor string, empty boolean, keeps_offsets boolean, empty_since long"
+        ),
         "subscribed": pa.list_(pa.string()),
-        "members": pa.string(),
-        "member_id": pa.string(),
-        "client_id": pa.string(),
-        "client_host": pa.string(),
-        "topic": pa.string(),
-        "topic_id": pa.binary(),
-        "partition": pa.int32(),
+        **columns(
+            "members string, member_id string, client_id string, client_host string, topic string, topic_id binary, partition int"
+        ),
     }
 )
 """A row for the group, where ``member_id`` is null: ``subscribed`` are the topics of all subscriptions (null if unknown),

@@ -14,6 +14,7 @@ from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
 from service.core.wire.schemas import NO_UUID
+from service.decisions.arrays import columns
 from service.decisions.keys.columns import flat
 
 COMMIT_TYPE: Final = 1
@@ -21,26 +22,11 @@ COMMIT_TYPE: Final = 1
 
 PLACE: Final = ("log_partition", "log_offset", "timestamp")
 SCHEMA: Final = pa.schema(
-    {
-        "type": pa.int32(),
-        "group": pa.string(),
-        "member": pa.string(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "log_partition": pa.int32(),
-        "log_offset": pa.int64(),
-        "timestamp": pa.int64(),
-        "tombstone": pa.bool_(),
-        "committed_offset": pa.int64(),
-        "leader_epoch": pa.int32(),
-        "metadata": pa.string(),
-        "commit_timestamp": pa.int64(),
-        "expire_timestamp": pa.int64(),
-        "topic_id": pa.binary(),
-        "value": pa.string(),
-        "reason": pa.string(),
-        "record": pa.string(),
-    }
+    columns(
+        "type int, group string, member string, topic string, partition int, log_partition int, log_offset long, timestamp long, "
+        "tombstone boolean, committed_offset long, leader_epoch int, metadata string, commit_timestamp long, "
+        "expire_timestamp long, topic_id binary, value string, reason string, record string"
+    )
 )
 """``type`` to ``partition`` are the record's key; ``value`` is that of a record that is no commit, as JSON. Where ``reason`` is
 not null the record is unreadable: ``record`` has it as JSON, and ``type`` is null. Timestamps are in ms, -1 for none."""

@@ -14,26 +14,15 @@ import pyarrow.compute as pc
 from service.analyses.skew.scan import SkewResult, SkewScan
 from service.core.measures.skew import spread
 from service.core.model import Int64s
-
-SCHEMA: Final = pa.schema(
-    [
-        ("window_start", pa.int64()),
-        ("partitioner", pa.string()),
-        ("partitions_count", pa.int32()),
-        ("partition_id", pa.int32()),
-        ("records", pa.int64()),
-        ("bytes", pa.int64()),
-        ("reason", pa.string()),
-        ("record", pa.string()),
-    ]
-)
-"""``window_start`` in seconds since 1970; a row with a ``reason`` is a rejected record. Partition -1: records without a key."""
+from service.decisions.arrays import columns
 
 TYPES: Final = (
     "window_start long, partitioner string, partitions_count int, partition_id int, records long, bytes long, "
     "reason string, record string"
 )
-"""The same types, as Spark names them."""
+"""``window_start`` in seconds since 1970; a row with a ``reason`` is a rejected record. Partition -1: records without a key."""
+
+SCHEMA: Final = pa.schema(columns(TYPES))
 
 WITHOUT_KEY: Final = -1
 KEPT: Final = 120
@@ -133,14 +122,7 @@ class Windows:
 
 
 SKEWS: Final = pa.schema(
-    [
-        ("window_start", pa.int64()),
-        ("partitioner", pa.string()),
-        ("partitions_count", pa.int32()),
-        ("records", pa.int64()),
-        ("records_without_key", pa.int64()),
-        ("skew", pa.float64()),
-    ]
+    columns("window_start long, partitioner string, partitions_count int, records long, records_without_key long, skew double")
 )
 
 
