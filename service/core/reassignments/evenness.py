@@ -13,9 +13,6 @@ from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
 from service.core.reassignments.permits import Permits
 
-STEPS: Final = 200
-"""Halvings of the interval of λ: more than a float has digits."""
-
 _ROUNDING: Final = 1e-9
 """A bound from floats is lowered by this share, so that it is one; see ``Plan.evenness_gap``."""
 
@@ -58,26 +55,32 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     limits = brokers.capacity_bytes if goal.balance == "bytes" else brokers.max_replicas
     most = np.where(limits != NO_LIMIT, limits, np.inf)
     most = np.where(permits.receives.any(axis=0), most, np.minimum(most, kept_at_most))
-    return squares(brokers, filled(brokers, fixed, more, most)) * (1 - _ROUNDING)
+    return least_squares(brokers, fixed, more, most) * (1 - _ROUNDING)
 
 
-def filled(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> Float64s:
-    """float64[brokers], the loads with ``more`` on the usable brokers with the least sum of squares ÷ weight.
-
-    fixed, limits : float64[brokers], the least of each and the most; inf: unlimited
-    """
+def least_squares(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> float:
+    """The least sum of load² ÷ weight with ``more`` on the usable brokers. fixed, limits : float64[brokers], see ``filled``"""
     usable = brokers.usable
-    weights = np.where(usable, brokers.weights, 0.0)
-    most = np.maximum(fixed, np.where(usable, limits, np.inf))
-    total = fixed.sum() + more
-    low, high = 0.0, (total + 1.0) / max(float(weights[usable].min(initial=1.0)), 1e-300)
-    for _ in range(STEPS):
-        level = (low + high) / 2
-        if np.clip(level * weights, fixed, most).sum() < total:
-            low = level
-        else:
-            high = level
-    return np.clip(low * weights, fixed, most)
+    weights = brokers.weights[usable]
+    return float((filled(weights, fixed[usable], more, limits[usable]) ** 2 / weights).sum())
+
+
+def filled(weights: Float64s, fixed: Float64s, more: float, limits: Float64s | float = np.inf) -> Float64s:
+    """float64[...], loads with ``more`` in all, filled up like water: one level × weight, between the least and the most of each.
+
+    weights : above 0; fixed : the least of each; limits : the most of each; if all are full, the rest is left out
+    """
+    most = np.maximum(fixed, limits)
+    points, slopes = np.concatenate([fixed, most]) / np.tile(weights, 2), np.concatenate([weights, -weights])
+    order = np.argsort(points, kind="stable")
+    order = order[np.isfinite(points[order])]
+    if not len(order):
+        return fixed
+    levels, rise = points[order], np.cumsum(slopes[order])
+    poured = np.append(0.0, np.cumsum(rise[:-1] * np.diff(levels)))
+    at = max(0, int(np.searchsorted(poured, more, side="right")) - 1)
+    level = levels[at] + ((more - poured[at]) / rise[at] if rise[at] > 0 else 0.0)
+    return np.asarray(np.clip(level * weights, fixed, most), np.float64)
 
 
 def band(usable: Bools, weights: Float64s | Int64s, loads: Int64s, tolerance: float) -> tuple[Int64s, Int64s]:

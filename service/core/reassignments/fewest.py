@@ -1,23 +1,27 @@
 """The fewest copies of any plan that is as even, or within a tolerance: a bound, as if amounts could be divided at will.
 
 What a plan copies is what leaves the brokers and what replication factors grow by, and it is what comes to the brokers. Of a
-broker leaves at least what it has above a level, or above its band, and of that the largest replicas are the fewest.
+broker leaves at least what it has above a level, or above its band, and of that the largest replicas are the fewest. Where
+leaders take more than followers, a broker without copies has between what it has if it leads nothing, and if it leads all.
 """
 
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from service.core.model import Float64s, Int32s, Int64s
-from service.core.reassignments.evenness import band
+from service.core.reassignments.evenness import band, filled
 from service.core.reassignments.model import Brokers, Goal, Placements, Plan, bytes_on
 from service.core.reassignments.permits import Permits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+Amounts: TypeAlias = tuple[Float64s | Int64s, Float64s | Int64s]
+"""What a replica of each partition takes of its broker, as the leader and as a follower."""
 
 _STEPS: Final = 100
 """Halvings of an interval: more than a float has digits."""
@@ -27,34 +31,35 @@ _ROUNDING: Final = 1e-9
 
 
 def fewest_copied(
-    brokers: Brokers, placements: Placements, amounts: Float64s | Int64s, most: float | tuple[Float64s, Float64s] | None
+    brokers: Brokers, placements: Placements, amounts: Amounts, most: float | tuple[Float64s, Float64s] | None
 ) -> tuple[int, float]:
     """The replicas, and their amounts, that every plan copies which keeps what is said by ``most``.
 
-    amounts : of a replica of each partition, whoever leads it
     most : of the sum of (load of a usable broker)² ÷ weight; or the least and the most load, float64[brokers]; None: nothing
     """
     kept, homes = _Kept.of(brokers, placements, amounts), placements.replicas
-    copies, amount, able = kept.copies, kept.amount, kept.able
-    of_each = amounts[homes.row_of_each_value()[able]].astype(np.float64)
+    least, leaves, come, above = kept.least_of[kept.able], 0, 0, 0.0
     if isinstance(most, tuple):
-        differences = kept.loads - most[1], most[0] - kept.loads
-        leaving, coming = (np.where(brokers.usable, np.maximum(each, 0), 0.0) for each in differences)
-        copies += _largest(of_each, homes.values[able], leaving)
-        largest = np.cumsum(np.sort(amounts[~placements.excluded].astype(np.float64))[::-1])
-        come = np.searchsorted(largest, coming[coming > 0] * (1 - _ROUNDING)) + 1
-        copies, amount = max(copies, int(come.sum())), max(amount + float(leaving.sum()), float(coming.sum()))
-    elif most is not None and kept.rest is not None:
+        differences = kept.least - most[1], most[0] - kept.most
+        leaving, lacking = (np.where(brokers.usable, np.maximum(each, 0), 0.0) for each in differences)
+        leaves = _largest(least, homes.values[kept.able], leaving)
+        come = int(_needed(np.maximum(*amounts)[~placements.excluded], lacking[lacking > 0]).sum())
+        return max(0, kept.copies + leaves, come), max(0.0, kept.amount + float(leaving.sum()), float(lacking.sum()))
+    if most is not None and kept.rest is not None:
         rest, limit = kept.rest, most * (1 + _ROUNDING)
         above = rest.leaves(rest.around(lambda level: rest.unevenness(level) <= limit)[1]) * (1 - _ROUNDING)
-        copies += _largest(of_each, np.zeros(len(able), np.int32), np.array([above]))
-        amount += above
-    return max(0, copies), max(0.0, amount)
+        leaves = _largest(least, np.zeros(len(least), np.int32), np.array([above]))
+        coming = rest.comes(limit) * (1 - _ROUNDING)
+        come = int(_needed(_that_come(placements, amounts), np.array([coming] if coming > 0 else [])).sum())
+    return max(0, kept.copies + leaves, come), max(0.0, kept.amount + above)
 
 
 def evenest_with(brokers: Brokers, placements: Placements, amounts: Float64s | Int64s, most: float) -> float:
-    """The least sum of (load of a usable broker)² ÷ weight of any plan that copies at most so much. amounts : as above"""
-    kept = _Kept.of(brokers, placements, amounts)
+    """The least sum of (load of a usable broker)² ÷ weight of any plan that copies at most so much.
+
+    amounts : of a replica of each partition, whoever leads it
+    """
+    kept = _Kept.of(brokers, placements, (amounts, amounts))
     if kept.rest is None:
         return 0.0
     rest, room = kept.rest, max(0.0, most - kept.amount)
@@ -70,7 +75,7 @@ def fewest_bytes(brokers: Brokers, placements: Placements, goal: Goal, best: Pla
         most = low.astype(np.float64), high.astype(np.float64)
     elif goal.tolerance is None and goal.objective == "even":
         most = best.evenness
-    return ceil(fewest_copied(brokers, placements, sizes, most)[1])
+    return ceil(fewest_copied(brokers, placements, (sizes, sizes), most)[1])
 
 
 def _largest(amounts: Float64s, groups: Int32s, least: Float64s) -> int:
@@ -83,59 +88,114 @@ def _largest(amounts: Float64s, groups: Int32s, least: Float64s) -> int:
     return int(np.count_nonzero(within < least[groups[order]] * (1 - _ROUNDING)))
 
 
+def _needed(amounts: Float64s | Int64s, least: Float64s) -> Int64s:
+    """int64[least], how many of the amounts have this sum at least, one more than there are if all have less."""
+    return np.searchsorted(np.cumsum(np.sort(amounts.astype(np.float64))[::-1]), least * (1 - _ROUNDING)) + 1
+
+
+def _that_come(placements: Placements, amounts: Amounts) -> Float64s:
+    """float64[...], what copies can bring: each partition's leader once, and its followers."""
+    free, follower = ~placements.excluded, amounts[1].astype(np.float64)
+    factors = placements.replication_factors[free]
+    return np.concatenate([np.maximum(*amounts)[free], np.repeat(follower[free], np.maximum(0, factors - 1))])
+
+
 class _Kept(NamedTuple):
     """What may stay where it is.
 
-    loads : float64[brokers], of all that may stay
+    least_of : float64[replicas], what each takes of its broker at least, whoever leads
+    least, most : float64[brokers], what all that may stay take at least and at most
     copies, amount : what is copied because replicas may not stay, or are to be more
     able : int64[...], the replicas that may stay and may leave
     rest : the usable brokers; None if there are none, or some replica is given up
     """
 
-    loads: Float64s
+    least_of: Float64s
+    least: Float64s
+    most: Float64s
     copies: int
     amount: float
     able: Int64s
     rest: _Brokers | None
 
     @classmethod
-    def of(cls, brokers: Brokers, placements: Placements, amounts: Float64s | Int64s) -> _Kept:
-        """Amounts : of a replica of each partition"""
-        now, usable, free = placements.replicas, brokers.usable, ~placements.excluded
-        rows = now.row_of_each_value()
-        of_each, moves = amounts[rows], free[rows]
+    def of(cls, brokers: Brokers, placements: Placements, amounts: Amounts) -> _Kept:
+        """What holds of a placement."""
+        now, usable, free, factors = placements.replicas, brokers.usable, ~placements.excluded, placements.replication_factors
+        rows, count = now.row_of_each_value(), len(brokers)
+        moves = free[rows]
+        least_of, most_of = _at_least_and_most(placements, amounts)
         stays = Permits.of(brokers, placements).kept(now) | ~moves
-        loads = np.bincount(now.values[stays], of_each[stays], len(brokers)).astype(np.float64)
-        grows = (placements.replication_factors - now.lengths())[free]
-        copies, amount = int(np.count_nonzero(~stays) + grows.sum()), float(of_each[~stays].sum() + amounts[free] @ grows)
-        rest = _Brokers(loads[usable], brokers.weights[usable], amount) if usable.any() and (grows >= 0).all() else None
-        return cls(loads, copies, amount, np.flatnonzero(stays & moves & usable[now.values]), rest)
+        least, most = (np.bincount(now.values[stays], of[stays], count).astype(np.float64) for of in (least_of, most_of))
+        grows = (factors - now.lengths())[free]
+        leader, follower = (each[free].astype(np.float64) for each in amounts)
+        copies = int(np.count_nonzero(~stays) + grows.sum())
+        amount = float(least_of[~stays].sum() + follower @ grows)
+        rest = None
+        if usable.any() and (grows >= 0).all():
+            fixed = least_of[~moves & usable[now.values]].sum()
+            total = float((leader + follower * (factors[free] - 1)).sum() + fixed)
+            rest = _Brokers(least[usable], most[usable], brokers.weights[usable], total)
+        return cls(least_of, least, most, copies, amount, np.flatnonzero(stays & moves & usable[now.values]), rest)
+
+
+def _at_least_and_most(placements: Placements, amounts: Amounts) -> tuple[Float64s, Float64s]:
+    """float64[replicas] twice, what each replica takes of its broker: of a partition that may change, any may lead."""
+    now, rows = placements.replicas, placements.replicas.row_of_each_value()
+    leader, follower = (each[rows].astype(np.float64) for each in amounts)
+    leads = np.zeros(len(rows), np.bool_)
+    leads[now.offsets[:-1]] = True
+    excluded, alone = placements.excluded[rows], placements.replication_factors[rows] == 1
+    fixed = np.where(alone & ~excluded, leader, np.where(leads, leader, follower))
+    known = excluded | alone
+    return np.where(known, fixed, np.minimum(leader, follower)), np.where(known, fixed, np.maximum(leader, follower))
 
 
 class _Brokers(NamedTuple):
-    """Brokers that keep what is below a level, and get what is above it with what comes from elsewhere.
+    """Brokers between which loads are divided at will.
 
-    loads, weights : float64[brokers]; more : what comes from elsewhere in any case
+    least, most, weights : float64[brokers], what they have if nothing is copied; total : the loads of all
     """
 
-    loads: Float64s
+    least: Float64s
+    most: Float64s
     weights: Float64s
-    more: float
+    total: float
 
     def leaves(self, level: float) -> float:
-        """What is above the level."""
-        return float(np.maximum(self.loads - level * self.weights, 0).sum())
+        """What is above the level, if each has its least."""
+        return float(np.maximum(self.least - level * self.weights, 0).sum())
 
     def unevenness(self, level: float) -> float:
         """The least sum of squares ÷ weight if so much leaves."""
-        lowered = np.minimum(self.loads, level * self.weights)
-        filled = np.maximum(lowered, _level(lowered, self.weights, self.leaves(level) + self.more) * self.weights)
-        return float((filled**2 / self.weights).sum())
+        lowered = np.minimum(self.least, level * self.weights)
+        return self._squares(filled(self.weights, lowered, self.total - float(lowered.sum())))
+
+    def comes(self, limit: float) -> float:
+        """What comes to brokers besides the most that they have, if the sum of squares ÷ weight is within the limit.
+
+        Those with least get it, up to a level, and of all others none has more than another level.
+        """
+
+        def is_low(level: float) -> bool:
+            filled_up = level * self.weights
+            most = np.maximum(self.most, filled_up)
+            if most.sum() < self.total * (1 - _ROUNDING):
+                return True
+            return self._squares(filled(self.weights, filled_up, self.total - float(filled_up.sum()), most)) > limit
+
+        low, high = 0.0, self.total / float(self.weights.sum())
+        if not is_low(low):
+            return 0.0
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if is_low(middle) else (low, middle)
+        return float(np.maximum(low * self.weights - self.most, 0).sum())
 
     def around(self, is_low: Callable[[float], bool]) -> tuple[float, float]:
         """The levels next to each other of which the first is low, and the second is not."""
-        low = (self.loads.sum() + self.more) / self.weights.sum()
-        high = max(low, float((self.loads / self.weights).max()))
+        low = self.total / float(self.weights.sum())
+        high = max(low, float((self.least / self.weights).max()))
         if is_low(high):
             return high, high
         for _ in range(_STEPS):
@@ -143,11 +203,5 @@ class _Brokers(NamedTuple):
             low, high = (middle, high) if is_low(middle) else (low, middle)
         return low, high
 
-
-def _level(loads: Float64s, weights: Float64s, more: float) -> float:
-    """The level to which so much more fills these brokers, the emptiest first."""
-    order = np.argsort(loads / weights)
-    levels, sums, widths = (loads / weights)[order], np.cumsum(loads[order]), np.cumsum(weights[order])
-    reached = (sums + more) / widths  # if the first i take all of it
-    fits = np.append(reached[:-1] <= levels[1:], True)
-    return float(reached[int(np.argmax(fits))])
+    def _squares(self, loads: Float64s) -> float:
+        return float((loads**2 / self.weights).sum())

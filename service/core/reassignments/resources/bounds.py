@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from service.core.model import Bools, Float64s, Int64s, Ragged
-from service.core.reassignments.evenness import STEPS, filled, squares
+from service.core.reassignments.evenness import least_squares, squares
 from service.core.reassignments.fewest import fewest_copied
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
 from service.core.reassignments.permits import Permits
 from service.core.reassignments.resources.loads import COUNTS, Loads, band_of
+
+_STEPS: Final = 200
+"""Halvings of an interval: more than a float has digits."""
 
 
 def evenness_of_resources(
@@ -43,7 +48,7 @@ def evenness_of_resources(
         if name in COUNTS:
             bound = _filled_whole(brokers, fixed, round(fixed.sum() + more), most_of_each)
         else:
-            bound = squares(brokers, filled(brokers, fixed, more, most_of_each))
+            bound = least_squares(brokers, fixed, more, most_of_each)
         found.append(ResourceEvenness(name, value, min(value, bound * (1 - ROUNDING / 10))))
     return tuple(found)
 
@@ -61,7 +66,7 @@ def weighted(goal: Goal, resources: tuple[ResourceEvenness, ...], scales: Float6
 def fewest_for_resources(brokers: Brokers, placements: Placements, goal: Goal, best: Plan) -> int:
     """A bound of the replicas that any plan copies which is as even as this one, or within the tolerance as it is.
 
-    That is the most of what each resource needs by itself. What leaders take more than followers needs no copy to move.
+    That is the most of what each resource needs by itself.
     """
     if goal.objective != "even" or len(best.outside):
         return 0
@@ -71,8 +76,6 @@ def fewest_for_resources(brokers: Brokers, placements: Placements, goal: Goal, b
         weight / scale if scale > 0 else 0.0 for (_, weight), scale in zip(goal.resources[0], scales.tolist(), strict=False)
     ]
     for i, (name, part) in enumerate(zip(loads.names, loads.parts, strict=True)):
-        if (part.leader != part.follower).any():
-            continue
         most: float | tuple[Float64s, Float64s] | None = None
         if goal.tolerance is not None:
             low, high = band_of(brokers, name, loads.totals[:, i], goal.tolerance)
@@ -80,7 +83,7 @@ def fewest_for_resources(brokers: Brokers, placements: Placements, goal: Goal, b
         elif i < first and shares[i] > 0:  # of the sum of the first priority, the others leave no more than this
             most = best.resources[i].lower_bound + (best.evenness - best.evenness_bound) / shares[i]
         if most is not None:
-            fewest = max(fewest, fewest_copied(brokers, placements, part.follower, most)[0])
+            fewest = max(fewest, fewest_copied(brokers, placements, part, most)[0])
     return fewest
 
 
@@ -96,7 +99,10 @@ def _that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) ->
 
 
 def _filled_whole(brokers: Brokers, fixed: Float64s, total: int, limits: Float64s) -> float:
-    """The least sum of squares ÷ weight with ``total`` whole replicas on the usable brokers. fixed, limits : as of ``filled``"""
+    """The least sum of squares ÷ weight with ``total`` whole replicas on the usable brokers.
+
+    fixed, limits : as of ``least_squares``
+    """
     weights = np.where(brokers.usable, brokers.weights, 0.0)
     most = np.maximum(fixed, np.where(brokers.usable, limits, np.inf))
 
@@ -104,7 +110,7 @@ def _filled_whole(brokers: Brokers, fixed: Float64s, total: int, limits: Float64
         return np.clip(np.floor((level * weights + 1) / 2), fixed, most)
 
     low, high = 0.0, 2.0 * (total + 1.0) / max(float(brokers.weights[brokers.usable].min(initial=1.0)), 1e-300)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         level = (low + high) / 2
         low, high = (level, high) if up_to(level).sum() <= total else (low, level)
     return squares(brokers, up_to(low)) + low * max(0.0, total - float(up_to(low).sum()))
