@@ -183,7 +183,7 @@ def test_the_time_is_checked_and_the_work_bounded(monkeypatch):
         ([("bytes",)], {}, 2),
         ([("bytes",)], {"tolerance": 0.5}, 1),
         ([("bytes", "replicas")], {}, 2),
-        ([("leaders",)], {}, 0),
+        ([("leaders",)], {}, 2),
         ([("leaders",), ("bytes",)], {"tolerance": 0.0}, 2),
     ],
 )
