@@ -13,7 +13,7 @@ from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
 from service.cli.terminal import fill, table
-from service.conformance.comparison import Failure, Outcome, compare
+from service.conformance.comparison import Comparison, Failure, compare
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import Subject, subject_of
 from service.core.errors import InvalidQuestion
@@ -88,11 +88,11 @@ def _subjects(names: Sequence[str], chosen: dict[str, str]) -> list[Subject]:
         raise BadInput(error.detail) from None
 
 
-def _progress() -> Callable[[Outcome], None]:
+def _progress() -> Callable[[Comparison], None]:
     """Says now and then how far a comparison is."""
     last = time.monotonic()
 
-    def progress(outcome: Outcome) -> None:
+    def progress(outcome: Comparison) -> None:
         nonlocal last
         if time.monotonic() - last > NOTED_SECONDS:
             last = time.monotonic()
@@ -103,7 +103,7 @@ def _progress() -> Callable[[Outcome], None]:
     return progress
 
 
-def _print(outcomes: Sequence[Outcome], form: str) -> None:
+def _print(outcomes: Sequence[Comparison], form: str) -> None:
     if form == "json":
         click.echo(dumps({"subjects": [_document(outcome) for outcome in outcomes]}))
     elif form == "junit":
@@ -143,7 +143,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (--output json has it whole)"
 
 
-def _document(outcome: Outcome) -> dict[str, Any]:
+def _document(outcome: Comparison) -> dict[str, Any]:
     failures = {name: each and _failure(each) for name, each in (("failure", outcome.failure), ("smallest", outcome.smallest))}
     return {
         "subject": outcome.subject.name,
@@ -160,7 +160,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
     return {name: getattr(failure, name) for name in names}
 
 
-def _junit(outcomes: Sequence[Outcome]) -> Element:
+def _junit(outcomes: Sequence[Comparison]) -> Element:
     """One test suite a subject: a test case for each vector, and one for the random questions."""
     root = Element("testsuites", name="partition-allocator conform")
     for outcome in outcomes:

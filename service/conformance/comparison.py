@@ -35,7 +35,7 @@ class Failure:
 
 
 @dataclass
-class Outcome:
+class Comparison:
     """What came of one subject.
 
     vectors, drawn : names of the vectors that were answered, and how many random questions were
@@ -58,9 +58,9 @@ class Outcome:
         return "alike" if self.vectors or self.drawn else "not-compared"
 
 
-def compare(program: Program, subject: Subject, cases: int, seed: int, progress: Callable[[Outcome], object]) -> Outcome:
+def compare(program: Program, subject: Subject, cases: int, seed: int, progress: Callable[[Comparison], object]) -> Comparison:
     """Ask the vectors and so many random questions. Raises NoAnswer only if the program cannot be started."""
-    outcome = Outcome(subject)
+    outcome = Comparison(subject)
     if not subject.options:  # the vectors are of the newest releases
         for vector in vectors().get(subject.name, ()):
             if _is_alike(program, outcome, vector["id"], vector["request"], subject.recorded(vector["expected"])):
@@ -96,7 +96,7 @@ def vectors() -> dict[str, list[Body]]:
     return by_subject
 
 
-def _is_alike(program: Program, outcome: Outcome, name: str, request: Body, expected: Expected) -> bool:
+def _is_alike(program: Program, outcome: Comparison, name: str, request: Body, expected: Expected) -> bool:
     """Whether the program answers a question so. If it answers otherwise the outcome has the failure, also made smaller."""
     left_out = sum(outcome.unsupported.values())
     failure = _asked(program, outcome.subject, name, request, expected, outcome.unsupported)

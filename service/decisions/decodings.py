@@ -46,7 +46,7 @@ Decoded: TypeAlias = (
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordsToDecode:
     """Records of one kind.
 
     keys, values : of one length; a null value is a tombstone
@@ -75,7 +75,7 @@ class DecodingQuestion:
     data: bytes = b""
     key: bytes = b""
     value: bytes | None = None
-    records: Records | None = None
+    records: RecordsToDecode | None = None
     assignor: str = "range"
     member_id: str = "member"
     instance_id: str | None = None
@@ -141,7 +141,7 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
         raise
 
 
-def _read_records(kind: str, records: Records, budget: Budget) -> DecodedRecords | OffsetsTopic:
+def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> DecodedRecords | OffsetsTopic:
     if kind == OFFSETS_TOPIC:
         return read_offsets_topic(records.keys, records.values, records.topic_names, budget.reserve, budget.check_time)
     group = kind == GROUP_RECORD

@@ -46,7 +46,7 @@ def _parsed(parse: Callable[[], Any]) -> Any:
 class CoordinatorRecords(Protocol):
     """Takes the records of coordinators."""
 
-    def take(self, record: Json, source: Source) -> None:
+    def take(self, record: Json, source: SourceText) -> None:
         """Read one. Raises UnreadableDescription if it is at fault."""
 
 
@@ -57,7 +57,7 @@ def read_document(text: str, start: int, records: CoordinatorRecords) -> tuple[D
     """
     start = _BLANK.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
     document, end = _parsed(lambda: _DECODER.raw_decode(text, start))
-    source = Source(text, start, end)
+    source = SourceText(text, start, end)
     source.check(document, dict, ())
     if document.keys() == RECORD:
         records.take(document, source)
@@ -65,7 +65,7 @@ def read_document(text: str, start: int, records: CoordinatorRecords) -> tuple[D
     return _described(document, source), end
 
 
-def _described(document: Json, source: Source) -> Description | None:
+def _described(document: Json, source: SourceText) -> Description | None:
     if "partitions" in document:
         return _read_reassignment(document, source)
     if "KafkaPartitionState" in document:
@@ -77,7 +77,7 @@ def _described(document: Json, source: Source) -> Description | None:
     return None
 
 
-class Source:
+class SourceText:
     """The text, and where the JSON begins and ends, for the line of a fault."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
@@ -117,7 +117,7 @@ class Source:
         return ids  # type: ignore[no-any-return]  # checked
 
 
-def _read_snapshot(document: Json, source: Source) -> Description:
+def _read_snapshot(document: Json, source: SourceText) -> Description:
     """Its parts as they are; only the names of their rows, and the placements, are checked here."""
     version = document.get("snapshot_version", 1)
     if version != 1:
@@ -142,7 +142,7 @@ def _read_snapshot(document: Json, source: Source) -> Description:
     return Description("snapshot", parts["brokers"], parts["topics"], parts["groups"], parts["log_dirs"])
 
 
-def _check_sizes(brokers: tuple[Json, ...], source: Source) -> None:
+def _check_sizes(brokers: tuple[Json, ...], source: SourceText) -> None:
     """Refuse sizes of disks that are no integers, which are compared with each other."""
     for i, broker in enumerate(brokers):
         for j, log_dir in enumerate(source.rows(broker, "log_dirs", ("log_dirs", i))):
@@ -151,7 +151,7 @@ def _check_sizes(brokers: tuple[Json, ...], source: Source) -> None:
                     source.member(log_dir, name, int, ("log_dirs", i, "log_dirs", j))
 
 
-def _read_reassignment(document: Json, source: Source) -> Description:
+def _read_reassignment(document: Json, source: SourceText) -> Description:
     """``{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}``; ``log_dirs`` are ignored."""
     if document.get("version", 1) != 1:
         source.refuse("version: 1 is expected.", ("version",))
@@ -161,7 +161,7 @@ def _read_reassignment(document: Json, source: Source) -> Description:
     return placements.description("reassignment")
 
 
-def _read_cruise_control(document: Json, source: Source) -> Description:
+def _read_cruise_control(document: Json, source: SourceText) -> Description:
     """The answer of ``GET kafkacruisecontrol/kafka_cluster_state?json=true&verbose=true``, which lists all partitions.
 
     A partition is listed under each of the states that it is in: offline, urp, with-offline-replicas, under-min-isr, or other.
@@ -183,7 +183,7 @@ def _read_cruise_control(document: Json, source: Source) -> Description:
     return placements.description("cruise-control", complete=True, broker_ids=broker_ids)
 
 
-def _read_log_dirs(document: Json, source: Source) -> Description:
+def _read_log_dirs(document: Json, source: SourceText) -> Description:
     """``kafka-log-dirs --describe``: what is in each directory, future replicas and directories that are offline left out; the
     size of a partition is that of its largest replica.
     """
@@ -218,7 +218,7 @@ def _read_log_dirs(document: Json, source: Source) -> Description:
     return Description("log-dirs", brokers, tuple(topics), log_dirs=described, notes=tuple(notes[:MOST_NOTES]))
 
 
-def _read_log_dir(folder: Json, path: Path, source: Source) -> dict[str, dict[int, int]]:
+def _read_log_dir(folder: Json, path: Path, source: SourceText) -> dict[str, dict[int, int]]:
     """Topic → partition → the size of its replica in a directory."""
     replicas: dict[str, dict[int, int]] = {}
     for k, row in enumerate(source.rows(folder, "partitions", path)):
@@ -234,7 +234,7 @@ def _read_log_dir(folder: Json, path: Path, source: Source) -> dict[str, dict[in
 class _Placements:
     """Topics from rows of ``topic``, ``partition`` and ``replicas``. repeated : a partition may have several equal rows"""
 
-    def __init__(self, source: Source, *, repeated: bool = False) -> None:
+    def __init__(self, source: SourceText, *, repeated: bool = False) -> None:
         self.source, self.repeated = source, repeated
         self.topics: dict[str, dict[int, Json]] = {}
 

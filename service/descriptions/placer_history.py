@@ -30,7 +30,7 @@ KRAFT_ONLY_SINCE: Final = "4.0"
 
 
 @dataclass(frozen=True)
-class Brokers:
+class BrokerReleases:
     """release : of Kafka; None: the newest. zookeeper : have they it, though they could do without?"""
 
     release: str | None
@@ -60,7 +60,7 @@ class PlacementChange:
     verdict: str
 
 
-def placement_changes(description: Description, before: Brokers, after: Brokers) -> Iterator[PlacementChange]:
+def placement_changes(description: Description, before: BrokerReleases, after: BrokerReleases) -> Iterator[PlacementChange]:
     """For each topic of which all replicas are known, if the placers are not the same."""
     rows = brokers(description) if description.brokers else []
     racks = any(row.get("rack_id") for row in rows)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from service.descriptions.classic_groups import classic_members
-from service.descriptions.documents import MOST_NOTES, NOTHING_YET, Source
+from service.descriptions.documents import MOST_NOTES, NOTHING_YET, SourceText
 from service.descriptions.json_lines import Path
 from service.descriptions.model import Description, Json
 
@@ -45,7 +45,7 @@ class RecordsText:
         self.others = 0
         self.taken = False
 
-    def take(self, record: Json, source: Source) -> None:
+    def take(self, record: Json, source: SourceText) -> None:
         """Read one. Raises UnreadableDescription if it is at fault."""
         self.taken = True
         key = source.member(record, "key", dict, ())
@@ -68,7 +68,7 @@ class RecordsText:
             if value is not None:
                 of_group[partition] = source.member(value, "offset", int, ("value", "data"))
 
-    def _take_metadata(self, group_id: str, value: Json | None, source: Source) -> None:
+    def _take_metadata(self, group_id: str, value: Json | None, source: SourceText) -> None:
         self.metadata.pop(group_id, None)
         if value is None:
             return
@@ -127,7 +127,7 @@ def _columns(offsets: dict[int, int]) -> Json:
     return {"partition_ids": ids, "offsets": [offsets[partition] for partition in ids]}
 
 
-def _member(row: Json, source: Source, path: Path) -> _Member:
+def _member(row: Json, source: SourceText, path: Path) -> _Member:
     """A member of a group's record."""
     instance_id = row.get("groupInstanceId")
     return _Member(
@@ -139,7 +139,7 @@ def _member(row: Json, source: Source, path: Path) -> _Member:
     )
 
 
-def _bytes(row: Json, source: Source, path: Path) -> Iterator[bytes]:
+def _bytes(row: Json, source: SourceText, path: Path) -> Iterator[bytes]:
     """The subscription and the assignment."""
     for name in ("subscription", "assignment"):
         try:

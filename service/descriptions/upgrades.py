@@ -23,7 +23,7 @@ from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description, Json
 from service.descriptions.partitioner_history import KeyChange, key_changes
-from service.descriptions.placer_history import Brokers, PlacementChange, check_zookeeper, placement_changes
+from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
 from service.descriptions.upgrade_steps import steps_of
 
 KAFKA: Final = "kafka"
@@ -36,7 +36,7 @@ PROTOCOLS: Final = {EAGER: COOPERATIVE, COOPERATIVE: EAGER, CLASSIC: CONSUMER}
 
 
 @dataclass(frozen=True)
-class State:
+class Software:
     """What a cluster is upgraded from or to: ``librdkafka:1.9``, ``kafka:3.9``, ``zookeeper:3.9``, ``eager``, ``consumer`` …
 
     name : a client, KAFKA, or a protocol
@@ -49,7 +49,7 @@ class State:
     zookeeper: bool = False
 
     @classmethod
-    def read(cls, text: str) -> State:
+    def read(cls, text: str) -> Software:
         """Raises InvalidQuestion for a text that is none."""
         name, _, release = text.partition(":")
         if name in PROTOCOLS or name == CONSUMER:
@@ -111,7 +111,7 @@ class Upgrade:
     notes: tuple[str, ...]
 
 
-def upgrade(description: Description, before: State, after: State) -> Upgrade:
+def upgrade(description: Description, before: Software, after: Software) -> Upgrade:
     """Raises InvalidQuestion for two states of which the second does not follow the first."""
     protocols = {*PROTOCOLS, CONSUMER}
     if {before.name, after.name} & protocols and PROTOCOLS.get(before.name) != after.name:
@@ -132,11 +132,11 @@ def upgrade(description: Description, before: State, after: State) -> Upgrade:
     return Upgrade(changes, len(description.groups) - len(changes), keys, placements, tuple(notes))
 
 
-def _brokers(state: State) -> Brokers:
-    return Brokers(state.release, zookeeper=state.zookeeper)
+def _brokers(state: Software) -> BrokerReleases:
+    return BrokerReleases(state.release, zookeeper=state.zookeeper)
 
 
-def _compared(state: State) -> tuple[State, list[str]]:
+def _compared(state: Software) -> tuple[Software, list[str]]:
     """The state with the release whose answers stand for it, and a sentence if that is another one."""
     if state.release is None:
         return state, []
@@ -159,12 +159,12 @@ def _client_releases(client: str) -> tuple[str, ...]:
     return next((each.client_releases for each in GROUP_PROTOCOLS["classic"].builtins if each.name.startswith(f"{client}:")), ())
 
 
-def _client(state: State) -> str:
+def _client(state: Software) -> str:
     """Whose clients are upgraded."""
     return "java" if state.name == KAFKA else state.name
 
 
-def _ways(group: Json, before: State, after: State) -> tuple[Json, Json] | None:
+def _ways(group: Json, before: Software, after: Software) -> tuple[Json, Json] | None:
     """How a group is assigned before and after, as fields of questions; None for a group that the upgrade does not concern."""
     protocol, assignor = group.get("group_protocol", "classic"), group.get("assignor")
     if not group.get("members") or assignor is None or protocol not in GROUP_PROTOCOLS:

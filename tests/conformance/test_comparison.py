@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from service.conformance.comparison import Outcome, compare, vectors
+from service.conformance.comparison import Comparison, compare, vectors
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import subject_of
 from service.core.assignors import GROUP_PROTOCOLS
@@ -37,7 +37,7 @@ def broken() -> Iterator[Program]:
     program.close()
 
 
-def compared(program: Program, name: str, cases: int = 50, seed: int = 1) -> Outcome:
+def compared(program: Program, name: str, cases: int = 50, seed: int = 1) -> Comparison:
     """What comes of one subject."""
     return compare(program, subject_of(name, {}), cases, seed, lambda _: None)
 

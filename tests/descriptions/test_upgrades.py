@@ -14,7 +14,7 @@ from service.core.errors import InvalidQuestion
 from service.descriptions import Description
 from service.descriptions.partitioner_history import default_of
 from service.descriptions.upgrade_steps import setting_of
-from service.descriptions.upgrades import GroupChange, State, Upgrade, upgrade
+from service.descriptions.upgrades import GroupChange, Software, Upgrade, upgrade
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ GROUPS = (
 
 def changes(before: str, after: str) -> tuple[Upgrade, dict[str, GroupChange]]:
     """The upgrade, and its groups by name."""
-    found = upgrade(Description("snapshot", (), TOPICS, GROUPS), State.read(before), State.read(after))
+    found = upgrade(Description("snapshot", (), TOPICS, GROUPS), Software.read(before), Software.read(after))
     return found, {each.group_id: each for each in found.groups}
 
 
@@ -119,7 +119,7 @@ def test_steps_that_kafka_python_accepts(before: str, after: str, steps: list[st
     """No list of eager and cooperative assignors, and no consumer protocol."""
     members = [member(name, client_id="kafka-python-3.0.12") for name in "ab"]
     groups = (group("py", "range", members, assignment_version=0, assignment_user_data="empty"),)
-    (found,) = upgrade(Description("snapshot", (), TOPICS, groups), State.read(before), State.read(after)).groups
+    (found,) = upgrade(Description("snapshot", (), TOPICS, groups), Software.read(before), Software.read(after)).groups
     assert [step.startswith(start) for step, start in zip(found.steps, steps, strict=True)] == [True] * len(steps)
 
 
@@ -183,7 +183,7 @@ PYTHON = {"assignment_version": 0, "assignment_user_data": "empty"}
 )
 def test_steps_between_libraries(groups: Json, states: tuple[str, str], after: str, steps: list[str]) -> None:
     """By an assignor that both have; each library of a mixed group by its own setting."""
-    (found,) = upgrade(Description("snapshot", (), TOPICS, (groups,)), *map(State.read, states)).groups
+    (found,) = upgrade(Description("snapshot", (), TOPICS, (groups,)), *map(Software.read, states)).groups
     assert (found.after, found.problem) == (after, None)
     assert [step[: len(start)] for step, start in zip(found.steps, steps, strict=True)] == steps
 
@@ -251,15 +251,15 @@ def test_placements_from_zookeeper() -> None:
         {"topic_name": "unknown", "partitions_count": 2, "placements": placements[1:2]},
     )
     cluster = Description("snapshot", tuple({"broker_id": i} for i in range(4)), topics, ())
-    found = upgrade(cluster, State.read("zookeeper:3.9"), State.read("kafka:4.4")).placements
+    found = upgrade(cluster, Software.read("zookeeper:3.9"), Software.read("kafka:4.4")).placements
     assert [(each.topic_name, each.before, each.after, each.possible_before, each.possible_after) for each in found] == [
         ("orders", "rack-unaware", "striped", True, False),
         ("one", "rack-unaware", "striped", True, True),
     ]
     assert found[0].verdict.startswith("The placer striped could not have placed the topic so.")
-    assert upgrade(cluster, State.read("kafka:2.8"), State.read("kafka:4.4")).placements == found
+    assert upgrade(cluster, Software.read("kafka:2.8"), Software.read("kafka:4.4")).placements == found
     for before, after in (("kafka:3.9", "kafka:4.4"), ("zookeeper:2.8", "zookeeper:3.9"), ("java:2.8", "java:4.4")):
-        assert not upgrade(cluster, State.read(before), State.read(after)).placements
+        assert not upgrade(cluster, Software.read(before), Software.read(after)).placements
 
 
 def test_keys_of_kafkajs() -> None:

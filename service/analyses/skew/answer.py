@@ -53,7 +53,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SkewAnswer:
     """The whole answer.
 
     rejected : the number of rejected rows, by reason
@@ -87,7 +87,7 @@ def answer_from(
     limits: CountLimits,
     rates: Rates,
     duration_seconds: float | None,
-) -> Answer:
+) -> SkewAnswer:
     """The answer.
 
     result : of the whole scan
@@ -99,7 +99,7 @@ def answer_from(
     all_plans = plans(counts, rates, limits)
     hottest = _hottest(counts, key_format)
     moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
-    return Answer(
+    return SkewAnswer(
         counts, result.sample, rejected, key_format, all_plans, reach(counts, all_plans, rates, limits, key_format),
         moves, hottest, rates, limits,
     )  # fmt: skip

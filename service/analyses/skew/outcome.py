@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from service.analyses.outcome import Outcome, Records
 from service.analyses.skew import report
-from service.analyses.skew.answer import Answer, HotKey, Move, answer_from
+from service.analyses.skew.answer import HotKey, Move, SkewAnswer, answer_from
 from service.analyses.skew.scan import SkewScan, check_partitioners, merged
 from service.core.keys.values import key_value
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
@@ -57,7 +57,7 @@ def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, du
     )
 
 
-def _tables(answer: Answer) -> dict[str, pa.Table]:
+def _tables(answer: SkewAnswer) -> dict[str, pa.Table]:
     """The tables by file name: a row for each partition of each plan, each plan, each move and each hottest key."""
     counts = answer.counts
 
@@ -105,7 +105,7 @@ def _plan(plan: CountPlan) -> dict[str, Any]:
     return row | {f"meets_{limit}": kept for limit, kept in plan.meets.items()}
 
 
-def _summary(answer: Answer) -> dict[str, Any]:
+def _summary(answer: SkewAnswer) -> dict[str, Any]:
     """The results: totals, the skew of each plan, what is recommended, the hottest keys."""
     counts, distinct = answer.counts, answer.counts.distinct
     return {
@@ -138,7 +138,7 @@ def _summary(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _request(answer: Answer) -> dict[str, Any]:
+def _request(answer: SkewAnswer) -> dict[str, Any]:
     """A request to ``/v1/partition-count-plans`` with a histogram of the keys.
 
     The histogram has every key while they are few; otherwise the hottest, and a sample scaled to the weight of all others.

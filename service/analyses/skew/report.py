@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from service.analyses.skew.answer import Answer
+    from service.analyses.skew.answer import SkewAnswer
     from service.analyses.skew.scan import SkewScan
 
 TOP = 15
@@ -28,7 +28,7 @@ BARS = 400
 """Most partitions that are drawn, a bar each."""
 
 
-def headline(answer: Answer) -> dict[str, str]:
+def headline(answer: SkewAnswer) -> dict[str, str]:
     """The figures for the terminal."""
     counts, distinct = answer.counts, answer.counts.distinct
     figures = {
@@ -53,7 +53,7 @@ def headline(answer: Answer) -> dict[str, str]:
     return figures
 
 
-def report(answer: Answer, source: str, scan: SkewScan) -> Report:
+def report(answer: SkewAnswer, source: str, scan: SkewScan) -> Report:
     """The report."""
     key = " + ".join(scan.key_columns)
     sections = [
@@ -94,7 +94,7 @@ def report(answer: Answer, source: str, scan: SkewScan) -> Report:
     )
 
 
-def _verdict(answer: Answer) -> str:
+def _verdict(answer: SkewAnswer) -> str:
     """The conclusion of the first partitioner of each cause, and the others of this cause, with their skew."""
     by_cause: dict[tuple[str | None, ...], dict[str, str]] = {}
     for reach in answer.reach:
@@ -111,7 +111,7 @@ def _verdict(answer: Answer) -> str:
     return " ".join(sentences)
 
 
-def _glance(answer: Answer) -> Figures:
+def _glance(answer: SkewAnswer) -> Figures:
     counts = answer.counts
     figures = [
         Figure("records with a key", number(counts.records)),
@@ -139,18 +139,18 @@ def _glance(answer: Answer) -> Figures:
     return Figures(tuple(figures))
 
 
-def _placed_as(answer: Answer) -> str:
+def _placed_as(answer: SkewAnswer) -> str:
     """What the partitioners do with records without a key."""
     hashing = [name for name in answer.counts.names if answer.counts.as_one_key(name)[0]]
     return f"one key for {', '.join(hashing)}" if hashing else "not in any other figure"
 
 
-def _rejected(answer: Answer) -> str:
+def _rejected(answer: SkewAnswer) -> str:
     total = sum(answer.rejected.values())
     return number(total) if not total else f"{number(total)} ({', '.join(f'{n:,} {why}' for why, n in answer.rejected.items())})"
 
 
-def _recommended(answer: Answer, name: str) -> str:
+def _recommended(answer: SkewAnswer, name: str) -> str:
     reach = answer.reach_of(name)
     best = reach.recommended
     as_now = ", as now" if best == answer.counts.current else ""
@@ -173,11 +173,11 @@ def _band(measure: Measure) -> str:
     return f"{measure.verdict}; random hashes {measure.chance.low:.4g} to {measure.chance.high:.4g}"
 
 
-def _of(answer: Answer, name: str) -> list[CountPlan]:
+def _of(answer: SkewAnswer, name: str) -> list[CountPlan]:
     return sorted((plan for plan in answer.plans if plan.partitioner == name), key=lambda plan: plan.partitions_count)
 
 
-def _skew_plot(answer: Answer) -> Plot:
+def _skew_plot(answer: SkewAnswer) -> Plot:
     def draw(axes: Axes) -> None:
         plans = _of(answer, answer.counts.names[0])
         x = [plan.partitions_count for plan in plans]
@@ -200,7 +200,7 @@ def _skew_plot(answer: Answer) -> Plot:
     return chart(draw, height=3.3)
 
 
-def _skew_table(answer: Answer) -> Table:
+def _skew_table(answer: SkewAnswer) -> Table:
     has_bytes = answer.counts.has_bytes
     columns: tuple[str, ...] = ("partitioner", "partitions", "skew", "cause", "by chance", "floor", "Gini", "empty", "key skew")
     rows = []
@@ -216,7 +216,7 @@ def _skew_table(answer: Answer) -> Table:
     return Table(columns, rows, folded="" if len(rows) <= 24 else f"All {len(rows)} plans")
 
 
-def _partition_plots(answer: Answer) -> tuple[Plot | Table, ...]:
+def _partition_plots(answer: SkewAnswer) -> tuple[Plot | Table, ...]:
     counts = answer.counts
     chosen = counts.current if counts.current in counts.partitions_counts else None
     chosen = chosen or answer.reach_of(counts.names[0]).recommended or min(counts.partitions_counts, key=lambda n: abs(n - 24))
@@ -252,7 +252,7 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _hot_plot(answer: Answer) -> Plot:
+def _hot_plot(answer: SkewAnswer) -> Plot:
     keys = answer.hottest[:TOP][::-1]
 
     def draw(axes: Axes) -> None:
@@ -266,7 +266,7 @@ def _hot_plot(answer: Answer) -> Plot:
     return chart(draw, "Share of the records with a key", height=0.5 + 0.22 * len(keys))
 
 
-def _hot_table(answer: Answer) -> Table:
+def _hot_table(answer: SkewAnswer) -> Table:
     counts = answer.counts
     rows = []
     for key in answer.hottest[:100]:
@@ -281,7 +281,7 @@ def _hot_table(answer: Answer) -> Table:
     return Table((*columns, "bytes") if counts.has_bytes else columns, rows, folded=f"The {len(rows)} hottest keys")
 
 
-def _move_blocks(answer: Answer) -> tuple[Table, ...]:
+def _move_blocks(answer: SkewAnswer) -> tuple[Table, ...]:
     counts = answer.counts
     total = max(counts.records, 1)
     tables = []

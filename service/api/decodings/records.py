@@ -14,7 +14,7 @@ from service.core.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_
 from service.core.wire.reader import uuid_text
 from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
-from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, Records
+from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, RecordsToDecode
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
 
@@ -121,7 +121,7 @@ def _json_column(texts: RecordTexts, spans: Int64s, odd: dict[int, Any], absent:
     return pa.array(column, pa.large_binary()).cast(pa.large_string())
 
 
-def _commit_columns(records: Records) -> dict[str, pa.Array]:
+def _commit_columns(records: RecordsToDecode) -> dict[str, pa.Array]:
     """The fields of offset commits; null for other records. Of a tombstone there are only group, topic and partition."""
     commits = read_offset_commits(records.keys, records.values)
     other, no_value = commits.kind == OTHER, commits.kind != COMMIT

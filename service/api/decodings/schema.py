@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, post_load, validate, validates_
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import FORMATTERS, LATEST, WITHOUT_SHARE_GROUPS
 from service.core.model import Keys
-from service.decisions.decodings import KINDS, OFFSETS_TOPIC, RECORDS, SHARE_GROUP_STATE_RECORD, DecodingQuestion, Records
+from service.decisions.decodings import KINDS, OFFSETS_TOPIC, RECORDS, SHARE_GROUP_STATE_RECORD, DecodingQuestion, RecordsToDecode
 from service.decisions.groups.rows import TOPIC_ID
 from service.decisions.keys.columns import from_arrow
 from service.web import described as fields
@@ -153,7 +153,7 @@ class CaptureSchema(Schema):
             body.get("bytes_base64", b""),
             body.get("key_base64", b""),
             body.get("value_base64"),
-            None if keys is None else Records(keys, values, names),
+            None if keys is None else RecordsToDecode(keys, values, names),
             body["assignor"],
             body["member_id"],
             body["instance_id"],

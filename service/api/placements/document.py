@@ -15,7 +15,7 @@ from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
 from service.decisions.names import NAME
 from service.decisions.placements.answer import PlacementAnswer, answer
-from service.decisions.placements.commands import Created, Generated, Operated, Outcome, Placed, Refused, created
+from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
 from service.decisions.placements.question import UNNAMED
 from service.web import described as fields
 from service.web.forms import Form
@@ -127,7 +127,7 @@ def table(answer: PlacementAnswer) -> pa.Table:
     return placements_table(answer.cluster, answer.outcome.placed)
 
 
-def _outcome(cluster: Cluster, outcome: Outcome) -> dict[str, Any]:
+def _outcome(cluster: Cluster, outcome: CommandResult) -> dict[str, Any]:
     """The members of the answer that only this form of the question has."""
     if isinstance(outcome, Generated):
         proposed, again = (reassignment_json(cluster, outcome.placed, log_dirs=True) for _ in range(2))
@@ -141,7 +141,7 @@ def _outcome(cluster: Cluster, outcome: Outcome) -> dict[str, Any]:
     return {"topics": [_created(cluster, result) for result in topics.results], **file}
 
 
-def _created(cluster: Cluster, result: Placed | Refused) -> dict[str, Any]:
+def _created(cluster: Cluster, result: Placed | NotPlaced) -> dict[str, Any]:
     if isinstance(result, Placed):
         return {"topic_name": result.topic_name, "placements": placements_json(cluster, result)}
     error = result.error
@@ -149,8 +149,8 @@ def _created(cluster: Cluster, result: Placed | Refused) -> dict[str, Any]:
     return {"topic_name": result.topic_name, **told}
 
 
-def _operated(cluster: Cluster, request: list[TopicResult] | Refused) -> list[dict[str, Any]]:
-    if isinstance(request, Refused):
+def _operated(cluster: Cluster, request: list[TopicResult] | NotPlaced) -> list[dict[str, Any]]:
+    if isinstance(request, NotPlaced):
         error = request.error
         return [{"error": protocol_name(error), "exception": error.exception, "message": error.message}]
     return [

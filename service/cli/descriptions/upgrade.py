@@ -13,7 +13,7 @@ from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.terminal import fill, table
 from service.core.errors import InvalidQuestion
-from service.descriptions.upgrades import GroupChange, State, Upgrade, document
+from service.descriptions.upgrades import GroupChange, Software, Upgrade, document
 from service.descriptions.upgrades import upgrade as find
 from service.report.numbers import counted
 from service.web.json.codec import dumps
@@ -44,7 +44,7 @@ def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None
     announce_compilation()
     description = reading.read(file)
     try:
-        found = find(description, State.read(before), State.read(after))
+        found = find(description, Software.read(before), Software.read(after))
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
     if options.form(output) == "json":

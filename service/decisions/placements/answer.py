@@ -11,7 +11,7 @@ from service.core.model import Cluster
 from service.core.placers import Placer
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-from service.decisions.placements.commands import Outcome
+from service.decisions.placements.commands import CommandResult
 from service.decisions.placements.question import PlacementQuestion, command
 
 
@@ -25,7 +25,7 @@ class PlacementAnswer:
     question: PlacementQuestion
     placer: Placer
     cluster: Cluster
-    outcome: Outcome
+    outcome: CommandResult
     load: Load
     traffic: ZoneTraffic | None
 

@@ -27,7 +27,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Refused:
+class NotPlaced:
     """A topic, or a request of several, that Kafka refuses."""
 
     topic_name: str | None
@@ -35,7 +35,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandResult:
     """What became of a command.
 
     placed : the placements, in the order of the answer
@@ -46,22 +46,22 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Created(Outcome):
+class Created(CommandResult):
     """The topics that were to be created: a placement or a refusal each. alone : there is one, which was not refused"""
 
-    results: list[Placed | Refused] = field(default_factory=list)
+    results: list[Placed | NotPlaced] = field(default_factory=list)
     alone: bool = False
 
 
 @dataclass(frozen=True)
-class Operated(Outcome):
+class Operated(CommandResult):
     """For each request to a controller its topics, or its refusal."""
 
-    results: list[list[TopicResult] | Refused] = field(default_factory=list)
+    results: list[list[TopicResult] | NotPlaced] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Generated(Outcome):
+class Generated(CommandResult):
     """A proposed reassignment."""
 
 
@@ -71,21 +71,21 @@ class Command:
 
     cluster: Cluster
 
-    def run(self, placer: Placer, random: JavaRandom, explained: int) -> Outcome:
+    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """Carry it out. explained : most entries of a list in the explanation; 0: no explanation"""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Place(Command):
+class Create(Command):
     """Create topics, one after another. alone : there is one topic, whose error is the whole answer"""
 
     requests: tuple[tuple[str, PlacementRequest], ...]
     alone: bool
 
-    def run(self, placer: Placer, random: JavaRandom, explained: int) -> Outcome:
+    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """See Command."""
-        results: list[Placed | Refused] = []
+        results: list[Placed | NotPlaced] = []
         explanations: list[dict[str, Any]] = []
         each = max(1, explained // max(1, len(self.requests)))
         cluster = self.cluster
@@ -96,7 +96,7 @@ class Place(Command):
             except KafkaError as refusal:
                 if self.alone:
                     raise
-                results.append(Refused(name, refusal))
+                results.append(NotPlaced(name, refusal))
                 continue
             results.append(Placed(name, request.partition_ids(), placement))
             if cluster.known_load is not None:
@@ -119,7 +119,7 @@ class Operate(Command):
     default_replication_factor: int
     kafka_version: str
 
-    def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
+    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """See Command."""
         controller = Controller(
             self.cluster,
@@ -129,12 +129,12 @@ class Operate(Command):
             kafka_version=self.kafka_version,
         )
         act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
-        results: list[list[TopicResult] | Refused] = []
+        results: list[list[TopicResult] | NotPlaced] = []
         for operation, topics in self.requests:
             try:
                 results.append(act[operation](topics))
             except KafkaError as refusal:
-                results.append(Refused(None, refusal))
+                results.append(NotPlaced(None, refusal))
         placed = [created(topic) for request in results if isinstance(request, list) for topic in request if topic.error is None]
         if not explained:
             return Operated(placed, None, results)
@@ -159,7 +159,7 @@ class Generate(Command):
     current: dict[str, CurrentTopic] = field(repr=False)
     rack_aware: bool = True
 
-    def run(self, _: Placer, random: JavaRandom, explained: int) -> Outcome:
+    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """See Command."""
         proposal = propose(self.cluster, self.broker_list, self.topics_to_move, self.current, random, rack_aware=self.rack_aware)
         return Generated(

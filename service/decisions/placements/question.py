@@ -16,7 +16,7 @@ from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.decisions import duplicates
 from service.decisions.budget import Budget
-from service.decisions.placements.commands import Command, Generate, Operate, Place
+from service.decisions.placements.commands import Command, Create, Generate, Operate
 from service.decisions.placements.rows import is_cordoned, read_cluster, read_load, uncordoned
 
 UNNAMED: Final = "topic"
@@ -103,7 +103,7 @@ def _faults(question: PlacementQuestion, given: dict[str, Any]) -> Iterator[Inva
 
 
 @dataclass(frozen=True)
-class Form:
+class QuestionForm:
     """One form of the question.
 
     name : the field that marks it, as in ``Placer.requests``
@@ -121,7 +121,7 @@ def _read_topic(given: dict[str, Any], placer: Placer, version: str, budget: Bud
     request = _placement_request(given, version)
     cluster, name = _loaded_cluster(given, placer), given.get("topic_name", UNNAMED)
     _check_size(cluster, [(name, request.partitions_count, request.replication_factor)], "partitions_count", budget)
-    return Place(cluster, ((name, request),), alone=True)
+    return Create(cluster, ((name, request),), alone=True)
 
 
 def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Budget) -> Command:
@@ -130,7 +130,7 @@ def _read_topics(given: dict[str, Any], placer: Placer, version: str, budget: Bu
     _check_size(
         cluster, [(name, request.partitions_count, request.replication_factor) for name, request in requests], "topics", budget
     )
-    return Place(cluster, tuple(requests), alone=False)
+    return Create(cluster, tuple(requests), alone=False)
 
 
 def _read_operations(given: dict[str, Any], _: Placer, version: str, budget: Budget) -> Command:
@@ -178,20 +178,20 @@ def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) 
 _OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb"})
 _OF_A_TOPIC: Final = frozenset({"start_partition_id", "start_index", "replica_shift", "partition_0_replicas"})
 FORMS: Final = (
-    Form(
+    QuestionForm(
         "operations",
         frozenset({"brokers", "operations"}),
         frozenset({"default_partitions_count", "default_replication_factor"}),
         _read_operations,
     ),
-    Form(
+    QuestionForm(
         "topics_to_move",
         frozenset({"broker_list", "topics_to_move", "cluster_brokers", "current_assignments"}),
         frozenset({"rack_aware"}),
         _read_generation,
     ),
-    Form("topics", frozenset({"brokers", "topics"}), frozenset({"current_assignments"}), _read_topics),
-    Form(
+    QuestionForm("topics", frozenset({"brokers", "topics"}), frozenset({"current_assignments"}), _read_topics),
+    QuestionForm(
         "partitions_count",
         frozenset({"brokers", "partitions_count", "replication_factor"}),
         _OF_A_TOPIC | {"topic_name", "current_assignments"},
@@ -201,7 +201,7 @@ FORMS: Final = (
 """The first whose field the body has, or the last that the placer supports, is the form of a body."""
 
 
-def _form(given: dict[str, Any], placer: Placer) -> Form:
+def _form(given: dict[str, Any], placer: Placer) -> QuestionForm:
     """The form of the given fields. Raises InvalidQuestion if the placer lacks it, or fields are missing or misplaced."""
     for form in FORMS:
         if form.name in given and form.name not in placer.requests:

@@ -61,11 +61,11 @@ def _columns(file: Path, source: Source) -> list[str] | None:
     partitions = [part.partition("=")[0] for part in file.parts if "=" in part]
     if source.format == "parquet" and not source.options:
         # Arrow is not needed for other formats.
-        from service.spark.tasks.parquet_files import ParquetFiles, UnreadableFile  # noqa: PLC0415
+        from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet  # noqa: PLC0415
 
         try:
             return [*ParquetFiles([(str(file), 0)]).schema().names, *partitions]
-        except UnreadableFile as error:
+        except UnreadableParquet as error:
             raise WrongSource(str(error)) from None
     if source.options.keys() - {"sep"} or source.format not in ("csv", "json") or file.suffix not in ("", ".gz", *_TEXTS):
         return None

@@ -22,7 +22,7 @@ from service.spark.io import reading, sources
 from service.spark.io.columns import column
 from service.spark.io.sources import CORRUPT
 from service.spark.tasks import parquet_files
-from service.spark.tasks.parquet_files import UnreadableFile
+from service.spark.tasks.parquet_files import UnreadableParquet
 from service.spark.tasks.splits import RowReader, SplitReader
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class ScanSource:
             return reading.arrow_schema(self._records)
         try:
             schema = self.files.schema()
-        except UnreadableFile as error:
+        except UnreadableParquet as error:
             raise WrongSource(str(error)) from None
         sources.require_names(schema.names, self.required, self.source)
         return schema
@@ -205,5 +205,5 @@ def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same batches. Raises WrongSource for a file that cannot be read."""
     try:
         yield from batches
-    except UnreadableFile as error:
+    except UnreadableParquet as error:
         raise WrongSource(str(error)) from None

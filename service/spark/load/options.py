@@ -25,7 +25,7 @@ LIMITS: Final = {
 
 
 @dataclass(frozen=True)
-class RecordColumns:
+class SizedColumns:
     """The columns of a record's topic, partition, time and size.
 
     topic : of all records, if there is no column
@@ -68,11 +68,11 @@ def columns(*, source: Source, **options: Any) -> tuple[str, ...]:
     return tuple(record_columns_of(source, options).names)
 
 
-def record_columns_of(source: Source, options: dict[str, Any]) -> RecordColumns:
+def record_columns_of(source: Source, options: dict[str, Any]) -> SizedColumns:
     """The columns of records that the options name."""
     sizes = tuple(options["size_columns"] or (("key", "value") if source.format == "kafka" else ()))
     topic_column = None if options["topic"] is not None else options["topic_column"]
-    return RecordColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes)
+    return SizedColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes)
 
 
 JOB: Final = Job(

@@ -16,7 +16,7 @@ from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
 from service.spark.io.columns import column, corrupt, line, milliseconds
 from service.spark.io.sources import CORRUPT
-from service.spark.load.options import BROKER, CONSUMER, PARTITION, RecordColumns
+from service.spark.load.options import BROKER, CONSUMER, PARTITION, SizedColumns
 from service.spark.tasks import group_requests
 
 KINDS: Final = (PARTITION, CONSUMER, BROKER)
@@ -28,7 +28,7 @@ MEASURES: Final = ("records", "bytes", "bytes_out")
 SUBJECT: Final = ("kind", "group_id", "subject")
 
 
-def events(frame: DataFrame, columns: RecordColumns) -> DataFrame:
+def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
     """topic, partition, at (seconds), bytes, and for a rejected row ``reason``, and the row as JSON as ``record``."""
     topic = column(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
     number = column(columns.partition).try_cast("int")

@@ -31,7 +31,7 @@ MAX_KEYS = 1024
 """The smallest: nothing here depends on distinct keys."""
 
 
-class Metrics:
+class TopicMetrics:
     """The driver's Prometheus metrics of one topic."""
 
     def __init__(self, topic: str) -> None:
@@ -89,7 +89,7 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
     )
     records = stream.select(*map(column, scan.columns), "timestamp")
     counted = records.mapInArrow(WindowScan(scan, "timestamp", window_seconds), TYPES)
-    windows, metrics = Windows(), Metrics(source.location)
+    windows, metrics = Windows(), TopicMetrics(source.location)
     _restore(pipeline, windows)
     metrics.show(windows)
     server, _ = start_http_server(metrics_port, registry=metrics.registry)
@@ -105,7 +105,7 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
         server.shutdown()
 
 
-def _write(pipeline: Pipeline, windows: Windows, metrics: Metrics, frame: DataFrame, batch_id: int) -> None:
+def _write(pipeline: Pipeline, windows: Windows, metrics: TopicMetrics, frame: DataFrame, batch_id: int) -> None:
     """Write a micro-batch; idempotent."""
     start = time.monotonic()
     table = frame.toArrow()

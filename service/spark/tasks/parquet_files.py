@@ -28,7 +28,7 @@ ROW_GROUP_BYTES: Final = 2**25
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 
 
-class UnreadableFile(ValueError):
+class UnreadableParquet(ValueError):
     """A file that is no Parquet, is damaged, or lacks a column. str() has its location and the fault, on one line."""
 
 
@@ -48,7 +48,7 @@ class ParquetFiles:
     sizes: Sequence[tuple[str, int]]
 
     def schema(self) -> pa.Schema:
-        """The columns of the first file, as ``batches_of`` gives them. Raises UnreadableFile."""
+        """The columns of the first file, as ``batches_of`` gives them. Raises UnreadableParquet."""
         with _parquet(self.sizes[0][0]) as (file, _):
             return _plain(file.schema_arrow)
 
@@ -71,11 +71,11 @@ class ParquetFiles:
         return list(lists.values())
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records of all files, one after another. Raises UnreadableFile."""
+        """The records of all files, one after another. Raises UnreadableParquet."""
         return self.batches_of([Split(location, 0, size) for location, size in self.sizes], columns)
 
     def batches_of(self, of: Sequence[Split], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The row groups of splits: these columns, in this order. Raises UnreadableFile, also for a file that lacks a column."""
+        """The row groups of splits: these columns, in this order. Raises UnreadableParquet, also where one is missing."""
         for split in of:
             with _parquet(split.location) as (file, size):
                 spans = enumerate(_spans(file, size))
@@ -83,7 +83,7 @@ class ParquetFiles:
                 yield from _read(file, split.location, groups, columns, BATCH_ROWS) if groups else ()
 
     def few_rows_of(self, of: Sequence[Split], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of splits, which divide row groups, at most ``rows`` in a batch. Raises UnreadableFile.
+        """The rows of splits, which divide row groups, at most ``rows`` in a batch. Raises UnreadableParquet.
 
         Each split of a row group decodes it up to its own last row, which takes little time beside what is done with a row.
         """
@@ -106,7 +106,7 @@ class ParquetFiles:
     def having(self, columns: Sequence[str], column: str, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The records with one of these texts in ``column``, the only one that is read of row groups without such a record.
 
-        Raises UnreadableFile.
+        Raises UnreadableParquet.
         """
         chosen = pa.array(texts, pa.string())
         for location, _ in self.sizes:
@@ -186,7 +186,7 @@ def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:
 def _read(file: pq.ParquetFile, location: str, groups: list[int], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     for name in columns:
         if name not in file.schema_arrow.names:
-            raise UnreadableFile(f"{location} has no column {name!r}, which the first file has.")
+            raise UnreadableParquet(f"{location} has no column {name!r}, which the first file has.")
     for batch in file.iter_batches(rows, groups, list(columns), use_threads=False):
         chosen = batch.select(list(columns))
         yield chosen.cast(_plain(chosen.schema))
@@ -194,7 +194,7 @@ def _read(file: pq.ParquetFile, location: str, groups: list[int], columns: Seque
 
 @contextmanager
 def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
-    """A file, open, and its size. Raises UnreadableFile for what fails while it is open."""
+    """A file, open, and its size. Raises UnreadableParquet for what fails while it is open."""
     try:
         system, path = _open(location)
         with (
@@ -204,7 +204,7 @@ def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
             yield file, source.size()
     except (pa.ArrowException, OSError) as error:
         fault = printable(" ".join(str(error).split()))
-        raise UnreadableFile(f"{location} cannot be read as Parquet: {fault}") from None
+        raise UnreadableParquet(f"{location} cannot be read as Parquet: {fault}") from None
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

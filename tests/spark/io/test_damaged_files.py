@@ -14,7 +14,7 @@ from service.spark.cluster.failures import NO_FILE
 from service.spark.errors import WrongSource
 from service.spark.io.reading import read
 from service.spark.io.sources import Source
-from service.spark.tasks.parquet_files import ParquetFiles, UnreadableFile
+from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet
 
 RECORDS = pa.table({"key": [f"key-{i * 7919 % 10_007}" for i in range(9000)], "partition": [i % 3 for i in range(9000)]})
 SPARK = ("--read-option", "mergeSchema=false")
@@ -52,7 +52,7 @@ FAULTS = {
 def test_a_damaged_file_is_named_with_its_fault(tmp_path, how):
     path = tmp_path / "records.parquet"
     damaged(path, how)
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(UnreadableParquet) as refused:
         list(ParquetFiles([(str(path), path.stat().st_size)]).batches(["key"]))
     assert str(refused.value).startswith(f"{path} cannot be read as Parquet: ")
     assert FAULTS[how][0] in str(refused.value)
@@ -64,12 +64,12 @@ def test_another_key_in_place_of_one_is_noticed_by_the_checksum(tmp_path):
     path = tmp_path / "records.parquet"
     pq.write_table(RECORDS, path, compression="none", use_dictionary=False, write_page_checksum=True)
     path.write_bytes(path.read_bytes().replace(b"key-7919", b"key-7918", 1))
-    with pytest.raises(UnreadableFile, match=r"records\.parquet cannot be read as Parquet: .*CRC"):
+    with pytest.raises(UnreadableParquet, match=r"records\.parquet cannot be read as Parquet: .*CRC"):
         list(ParquetFiles([(str(path), path.stat().st_size)]).batches(["key"]))
 
 
 def test_a_file_that_cannot_be_opened_is_named(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"gone\.parquet cannot be read as Parquet: .*No such file"):
+    with pytest.raises(UnreadableParquet, match=r"gone\.parquet cannot be read as Parquet: .*No such file"):
         ParquetFiles([(str(tmp_path / "gone.parquet"), 0)]).schema()
 
 
