@@ -17,6 +17,7 @@ from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from flask import Flask
     from flask.testing import FlaskClient
@@ -156,7 +157,12 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def tokens(tmp_path):
     """A file with a token for each scope, and the tokens by their scope."""
+    return tokens_in(tmp_path)
+
+
+def tokens_in(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Such a file, in this folder."""
     made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
-    path = tmp_path / "tokens"
+    path = folder / "tokens"
     path.write_text("# who may ask\n\n" + "".join(f"{line}\n" for _, line in made.values()))
     return path, {scope: token for scope, (token, _) in made.items()}

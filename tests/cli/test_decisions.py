@@ -45,7 +45,7 @@ def test_a_pipe_gets_the_services_own_answer(client, command, tmp_path):
     file.write_text(json.dumps(QUESTIONS[path]))
     answer = run(command, str(file))
     assert answer.stdout.encode() == client.post(path, json=QUESTIONS[path]).data + b"\n"
-    assert run(command, stdin=file.read_text()).stdout == answer.stdout, "standard input is the default"
+    assert run_here(command, stdin=file.read_text()).stdout == answer.stdout, "standard input is the default"
 
 
 @pytest.mark.parametrize(

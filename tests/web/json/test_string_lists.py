@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.app import create_app
 from service.web import keys
 from service.web.json import string_lists
 from tests.reference import json_string_lists as reference
@@ -55,14 +54,12 @@ def test_leaves_a_text_alone_that_has_no_list_of_plain_strings(text):
     assert string_lists.take_out(text, "keys") is None
 
 
-def answers(monkeypatch, path: str, body: bytes) -> list[tuple[int, bytes]]:
+def answers(client, monkeypatch, path: str, body: bytes) -> list[tuple[int, bytes]]:
     """The service's answers with and without the array."""
     found = []
     for large in (0, 2**30):
         monkeypatch.setattr(keys, "LARGE", large)
-        client = create_app().test_client()
-        headers = {"X-Request-ID": "test"}
-        response = client.post(path, data=body, content_type="application/json", headers=headers)
+        response = client.post(path, data=body, content_type="application/json")
         found.append((response.status_code, response.data))
     return found
 
@@ -86,14 +83,14 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("members", STATUSES)
-def test_the_answer_is_the_same(monkeypatch, members):
-    array, objects = answers(monkeypatch, "/v1/partitions?explain=true", b'{"partitions_count": 5, ' + members + b"}")
+def test_the_answer_is_the_same(client, monkeypatch, members):
+    array, objects = answers(client, monkeypatch, "/v1/partitions?explain=true", b'{"partitions_count": 5, ' + members + b"}")
     assert array == objects
     assert array[0] == STATUSES[members]
 
 
-def test_a_comparison_shows_the_same_keys(monkeypatch):
+def test_a_comparison_shows_the_same_keys(client, monkeypatch):
     body = json.dumps({"partitions_count": 7, "keys": [f"order-{i}" for i in range(20)]}).encode()
-    array, objects = answers(monkeypatch, "/v1/partitioner-comparisons", body)
+    array, objects = answers(client, monkeypatch, "/v1/partitioner-comparisons", body)
     assert array == objects
     assert array[0] == 200
