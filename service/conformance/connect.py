@@ -1,11 +1,9 @@
 """What the leaders of Kafka Connect's groups assign, as a subject to compare a program with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from service.conformance import shrinking
 from service.conformance.connect_groups import connect_group
@@ -39,7 +37,7 @@ class ConnectSubject:
     operation = "connect-assignments"
 
     @classmethod
-    def of(cls, assignor: str, options: Mapping[str, str]) -> ConnectSubject:
+    def of(cls, assignor: str, options: Mapping[str, str]) -> Self:
         """Raises InvalidQuestion for an unknown name or release, and for a release of a client."""
         if "client_version" in options:
             raise InvalidQuestion("Connect is released with Kafka: give kafka_version instead of client_version.")

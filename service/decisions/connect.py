@@ -1,10 +1,8 @@
 """A group of Connect workers → what its leader assigns, rebalance by rebalance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -68,7 +66,7 @@ class ConnectorNames:
     hashes: np.ndarray[Any, Any]
 
     @classmethod
-    def of(cls, names: set[str]) -> ConnectorNames:
+    def of(cls, names: set[str]) -> Self:
         """These names."""
         unordered = tuple(names)
         connectors = tuple(unordered[i] for i in java_order(unordered))

@@ -4,11 +4,9 @@ A group is put to the assignor that it has and to the one that it is to have, wi
 difference is one of the next rebalance, whatever causes it. A client's group is one whose leader uses the client (``leaders``).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from service.core.assignors import GROUP_PROTOCOLS, Assignor, of_client
 from service.core.assignors.changes import restarts
@@ -49,7 +47,7 @@ class Software:
     zookeeper: bool = False
 
     @classmethod
-    def read(cls, text: str) -> Software:
+    def read(cls, text: str) -> Self:
         """Raises InvalidQuestion for a text that is none."""
         name, _, release = text.partition(":")
         if name in PROTOCOLS or name == CONSUMER:

@@ -3,12 +3,10 @@
 Executors run this.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +38,7 @@ class RecordSample:
             records = pa.table([keys, partitions, draws], ["key", "partition", "draw"]).drop_null()
             self.merge(RecordSample(pc.max(partitions).as_py(), _smallest(records)))
 
-    def merge(self, other: RecordSample) -> None:
+    def merge(self, other: Self) -> None:
         """Add those of other records."""
         samples = [sample for sample in (self, other) if sample.largest is not None and sample.records is not None]
         if samples:

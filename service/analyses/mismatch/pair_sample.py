@@ -3,10 +3,8 @@
 It holds the PAIRS pairs with the smallest hashes, so samples of parts of the data merge into the sample of the whole.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +51,7 @@ class PairSample:
         self.explained = np.concatenate([self.explained, explained])[first]
         self.undecided = np.concatenate([self.undecided, undecided])[first]
 
-    def merge(self, other: PairSample) -> None:
+    def merge(self, other: Self) -> None:
         """Add another sample. What a full sample left out has larger hashes than its PAIRS pairs, so it is not missed."""
         self.add(other.hashes, other.keys, other.explained, other.undecided, other.times)
         self.full = self.full or other.full

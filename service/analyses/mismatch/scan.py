@@ -5,12 +5,10 @@ pairs, one of the pairs that the expected partitioner explains and one of the ot
 among the pairs of the right one.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +68,7 @@ class MismatchResult:
     wrong: PairSample = field(default_factory=PairSample)
     examples: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
 
-    def merge(self, other: MismatchResult) -> None:
+    def merge(self, other: Self) -> None:
         """Add the result of other records."""
         for name in ("records", "misplaced", "explained", "decided"):
             getattr(self, name)[:] += getattr(other, name)

@@ -6,10 +6,9 @@ by their size, ``draining`` and ``cordoned`` mean the same, and batches keep ``c
 What is on a disk besides the replicas is a partition that stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class BrokerDisks:
     most_work: int
 
     @classmethod
-    def of(cls, log_dirs: LogDirs, replicas: DirReplicas, weights: Float64s, broker: int) -> BrokerDisks:
+    def of(cls, log_dirs: LogDirs, replicas: DirReplicas, weights: Float64s, broker: int) -> Self:
         """The question of a broker. weights : float64[dirs], see ``LogDirs.weights``"""
         first, last = log_dirs.offsets[broker : broker + 2].tolist()
         some = slice(*replicas.offsets[broker : broker + 2].tolist())

@@ -20,10 +20,8 @@ the loads are 2, 1, 1, and at least 2 partitions must move.
 Source: Hardy, Littlewood and Pólya on majorization; Ford and Fulkerson's primal-dual method, with Dinic's blocking flows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -95,7 +93,7 @@ class _Kinds:
     @classmethod
     def of(
         cls, subscribed: Ragged, subscribers: Ragged, counts: Int32s, topic_of: Int32s, claims: Ragged, claimed: Bools
-    ) -> _Kinds:
+    ) -> Self:
         """The kinds of these partitions, topics and members."""
         nothing = np.where((subscribers.lengths() > 0) & (counts > 0), 0, NONE).astype(np.int32)
         topic_kinds = split_kinds(nothing, subscribed.offsets, subscribed.values)

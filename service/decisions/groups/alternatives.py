@@ -1,8 +1,7 @@
 """The same group under other assignors: how even each is, what it moves, what crosses zones, and what it costs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 from service.core.assignors import Assignor
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, LimitExceeded, PluginError
@@ -38,7 +37,7 @@ class Settled:
     traffic: ZoneTraffic | None
 
     @classmethod
-    def of(cls, group: Group, first: Rebalance, second: Rebalance | None) -> Settled:
+    def of(cls, group: Group, first: Rebalance, second: Rebalance | None) -> Self:
         """The group after one rebalance or two."""
         rows: Ragged = final_rows((second or first).assignment)
         owners = transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))

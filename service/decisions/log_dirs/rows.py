@@ -1,10 +1,8 @@
 """Log directories and what is in them, from Arrow to arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -68,7 +66,7 @@ class DirRows(NamedTuple):
     replica_offsets: Int32s
 
     @classmethod
-    def of(cls, rows: pa.StructArray) -> DirRows:
+    def of(cls, rows: pa.StructArray) -> Self:
         """The levels of these rows."""
         dirs = rows.field("log_dirs").flatten()
         topics = dirs.field("replicas").flatten()

@@ -1,10 +1,8 @@
 """The timeline of a question: its names become indices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -45,7 +43,7 @@ class Names:
     everywhere: tuple[int, ...]
 
     @classmethod
-    def of(cls, question: RebalancesQuestion) -> Names:
+    def of(cls, question: RebalancesQuestion) -> Self:
         """The names of a question."""
         own: list[str] = question.topics.field("topic_name").to_pylist()
         distinct = dict.fromkeys(own)

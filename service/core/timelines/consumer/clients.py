@@ -5,9 +5,7 @@ AbstractHeartbeatRequestManager; org.apache.kafka.coordinator.group.modern.consu
 Each method names its own.
 """
 
-from __future__ import annotations
-
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -35,7 +33,7 @@ class ConsumerClients:
         self._contender = (NONE, NEVER)
 
     @classmethod
-    def converted(cls, course: Course, classic: ClassicCoordinator) -> ConsumerClients:
+    def converted(cls, course: Course, classic: ClassicCoordinator) -> Self:
         """A classic group that a member of the consumer protocol joins; its other members go on as they are until they restart.
 
         To a classic member the coordinator answers Heartbeat, JoinGroup and SyncGroup as it would answer its heartbeats, so its
