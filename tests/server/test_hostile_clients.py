@@ -13,7 +13,6 @@ from statistics import median
 
 import pytest
 import requests
-import trustme
 from gunicorn.config import Config
 
 from service.server.connection import Connection
@@ -22,12 +21,6 @@ from tests.support.serving import Server, serving
 
 QUESTION = {"partitions_count": 12, "keys": ["order-1", None]}
 HEAD = b"POST /v1/partitions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-
-
-@pytest.fixture(scope="module")
-def server():
-    with serving(ALLOCATOR_WORKERS="1") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -84,39 +77,32 @@ def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> 
     ("behaviour", "count"),
     [(slow_reader, 80), (long_head, 80), (trickling_head, 200), (trickling_body, 32), (tiny_chunks, 60), (silent, 200)],
 )
-def test_nobody_waits_for_hostile_clients(server, behaviour, count):
-    with hostile(server, behaviour, count):
+def test_nobody_waits_for_hostile_clients(fresh, behaviour, count):
+    with hostile(fresh.server, behaviour, count):
         time.sleep(1)
-        assert_prompt(server, 1)
+        assert_prompt(fresh.server, 1)
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(server):
+def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(fresh):
     with ExitStack() as stack:
         for behaviour in BEHAVIOURS:
-            stack.enter_context(hostile(server, behaviour, 30))
+            stack.enter_context(hostile(fresh.server, behaviour, 30))
         time.sleep(1)
-        assert_prompt(server, 1)
+        assert_prompt(fresh.server, 1)
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_hostile_clients_over_tls(tmp_path):
-    authority = trustme.CA()
-    issued = authority.issue_cert("localhost", "127.0.0.1")
-    cert, key, trusted = tmp_path / "cert.pem", tmp_path / "key.pem", str(tmp_path / "ca.pem")
-    issued.cert_chain_pems[0].write_to_path(cert)
-    issued.private_key_pem.write_to_path(key)
-    authority.cert_pem.write_to_path(trusted)
-    context = ssl.create_default_context(cafile=trusted)
+def test_nobody_waits_for_hostile_clients_over_tls(tls):
+    context = ssl.create_default_context(cafile=tls.trusted)
 
     def wrap(sock: socket.socket) -> socket.socket:
         return context.wrap_socket(sock, server_hostname="localhost")
 
-    with serving(ALLOCATOR_TLS_CERT=str(cert), ALLOCATOR_TLS_KEY=str(key), ALLOCATOR_WORKERS="1", verify=trusted) as server:
-        for behaviour, count in ((slow_reader, 80), (trickling_body, 32)):
-            with hostile(server, behaviour, count, wrap=wrap):
-                time.sleep(3)
-                assert_prompt(server, 1, trusted)
+    for behaviour, count in ((slow_reader, 80), (trickling_body, 32)):
+        with hostile(tls.server, behaviour, count, wrap=wrap):
+            time.sleep(3)
+            assert_prompt(tls.server, 1, tls.trusted)
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import requests
-import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -248,12 +247,12 @@ def asked(server, text: bytes) -> bytes:
         return said(sock)
 
 
-def resident(server) -> int:
-    """Bytes that the server's processes hold, what they share counted once for each."""
+def resident(server, field: str = "VmRSS") -> int:
+    """Bytes that the server's processes hold, what they share counted once for each. field : VmHWM: the most so far"""
     total = 0
     for pid in server.workers():
         status = Path(f"/proc/{pid}/status").read_text()
-        total += int(status.split("VmRSS:")[1].split()[0]) * 1024
+        total += int(status.split(f"{field}:")[1].split()[0]) * 1024
     return total
 
 
@@ -439,7 +438,7 @@ def test_clients_that_do_not_close_after_their_answer_hold_nobody_up(server):
 
 def test_a_bomb_goes_off_only_as_far_as_the_limit(server):
     before = resident(server)
-    bomb = gzip.compress(b"[" + b"0," * (512 * MEBI), compresslevel=1)
+    bomb = gzip.compress(b"[" + b"0," * (128 * MEBI), compresslevel=1)
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     assert requests.post(server.url + PATH, data=bomb, headers=headers, timeout=30).status_code == 413
     assert resident(server) - before < 100 * MEBI
@@ -521,48 +520,72 @@ def test_json_that_would_fill_the_memory_is_refused_before_it_is_parsed(server, 
     assert resident(server) - before < 150 * MEBI
 
 
+@pytest.fixture(scope="module")
+def alone():
+    """A server of one worker that decides one request at a time."""
+    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_CONCURRENT="1", ALLOCATOR_MAX_QUEUED="2") as running:
+        yield running
+
+
 @pytest.mark.slow
-def test_a_million_topics_of_one_partition_are_answered():
-    topics = ",".join(f'{{"topic_name":"t{i}","partitions_count":1}}' for i in range(1_000_000))
+def test_many_topics_of_one_partition_are_answered(alone):
+    """A quarter of a million, of which each takes half a kilobyte for a moment."""
+    topics = ",".join(f'{{"topic_name":"t{i}","partitions_count":1}}' for i in range(250_000))
     body = f'{{"assignor":"roundrobin","topics":[{topics}],"members":[{{"member_id":"a"}},{{"member_id":"b"}}]}}'
-    with serving(ALLOCATOR_WORKERS="1") as server:
-        before = resident(server)
-        headers = {"Content-Type": "application/json"}
-        response = requests.post(f"{server.url}/v1/group-assignments", data=body.encode(), headers=headers, timeout=60)
-        assert response.status_code == 200
-        assert response.json()["member_load"]["counts"] == [500_000, 500_000]
-        assert resident(server) - before < 1024 * MEBI
+    before = resident(alone)
+    headers = {"Content-Type": "application/json"}
+    response = requests.post(f"{alone.url}/v1/group-assignments", data=body.encode(), headers=headers, timeout=60)
+    assert response.status_code == 200
+    assert response.json()["member_load"]["counts"] == [125_000, 125_000]
+    assert resident(alone, "VmHWM") - before < 256 * MEBI
 
 
 @pytest.mark.slow
-def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answer():
+def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answer(alone):
     busy = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(400_000)]}
     body = json.dumps(busy).encode()
-    limits = {"ALLOCATOR_MAX_CONCURRENT": "1", "ALLOCATOR_MAX_QUEUED": "2", "ALLOCATOR_WORKERS": "1"}
-    with serving(**limits) as server:
-        statuses, stop = [], threading.Event()
+    statuses, stop = [], threading.Event()
 
-        def ask():
-            while not stop.is_set():
-                response = requests.post(server.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
-                statuses.append(response.status_code)
-                if response.status_code == 503:
-                    assert response.headers["Retry-After"] == "1"
-                    assert response.json()["type"].endswith("service-unavailable")
+    def ask():
+        while not stop.is_set():
+            response = requests.post(alone.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
+            statuses.append(response.status_code)
+            if response.status_code == 503:
+                assert response.headers["Retry-After"] == "1"
+                assert response.json()["type"].endswith("service-unavailable")
 
-        threads = [threading.Thread(target=ask) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        queued = set()
-        while not (503 in statuses and statuses.count(200) >= 3 and max(queued) > 0):
-            assert requests.get(f"{server.url}/healthz", timeout=60).ok
-            queued.add(server.metric("allocator_http_requests_queued"))
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert set(statuses) == {200, 503}
-        assert server.metric("allocator_http_requests_rejected_total", reason="full") == statuses.count(503)
-        assert server.metric("allocator_http_requests_queued") == 0
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    queued = set()
+    while not (503 in statuses and statuses.count(200) >= 3 and max(queued) > 0):
+        assert requests.get(f"{alone.url}/healthz", timeout=60).ok
+        queued.add(alone.metric("allocator_http_requests_queued"))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert set(statuses) == {200, 503}
+    assert alone.metric("allocator_http_requests_rejected_total", reason="full") == statuses.count(503)
+    assert alone.metric("allocator_http_requests_queued") == 0
+
+
+@pytest.mark.slow
+def test_sigterm_lets_the_requests_in_flight_finish(alone):
+    """It ends ``alone``."""
+    question = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(300_000)]}
+    answers = []
+    url = f"{alone.url}/v1/partitions"
+    while True:  # until it is seen in flight, which a busy machine may miss
+        asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=60)))
+        asking.start()
+        while (in_flight := alone.metric("allocator_http_requests_in_flight")) < 2 and asking.is_alive():
+            time.sleep(0.001)
+        if in_flight == 2:
+            break
+    alone.process.send_signal(signal.SIGTERM)
+    asking.join()
+    assert answers[-1].status_code == 200
+    assert len(answers[-1].json()["partitions"]) == len(question["keys"])
 
 
 class Load:
@@ -639,48 +662,42 @@ def test_sigterm_under_load_loses_no_request(pair):
 
 
 @pytest.mark.slow
-def test_tls_is_12_or_later_and_as_patient(tmp_path):
-    authority = trustme.CA()
-    issued = authority.issue_cert("localhost", "127.0.0.1")
-    cert, key, trusted = tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "ca.pem"
-    issued.cert_chain_pems[0].write_to_path(cert)
-    issued.private_key_pem.write_to_path(key)
-    authority.cert_pem.write_to_path(trusted)
-    with serving(ALLOCATOR_TLS_CERT=str(cert), ALLOCATOR_TLS_KEY=str(key), ALLOCATOR_WORKERS="1", verify=str(trusted)) as server:
-        url = server.url + PATH
-        answer = requests.post(url, json=QUESTION, timeout=10, verify=str(trusted))
-        assert answer.json()["partitions"][0] == 10
-        assert "max-age" in answer.headers["Strict-Transport-Security"]
-        large = {"partitions_count": 2, "keys": [f"key-{i}" for i in range(100_000)]}
-        assert len(requests.post(url, json=large, timeout=10, verify=str(trusted)).json()["partitions"]) == 100_000
-        slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(40)]  # and say nothing
-        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        old.load_verify_locations(trusted)
-        for version, works in ((ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)):
-            with pytest.MonkeyPatch.context(), socket.create_connection(("127.0.0.1", port(server)), timeout=10) as sock:
-                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                context.load_verify_locations(trusted)
-                if not works:
-                    context.set_ciphers("ALL:@SECLEVEL=0")
-                _pin(context, version)
-                if works:
-                    with context.wrap_socket(sock, server_hostname="localhost") as tls:
-                        tls.sendall(GOOD)
-                        assert said(tls).startswith(b"HTTP/1.1 200")
-                else:
-                    with pytest.raises(ssl.SSLError):
-                        context.wrap_socket(sock, server_hostname="localhost")
-        with connection(server) as plain:
-            plain.sendall(GOOD)
-            assert not said(plain).startswith(b"HTTP/1.1 200")
-        renewed = authority.issue_cert("localhost", "127.0.0.1")
-        first = ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10)
-        renewed.private_key_pem.write_to_path(key)
-        assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) == first, "half renewed, the old one counts"
-        renewed.cert_chain_pems[0].write_to_path(cert)
-        assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) != first
-        for sock in slow:
-            sock.close()
+def test_tls_is_12_or_later_and_as_patient(tls):
+    server = tls.server
+    url = server.url + PATH
+    answer = requests.post(url, json=QUESTION, timeout=10, verify=tls.trusted)
+    assert answer.json()["partitions"][0] == 10
+    assert "max-age" in answer.headers["Strict-Transport-Security"]
+    large = {"partitions_count": 2, "keys": [f"key-{i}" for i in range(100_000)]}
+    assert len(requests.post(url, json=large, timeout=10, verify=tls.trusted).json()["partitions"]) == 100_000
+    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(40)]  # and say nothing
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.load_verify_locations(tls.trusted)
+    for version, works in ((ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)):
+        with pytest.MonkeyPatch.context(), socket.create_connection(("127.0.0.1", port(server)), timeout=10) as sock:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(tls.trusted)
+            if not works:
+                context.set_ciphers("ALL:@SECLEVEL=0")
+            _pin(context, version)
+            if works:
+                with context.wrap_socket(sock, server_hostname="localhost") as wrapped:
+                    wrapped.sendall(GOOD)
+                    assert said(wrapped).startswith(b"HTTP/1.1 200")
+            else:
+                with pytest.raises(ssl.SSLError):
+                    context.wrap_socket(sock, server_hostname="localhost")
+    with connection(server) as plain:
+        plain.sendall(GOOD)
+        assert not said(plain).startswith(b"HTTP/1.1 200")
+    renewed = tls.authority.issue_cert("localhost", "127.0.0.1")
+    first = ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10)
+    renewed.private_key_pem.write_to_path(tls.key)
+    assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) == first, "half renewed, the old one counts"
+    renewed.cert_chain_pems[0].write_to_path(tls.cert)
+    assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) != first
+    for sock in slow:
+        sock.close()
 
 
 def _pin(context: ssl.SSLContext, version: ssl.TLSVersion) -> None:

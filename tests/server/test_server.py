@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -58,25 +57,16 @@ def imports():
     return children_seconds() - before
 
 
-@pytest.fixture(scope="module")
-def fresh(server):  # noqa: ARG001 (it has compiled the kernels, whatever was cached before)
-    """Another server, of one worker, and the processors' seconds until it was ready."""
-    with serving(ALLOCATOR_WORKERS="1") as running:
-        yield running, running.processor_seconds()
-
-
 def test_every_worker_gives_the_same_bytes(server, fresh):
     """Of two servers one worker each answers for certain."""
-    other, _ = fresh
     for path, question in QUESTIONS.items():
-        urls = [running.url + path for running in (server, other)] * 3
+        urls = [running.url + path for running in (server, fresh.server)] * 3
         assert len({requests.post(url, json=question, timeout=60).content for url in urls}) == 1, path
 
 
 def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports(fresh, imports):
     """Of the processors' time; compiling is many times that."""
-    _, until_ready = fresh
-    assert until_ready < 4 * imports
+    assert fresh.seconds < 4 * imports
 
 
 def test_metrics_count_what_all_workers_did(server):
@@ -105,37 +95,38 @@ def test_a_named_subject_has_its_latest_skew(server):
     assert server.metric("allocator_subject_skew_ratio", decision="partition", subject="orders") == 2
 
 
-def test_what_a_killed_worker_counted_stays_and_the_next_request_is_answered():
-    with serving(ALLOCATOR_WORKERS="2") as server:
-        path, question = next(iter(QUESTIONS.items()))
-        for _ in range(20):
-            requests.post(server.url + path, json=question, timeout=60)
-        victim = server.workers()[0]
-        os.kill(victim, signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while (victim in server.workers() or len(server.workers()) < 2) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert requests.post(server.url + path, json=question, timeout=60).ok
-        assert server.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions", status="200") == 21
-        assert server.metric("allocator_http_requests_in_flight") == 1
+@pytest.fixture(scope="module")
+def pair():
+    """A server of two workers."""
+    with serving(ALLOCATOR_WORKERS="2") as running:
+        yield running
 
 
-def test_sigterm_lets_the_requests_in_flight_finish():
-    question = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(300_000)]}
-    with serving(ALLOCATOR_WORKERS="1") as server:
-        answers = []
-        url = f"{server.url}/v1/partitions"
-        while True:  # until it is seen in flight, which a busy machine may miss
-            asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=60)))
-            asking.start()
-            while (in_flight := server.metric("allocator_http_requests_in_flight")) < 2 and asking.is_alive():
-                time.sleep(0.001)
-            if in_flight == 2:
-                break
-        server.process.send_signal(signal.SIGTERM)
-        asking.join()
-        assert answers[-1].status_code == 200
-        assert len(answers[-1].json()["partitions"]) == len(question["keys"])
+def test_what_a_killed_worker_counted_stays_and_the_next_request_is_answered(pair):
+    path, question = next(iter(QUESTIONS.items()))
+    for _ in range(20):
+        requests.post(pair.url + path, json=question, timeout=60)
+    victim = pair.workers()[0]
+    os.kill(victim, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while (victim in pair.workers() or len(pair.workers()) < 2) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert requests.post(pair.url + path, json=question, timeout=60).ok
+    assert pair.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions", status="200") == 21
+    assert pair.metric("allocator_http_requests_in_flight") == 1
+
+
+def test_an_idle_server_ends_without_freeing_every_object(pair, imports):
+    """That takes as much of the processors' time as the imports, and ten seconds where others want them. It ends ``pair``."""
+    with requests.Session() as session:  # whose connection stays open
+        assert session.get(f"{pair.url}/healthz", timeout=10).ok
+        time.sleep(1)
+        others = children_seconds()
+        before = pair.processor_seconds()
+        pair.process.send_signal(signal.SIGTERM)
+        pair.process.wait(30)
+    assert children_seconds() - others - before < 0.7 * imports
+    assert pair.process.returncode == 0
 
 
 def test_the_three_printed_commands_work_when_pasted(server):
@@ -166,16 +157,3 @@ def test_a_connection_is_accepted_or_never_established_when_a_server_ends():
             listener.accept()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=60)
-
-
-def test_an_idle_server_ends_without_freeing_every_object(imports):
-    """That takes as much of the processors' time as the imports, and ten seconds where others want them."""
-    with serving(ALLOCATOR_WORKERS="2") as server, requests.Session() as session:  # whose connection stays open
-        assert session.get(f"{server.url}/healthz", timeout=10).ok
-        time.sleep(1)
-        others = children_seconds()
-        before = server.processor_seconds()
-        server.process.send_signal(signal.SIGTERM)
-        server.process.wait(30)
-    assert children_seconds() - others - before < 0.7 * imports
-    assert server.process.returncode == 0
