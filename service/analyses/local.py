@@ -1,19 +1,13 @@
 """Records of a local file, as analyses scan them: in this process, a few batches at a time."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from service.analyses.results import P, Scan
 from service.files.errors import WrongTable
 from service.files.rejected import REJECTED, RejectedRows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import pyarrow as pa
-
-    from service.analyses.results import P, Scan
 
 
 class LocalRecords:

@@ -19,13 +19,11 @@ last to the first member of a slot; entered in the reverse of the described orde
 (org.apache.kafka.coordinator.group.classic.ClassicGroup, org.apache.kafka.timeline.SnapshottableHashTable)
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
@@ -35,10 +33,8 @@ from service.descriptions.classic_groups import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
 from service.live.connect.groups import workers_of
 from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
+from service.live.not_known import NotKnown
 from service.live.streams_groups import streams_group
-
-if TYPE_CHECKING:
-    from service.live.not_known import NotKnown
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumer groups; Connect's workers, and other systems, have their own types and formats."""

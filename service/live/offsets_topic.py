@@ -11,10 +11,8 @@ The topic is read to its end, without a group and without committing anything. C
 unread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
@@ -24,9 +22,7 @@ from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.live.bounded.records import open_consumer
 from service.live.client import ClusterClient, kafka_error, reason
-
-if TYPE_CHECKING:
-    from service.live.not_known import NotKnown
+from service.live.not_known import NotKnown
 
 TOPIC: Final = "__consumer_offsets"
 POLL_MS: Final = 1000

@@ -8,14 +8,12 @@ ListOffsets                  where each partition begins and ends; asked of its 
 ============================ ==========================================================================================
 """
 
-from __future__ import annotations
-
 import base64
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from kafka import errors as kafka_errors
@@ -25,9 +23,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from service.live.client import NO_ERROR, PAUSE_SECONDS, ClusterClient, kafka_error, reason
 from service.live.errors import Unreachable
-
-if TYPE_CHECKING:
-    from service.live.not_known import NotKnown
+from service.live.not_known import NotKnown
 
 EARLIEST: Final = -2
 LATEST: Final = -1

@@ -9,8 +9,6 @@ Malformed, oversized and late requests are answered by the loop and never reach 
 received only from a caller with a valid token, where callers are checked, and if its length is within the limit.
 """
 
-from __future__ import annotations
-
 import atexit
 import errno
 import logging
@@ -19,30 +17,24 @@ import re
 import ssl
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from socket import socket
+from typing import Any, Final, NoReturn
 
 from gunicorn.asgi import parser as http
-from gunicorn.http.wsgi import create
+from gunicorn.http.wsgi import Response, create
 from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
-from service.web.admission import BUDGET, IS_CONNECTED, RESERVED
+from service.web.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
 from service.web.error_handlers import MEDIA_TYPE
 from service.web.json.codec import dumps
+from service.web.middleware import RequestHooks
 from service.web.problems import TYPE_PREFIX, kebab
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
-    from socket import socket
-
-    from gunicorn.http.wsgi import Response
-
-    from service.web.admission import MemoryBudget
-    from service.web.middleware import RequestHooks
 
 logger = logging.getLogger(__name__)
 

@@ -1,26 +1,20 @@
 """The JSON form of a family of questions: what the service, the command line and the library take and give alike."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError
 
 from service.core.errors import AllocatorError, InvalidQuestion
-from service.web.json.codec import dumps, loads
+from service.decisions.budget import Budget
+from service.decisions.figures import Figures
+from service.web.json.codec import LongText, dumps, loads
 from service.web.json.limits import JsonRejected, memory_bytes
 from service.web.media_types import CSV
 from service.web.problems import of_allocator_error, of_messages, problem, suggest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from service.decisions.budget import Budget
-    from service.decisions.figures import Figures
-    from service.web.json.codec import LongText
 
 
 class Refused(Exception):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.core.log_dirs.model import DirReplicas, LogDirs
+from service.core.model import Bools, Float64s, Int32s, Int64s
 from service.core.reassignments.model import NO_LIMIT
-
-if TYPE_CHECKING:
-    from service.core.log_dirs.model import DirReplicas, LogDirs
-    from service.core.model import Bools, Float64s, Int32s, Int64s
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,17 @@
 """The question: a group, and the numbers of members that come into question."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.member_counts.keda import Scaling, Trigger
+from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion, timing_faults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
-
-    from service.decisions.groups.question import GroupQuestion
 
 MOST_MEMBERS: Final = 100_000
 """The largest number of members that is planned."""

@@ -4,27 +4,22 @@ A timeline costs some milliseconds, so there is a limit on all of them together,
 that gain something come first.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import pyarrow as pa
+
+from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
+from service.core.member_counts.plans import MembersPlan
 from service.core.timelines.clock import STEP_CELLS
 from service.core.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
 from service.core.timelines.model import Event, NewMember, Timeline
 from service.core.timelines.simulation import Simulation
+from service.decisions.budget import Budget
+from service.decisions.rebalances.question import RebalancesQuestion
 from service.decisions.rebalances.timeline import read_timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from service.core.assignors import Assignor
-    from service.core.member_counts.plans import MembersPlan
-    from service.decisions.budget import Budget
-    from service.decisions.rebalances.question import RebalancesQuestion
 
 MOST_CELLS: Final = 6_000_000
 """What all timelines of an answer may cost together, in cells (see ``core.timelines.clock``): 0.3 s."""

@@ -1,14 +1,10 @@
 """Groups of Kafka Connect: what each worker runs, from the bytes that DescribeGroups has of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from service.core.wire.connect_groups import worker_document
 from service.core.wire.errors import Unreadable
-
-if TYPE_CHECKING:
-    from service.live.not_known import NotKnown
+from service.live.not_known import NotKnown
 
 Document = dict[str, Any]
 

@@ -5,13 +5,16 @@ Tasks read plain Parquet themselves (``splits.py``); from any other source they 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from service.analyses import results
+from service.analyses.results import ArrowFunction, P, Scan
 from service.core.printable import printable
 from service.decisions.texts import readable
 from service.report.folders import REJECTED_ROWS
@@ -20,20 +23,11 @@ from service.spark.cluster.session import cores, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.columns import column
-from service.spark.io.sources import CORRUPT
+from service.spark.io.sinks import Sink
+from service.spark.io.sources import CORRUPT, Source
 from service.spark.tasks import parquet_files
-from service.spark.tasks.parquet_files import UnreadableParquet
+from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet
 from service.spark.tasks.splits import RowReader, SplitReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from service.analyses.results import ArrowFunction, P, Scan
-    from service.spark.io.sinks import Sink
-    from service.spark.io.sources import Source
-    from service.spark.tasks.parquet_files import ParquetFiles
 
 TASKS_PER_CORE: Final = 2
 """At most: with two a core, other cores take over work from a slow one."""

@@ -4,32 +4,26 @@ Executors write large tables, the driver small ones. To a folder that is not on 
 Hadoop, with Spark's credentials, or with Spark Connect, which has no JVM on this side, through Arrow with this machine's.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from service.report.folders import json_of, local_folder, parquet_of, remove, replace_results
+from service.spark.cluster.arrow_tasks import Tasks
 from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import NoSpark
 from service.spark.tasks.parquet_files import ParquetWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from service.spark.cluster.arrow_tasks import Tasks
 
 PROBES: Final = 64
 """At most as many tasks check that they can read the results' folder."""
