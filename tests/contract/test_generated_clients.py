@@ -11,17 +11,20 @@ import json
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
 
-from tests.contract import CONTRACT
+from tests.contract import CONTRACT, TEXT
 from tests.contract.test_examples import example_of
 from tests.support.golden import PROJECT
-from tests.support.jvm import SHORT_LIVED, fetch
+from tests.support.jvm import SHORT_LIVED, fetch, made_once
 from tests.support.parity import PROGRAMS, class_path
 from tests.support.programs import PATH, program
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +39,9 @@ HARMLESS = (
     "Ignoring complex example",
 )
 """What openapi-generator warns of in any contract such as this one; it leaves nothing out for it."""
+
+JAVA = ("java", "-Xmx1g", *SHORT_LIVED)
+ASKING = PROGRAMS / "GeneratedClient.java"
 
 OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     operation["operationId"]: (path, verb, operation)
@@ -106,28 +112,32 @@ def test_the_python_client_asks_the_operation(server, answers, python_client, na
         assert without_nulls(module.sync(client=client, **arguments).to_dict()) == answers[name]
 
 
-@pytest.fixture(scope="module")
-def java_answers(server, tmp_path_factory) -> dict[str, Any]:
-    """What the client of openapi-generator has read, by operation; one JVM makes it, one compiles it and one asks."""
-    folder = tmp_path_factory.mktemp("java_client")
-    java = ["java", "-Xmx1g", *SHORT_LIVED]
+def make_java_client(folder: Path) -> None:
+    """Generate the client, and compile it with the program that asks through it."""
     (generator,) = fetch(GENERATOR)
-    generate = [*java, "-jar", generator, "generate", "-i", PROJECT / "openapi.yaml", "-g", "java", "-o", folder / "made"]
+    generate = [*JAVA, "-jar", generator, "generate", "-i", PROJECT / "openapi.yaml", "-g", "java", "-o", folder / "made"]
     options = ["--additional-properties", OPTIONS, "--global-property", ONLY_CODE]
     made = subprocess.run([*generate, *options], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     warnings = [line for line in made.stdout.splitlines() if re.match(r"\[\w+\] (WARN|ERROR)", line)]
     assert not [line for line in warnings if not any(text in line for text in HARMLESS)]
-    libraries = class_path()
-    sources = [*(folder / "made/src/main").rglob("*.java"), PROGRAMS / "GeneratedClient.java"]
+    sources = [*(folder / "made/src/main").rglob("*.java"), ASKING]
     flags = ["-nowarn", "-proc:none", *(f"-J{flag}" for flag in SHORT_LIVED)]
-    subprocess.run(["javac", *flags, "-d", folder / "classes", "-cp", libraries, *sources], check=True, capture_output=True)
+    subprocess.run(["javac", *flags, "-d", folder / "classes", "-cp", class_path(), *sources], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def java_answers(server) -> dict[str, Any]:
+    """What the client of openapi-generator has read, by operation; it is made once for each contract."""
+    folder = made_once(
+        make_java_client, "java-client", TEXT, GENERATOR, OPTIONS, ONLY_CODE, *HARMLESS, ASKING.read_text(), class_path()
+    )
     calls = []
     for name, (_, verb, operation) in OPERATIONS.items():
         arguments = [example_of(operation)] if verb == "post" else []
         api = "".join(map(str.title, operation["tags"][0].split("-"))) + "Api"
         calls.append({"api": api, "operation": name, "arguments": [*arguments, *query_of(operation).values()]})
     asked = subprocess.run(
-        [*java, "-cp", f"{folder / 'classes'}:{libraries}", "GeneratedClient", server.url],
+        [*JAVA, "-cp", f"{folder / 'classes'}:{class_path()}", "GeneratedClient", server.url],
         check=False,
         input="".join(f"{json.dumps(call)}\n" for call in calls),
         capture_output=True,

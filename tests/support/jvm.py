@@ -13,12 +13,15 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
 from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KAFKA = "4.3.1"
 """The newest release of which all jars are published: brokers, tools and Streams too."""
@@ -150,12 +153,21 @@ def compiled(project: str) -> str:
 
 def classes(sources: list[Path], class_path: str, *options: str) -> str:
     """The folder of the sources' classes. All processes share it while sources and jars stay."""
-    made = _shared("classes", class_path, *options, *(source.read_text() for source in sources))
+
+    def compile_into(folder: Path) -> None:
+        flags = [*options, *(f"-J{flag}" for flag in SHORT_LIVED)]
+        subprocess.run(["javac", *flags, "-d", folder, "-cp", class_path, *sources], check=True)
+
+    return str(made_once(compile_into, "classes", class_path, *options, *(source.read_text() for source in sources)))
+
+
+def made_once(make: Callable[[Path], None], kind: str, *contents: str) -> Path:
+    """The folder that ``make`` fills. All processes, and later runs, share it while the contents are the same."""
+    made = _shared(kind, *contents)
     with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            unfinished = tempfile.mkdtemp()
-            flags = [*options, *(f"-J{flag}" for flag in SHORT_LIVED)]
-            subprocess.run(["javac", *flags, "-d", unfinished, "-cp", class_path, *sources], check=True)
-            Path(unfinished).rename(made)
-    return str(made)
+            unfinished = Path(tempfile.mkdtemp())
+            make(unfinished)
+            unfinished.rename(made)
+    return made
