@@ -69,7 +69,7 @@ def call_and_validate(case, **arguments) -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(operation, ask, server):
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     def check(case) -> None:
         call_and_validate(case, base_url=server.url)
 
@@ -93,7 +93,7 @@ BROKEN = (None, "", "Bearer", "Bearer ", "Basic Og==", "Bearer a.b.c", "Bearer \
 def test_a_request_with_its_scope_is_answered_as_without_authentication(operation, ask, guarded):
     server, tokens = guarded
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     def check(case) -> None:
         call_and_validate(case, base_url=server.url, headers={"Authorization": f"Bearer {tokens['*']}"})
         scope = scope_of(case.path)
@@ -108,7 +108,7 @@ def test_a_request_with_its_scope_is_answered_as_without_authentication(operatio
 def test_a_request_without_valid_credentials_is_never_answered(operation, ask, guarded):
     server, tokens = guarded
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     def check(case) -> None:
         scope = scope_of(case.path)
         others = [f"Bearer {token}" for name, token in tokens.items() if name not in {scope, "*"}]
