@@ -12,6 +12,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -78,46 +79,43 @@ class Metrics:
         self.item_series: dict[tuple[str, str], Histogram] = {}
 
     def _register_decisions(self, r: CollectorRegistry) -> None:
-        self.skew = Histogram(
+        histogram, gauge, counter = partial(Histogram, registry=r), partial(Gauge, registry=r), partial(Counter, registry=r)
+        self.skew = histogram(
             "allocator_skew_ratio",
             "Skew of decisions: maximum ÷ mean. Without those about a single key.",
             ["decision", "strategy"],
-            registry=r,
             buckets=SKEWS,
         )
-        self.duration = Histogram(
+        self.duration = histogram(
             "allocator_decision_duration_seconds",
             "Time of decisions, by phase: parse, compute, render. Only of phases that take at least a millisecond.",
             ["decision", "strategy", "phase"],
-            registry=r,
             buckets=SECONDS[SECONDS.index(SHORTEST_PHASE) + 1 :],
         )
-        self.items = Histogram(
+        self.items = histogram(
             "allocator_items",
             f"Size of requests, by item. Only of requests with at least {FEWEST_ITEMS} of one item.",
             ["decision", "item"],
-            registry=r,
             buckets=ITEMS,
         )
-        self.moved = Histogram(
+        self.moved = histogram(
             "allocator_moved_partitions",
             "Partitions that change owner in a decision.",
             ["decision", "strategy"],
-            registry=r,
             buckets=PARTITIONS,
         )
-        self.subject_skew = Gauge(
+        self.subject_skew = gauge(
             "allocator_subject_skew_ratio",
             "Latest skew of a group or topic named in a request.",
             ["decision", "subject"],
-            registry=r,
             multiprocess_mode="mostrecent",
         )
-        self.subjects_dropped = Counter(
-            "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio.", registry=r
+        self.subjects_dropped = counter(
+            "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio."
         )
 
     def _register_http(self, r: CollectorRegistry) -> None:
+        gauge, counter = partial(Gauge, registry=r), partial(Counter, registry=r)
         self.http_seconds = Histogram(
             "allocator_http_request_duration_seconds",
             "Time of HTTP requests.",
@@ -125,22 +123,15 @@ class Metrics:
             registry=r,
             buckets=SECONDS,
         )
-        self.in_flight = Gauge(
-            "allocator_http_requests_in_flight", "HTTP requests in progress.", registry=r, multiprocess_mode="livesum"
-        )
-        self.queued = Gauge(
-            "allocator_http_requests_queued", "HTTP requests waiting in the queue.", registry=r, multiprocess_mode="livesum"
-        )
-        self.rejected = Counter(
+        self.in_flight = gauge("allocator_http_requests_in_flight", "HTTP requests in progress.", multiprocess_mode="livesum")
+        self.queued = gauge("allocator_http_requests_queued", "HTTP requests waiting in the queue.", multiprocess_mode="livesum")
+        self.rejected = counter(
             "allocator_http_requests_rejected",
             "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden, or unavailable: "
             "the tokens or the signing keys.",
             ["reason"],
-            registry=r,
         )
-        self.jwks_failures = Counter(
-            "allocator_jwks_fetch_failures", "Failed attempts to fetch the keys that verify JWTs.", registry=r
-        )
+        self.jwks_failures = counter("allocator_jwks_fetch_failures", "Failed attempts to fetch the keys that verify JWTs.")
         for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
 
