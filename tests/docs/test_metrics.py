@@ -38,7 +38,7 @@ def metrics() -> list[tuple[str, str, str, str]]:
     families = [family for family in (*cluster.collect(), *FreeSpace(Path("/")).collect()) if family.name not in GAUGES]
     rows = [(f.name + "_total" * (f.type == "counter"), f.type, "", f.documentation) for f in families]
     rows += [(name, "gauge", labels(names), text) for name, (text, names) in GAUGES.items()]
-    return of_registry(Metrics(10).registry) + rows + of_registry(follow.Metrics("orders").registry)
+    return of_registry(Metrics(10).registry) + rows + of_registry(follow.TopicMetrics("orders").registry)
 
 
 def test_the_list_has_every_metric_with_its_labels_and_its_help():
