@@ -15,7 +15,6 @@ from service.web import context
 from service.web.middleware import RequestHooks
 
 M = 1_000_000
-HALF = M // 2
 BROKERS = [{"broker_id": broker} for broker in range(3)]
 LARGE = {
     "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}),
@@ -138,11 +137,11 @@ def placement(partitions, factor):
 @pytest.mark.parametrize(
     ("path", "small", "large"),
     [
-        ("/v1/group-assignments", group(2, 1, 1), group(HALF, 10, 1_000)),
-        ("/v1/group-assignments", group(2, 1, 1, assignor="roundrobin"), group(HALF, 1_000, 2_000, assignor="roundrobin")),
-        ("/v1/group-assignments", group(2, 1, 1, group_protocol="share"), group(HALF, 1_000, 3_000, group_protocol="share")),
-        ("/v1/replica-placements", placement(1, 1), placement(M, 1)),
-        ("/v1/replica-placements", placement(1, 3), placement(HALF, 3)),
+        ("/v1/group-assignments", group(2, 1, 1), group(M, 10, 1_000)),
+        ("/v1/group-assignments", group(2, 1, 1, assignor="roundrobin"), group(M, 1_000, 2_000, assignor="roundrobin")),
+        ("/v1/group-assignments", group(2, 1, 1, group_protocol="share"), group(M, 1_000, 3_000, group_protocol="share")),
+        ("/v1/replica-placements", placement(1, 1), placement(2 * M, 1)),
+        ("/v1/replica-placements", placement(1, 3), placement(M, 3)),
     ],
     ids=["range", "roundrobin", "share", "one replica", "three replicas"],
 )
