@@ -8,6 +8,7 @@ from benchmarks import (  # noqa: F401 - importing declares the benchmarks
     groups_curve,
     groups_http,
     groups_streams,
+    log_dirs,
     member_counts,
     partition_counts,
     partitions,

@@ -118,6 +118,7 @@ SMALL = {
     "reassignments/moves-generate": {"partitions": 100, "brokers": 20},
     "reassignments/moves-cruise-control": {"partitions": 100, "brokers": 20},
     "reassignments/frontier": {"partitions": 100, "brokers": 20},
+    "log-dirs/even": {"brokers": 10, "replicas": 100},
 }
 """One benchmark of each kind: its first row, and a size at which it takes no time."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+from service.core.reassignments.model import NO_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +48,28 @@ def ways(disks: list[Disk], replicas: list[tuple[int, int, bool]]) -> Iterator[W
         copied = sum(size for (home, size, _), target in zip(replicas, targets, strict=True) if home != target)
         evenness = sum(loads[i] ** 2 / (max(1, disks[i].capacity) if sized else 1) for i in kept)
         yield Way(targets, copied, tuple(loads[i] for i in kept), evenness)
+
+
+def within_reach(disks: list[Disk], replicas: list[tuple[int, int, bool]]) -> set[tuple[int, ...]]:
+    """The targets of all ways to which moves lead, one after another, each to a disk that has room for one more replica then.
+
+    A disk that is too full, or is to be emptied, may stay as full as it is.
+    """
+    now = tuple(home for home, _, _ in replicas)
+    known, left = {now}, [now]
+    while left:
+        at = left.pop()
+        loads = [disk.other + sum(row[1] for row, i in zip(replicas, at, strict=True) if i == b) for b, disk in enumerate(disks)]
+        for row, (home, size, stays) in enumerate(replicas):
+            for b, disk in enumerate(disks):
+                open_to = not (disk.draining or disk.cordoned)
+                following = (*at[:row], b, *at[row + 1 :])
+                if stays or b == at[row] or not (open_to or b == home) or following in known:
+                    continue
+                if loads[b] + size <= disk.room:
+                    known.add(following)
+                    left.append(following)
+    return known
 
 
 @dataclass
@@ -93,27 +117,41 @@ class Sizes:
 
 def exchanged(s: Sizes, *, even_first: bool) -> list[int]:
     """The twin of ``exchange``: where each replica ends."""
-    while True:
-        now, best = s.worth(s.dirs, even_first=even_first), None
-        for dirs in _neighbours(s):
-            loads, copied, before = s.loads(dirs), s.copied(dirs), s.copied(s.dirs)
-            full = any(x > room and x > was for x, room, was in zip(loads, s.room, s.loads(s.dirs), strict=True))
-            too_many = any(more > was and more > most for more, was, most in zip(copied, before, s.limits, strict=True))
-            change = tuple(a - b for a, b in zip(s.worth(dirs, even_first=even_first), now, strict=True))
-            if not full and not too_many and s.allowed(dirs) and change < (best[0] if best else (0, 0, 0)):
-                best = change, dirs
-        if best is None:
-            return s.dirs
-        s.dirs = best[1]
+    limited, gained = min(s.limits) < NO_LIMIT, True
+    while gained:
+        gained, best = False, None
+        for i in range(len(s.dirs)):
+            best = _best(s, i, best, even_first=even_first)
+            if best is not None and not limited:
+                s.dirs, best, gained = best[1], None, True
+        if best is not None:
+            s.dirs, gained = best[1], True
+    return s.dirs
 
 
-def _neighbours(s: Sizes) -> Iterator[list[int]]:
-    for i, a in enumerate(s.dirs):
-        for b in range(len(s.others)):
-            if b != a:
-                yield [*s.dirs[:i], b, *s.dirs[i + 1 :]]
-        for j in range(i):
-            if s.dirs[j] != a and s.sizes[i] != s.sizes[j]:
-                dirs = [*s.dirs]
-                dirs[i], dirs[j] = dirs[j], dirs[i]
-                yield dirs
+Best: TypeAlias = tuple[tuple[float, ...], list[int]]
+"""By how much a change is better, and where each replica is then."""
+
+
+def _best(s: Sizes, i: int, best: Best | None, *, even_first: bool) -> Best | None:
+    now = s.worth(s.dirs, even_first=even_first)
+    for dirs in _neighbours(s, i):
+        loads, copied, before = s.loads(dirs), s.copied(dirs), s.copied(s.dirs)
+        full = any(x > room and x > was for x, room, was in zip(loads, s.room, s.loads(s.dirs), strict=True))
+        too_many = any(more > was and more > most for more, was, most in zip(copied, before, s.limits, strict=True))
+        change = tuple(a - b for a, b in zip(s.worth(dirs, even_first=even_first), now, strict=True))
+        if not full and not too_many and s.allowed(dirs) and change < (best[0] if best else (0, 0, 0)):
+            best = change, dirs
+    return best
+
+
+def _neighbours(s: Sizes, i: int) -> Iterator[list[int]]:
+    a = s.dirs[i]
+    for b in range(len(s.others)):
+        if b != a:
+            yield [*s.dirs[:i], b, *s.dirs[i + 1 :]]
+    for j in range(i):
+        if s.dirs[j] != a and s.sizes[i] != s.sizes[j]:
+            dirs = [*s.dirs]
+            dirs[i], dirs[j] = dirs[j], dirs[i]
+            yield dirs

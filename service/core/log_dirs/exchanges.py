@@ -20,8 +20,8 @@ MOST_WORK: Final = 2_000_000
 MOST_WORK_IN_ALL: Final = 40_000_000
 """The same for all brokers of a question."""
 
-_LEAST_STEPS: Final = 16
-"""Of a search that is worth its work."""
+_LEAST_SWEEPS: Final = 2
+"""Looks at all replicas, of a search that is worth its work."""
 
 _ROUNDING: Final = 1e-9
 """The share of the squares of two directories by which the evenness changes at least."""
@@ -65,7 +65,7 @@ def improved(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s,
     goal : in bytes; most_work : the moves and swaps that are looked at
     """
     count, width = len(placements), len(brokers)
-    if count * (count // 2 + width) * _LEAST_STEPS > most_work:
+    if count * (count // 2 + width) * _LEAST_SWEEPS > most_work:
         return dirs
     start = _state(brokers, placements, goal, dirs)
     states = [start]
@@ -117,22 +117,34 @@ def _outside(s: DirState) -> int:
 
 @kernel
 def exchange(s: DirState, most_work: int) -> None:
-    """Take the best move or swap until none gains, see ``_rank``; of equal ones the first."""
-    work = 0
-    while work < most_work:
-        best, first, second, target = _NOTHING, NONE, NONE, NONE
+    """Take the best move or swap of each replica in turn until none gains, see ``_rank``; of equal ones the first.
+
+    With a limit of copies, take the best of all each time.
+    """
+    limited, work, gained = s.limits.min() < NO_LIMIT, 0, True
+    while gained and work < most_work:
+        best, first, second, target, gained = _NOTHING, NONE, NONE, NONE, False
         for i in range(len(s.dirs)):
-            if s.free[i]:
-                rank, other, b = _best_of(s, i, best)
-                work += len(s.loads) + i
-                if rank < best:
-                    best, first, second, target = rank, i, other, b
-        if first == NONE:
-            return
-        source = s.dirs[first]
-        _put(s, first, target)
-        if second != NONE:
-            _put(s, second, source)
+            if not s.free[i]:
+                continue
+            rank, other, b = _best_of(s, i, best)
+            work += len(s.loads) + i
+            if rank < best and limited:
+                best, first, second, target = rank, i, other, b
+            elif rank < best:
+                gained = _take(s, i, other, b)
+        if first != NONE:
+            gained = _take(s, first, second, target)
+
+
+@inner_kernel
+def _take(s: DirState, first: int, second: int, target: int) -> bool:
+    """Have the first go to the target, and the second, unless it is NONE, to where the first was. True"""
+    source = s.dirs[first]
+    _put(s, first, target)
+    if second != NONE:
+        _put(s, second, source)
+    return True
 
 
 @inner_kernel

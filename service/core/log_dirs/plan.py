@@ -8,7 +8,7 @@ What is on a disk besides the replicas is a partition that stays.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.feasibility.packing import Effort
 from service.core.reassignments.fewest import fewest_bytes as fewest_bytes_as_even
 from service.core.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
+
+_EVEN: Final = 1e-5
+"""The gap of an evenness that is not worth a further search."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,8 @@ class BrokerDisks:
         if goal.objective == "fewest-moves" or np.count_nonzero(self.brokers.usable) < 2:
             return True
         now = self.placements.replicas
-        if goal.tolerance is not None:
-            return not len(outside_band(self.brokers, self.placements, goal, now))
+        if goal.tolerance is not None and not len(outside_band(self.brokers, self.placements, goal, now)):
+            return True
         return self.evenness(now.values) <= least_unevenness(self.brokers, self.placements) * (1 + ROUNDING)
 
     def evenness(self, dirs: Int32s) -> float:
@@ -130,6 +133,7 @@ def plan_log_dirs(
         check()
         disks = BrokerDisks.of(log_dirs, replicas, weights, broker)
         if disks.rests and disks.as_good_as_any(goal):
+            outside[outside_band(disks.brokers, disks.placements, goal, disks.placements.replicas) + disks.first_dir] = True
             evenness[broker] = evenness_bound[broker] = disks.evenness(disks.placements.replicas.values)
             continue
         best, batches = _planned(disks, log_dirs, broker, goal, limits, check)
@@ -163,6 +167,8 @@ def _improved(
 ) -> tuple[Plan, Batches] | None:
     """The plan improved; None where nothing does, or where that has no batches without detours."""
     brokers, placements = disks.brokers, disks.placements
+    if goal.objective == "even" and not (goal.copies_first or goal.limited) and best.evenness_gap < _EVEN:
+        return None
     dirs = improved(brokers, placements, goal, best.replicas.values, disks.most_work)
     if (dirs == best.replicas.values).all():
         return None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Amounts: TypeAlias = tuple[Float64s | Int64s, Float64s | Int64s]
 """What a replica of each partition takes of its broker, as the leader and as a follower."""
 
-_STEPS: Final = 100
-"""Halvings of an interval: more than a float has digits."""
+_STEPS: Final = 50
+"""Halvings of an interval, which leave less of it than ``_ROUNDING``."""
 
 _ROUNDING: Final = 1e-9
 """A bound from floats is lowered by this share, so that it is one."""
@@ -49,8 +49,9 @@ def fewest_copied(
         rest, limit = kept.rest, most * (1 + _ROUNDING)
         above = rest.leaves(rest.around(lambda level: rest.unevenness(level) <= limit)[1]) * (1 - _ROUNDING)
         leaves = _largest(least, np.zeros(len(least), np.int32), np.array([above]))
-        coming = rest.comes(limit) * (1 - _ROUNDING)
-        come = int(_needed(_that_come(placements, amounts), np.array([coming] if coming > 0 else [])).sum())
+        if (rest.least < rest.most).any():  # else what comes is what leaves
+            coming = rest.comes(limit) * (1 - _ROUNDING)
+            come = int(_needed(_that_come(placements, amounts), np.array([coming] if coming > 0 else [])).sum())
     return max(0, kept.copies + leaves, come), max(0.0, kept.amount + above)
 
 
