@@ -14,8 +14,8 @@ help: ## list the commands
 run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 	@exec $(BIN)/partition-allocator serve
 
-test: .venv/.dev ## set up and run every test, on two cores (the third worker has the tests that wait)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 25
+test: .venv/.dev ## set up and run every test, on two cores (two of four workers have the tests that wait)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 25
 
 test-fast: .venv/.dev ## run the fast tests
 	$(BIN)/python -m pytest -m 'not slow'

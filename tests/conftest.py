@@ -41,14 +41,12 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
-SLOWEST = ("tests/spark/", "tests/chart/")
-"""They begin first, so that no worker waits for the other's last test."""
+SLOWEST = ("tests/spark/", "tests/page/", "tests/clients/test_go_balancer.py", "tests/runs/", "tests/chart/")
+"""They begin first, in this order, so that no worker waits for another's last test."""
 
-SHARED_SPARK = "tests/spark"
-"""The files of this folder go to one worker, for a second Spark would take a minute to start and to warm up."""
-
-SHARED_BROWSER = "tests/page"
-"""So do these files, which share a browser."""
+SHARED = ("tests/live", "tests/page", "tests/server", "tests/spark")
+"""The files of each of these folders go to one worker: they share a broker, a browser, servers, and a Spark, which would take a
+minute to start and to warm up a second time."""
 
 WITHOUT_SHARED_SPARK = (
     "tests/spark/cluster/test_cluster.py", "tests/spark/cluster/test_connector.py", "tests/spark/cluster/test_jvm.py",
@@ -57,23 +55,26 @@ WITHOUT_SHARED_SPARK = (
 """These start their own."""
 
 WAITING = (
+    "tests/auth/",
     "tests/brokers/test_real_broker.py",
     "tests/clients/test_python_assignor.py",
     "tests/clients/test_real_consumers.py",
     "tests/core/timelines/test_live.py",
-    "tests/live/",
-    "tests/server/",
-    "tests/auth/",
+    "tests/live",
+    "tests/server",
+    "tests/spark/cluster/",
+    "tests/spark/skew/test_follow.py",
+    "tests/telemetry/test_metrics_files.py",
 )
-"""These tests wait for servers and for time to pass, more than they compute. A third worker runs them and no others: it uses what
-the other two leave of two cores."""
+"""These tests wait for servers and for time to pass, more than they compute."""
 
-THIRD_WORKER = "gw2"
+WAITERS = ("gw2", "gw3")
+"""They run those first, with what the other two leave of two cores. Whoever has none of its own left takes the rest."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the slowest folders first."""
-    items.sort(key=lambda item: not item.nodeid.startswith(SLOWEST))
+    """Put the slowest first."""
+    items.sort(key=lambda item: next((i for i, prefix in enumerate(SLOWEST) if item.nodeid.startswith(prefix)), len(SLOWEST)))
 
 
 def pytest_collection_finish() -> None:
@@ -83,32 +84,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """``--dist loadfile``, but for the files that share a Spark, and for those that wait."""
+    """``--dist loadfile``, but for the files that share something, and for those that wait."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 (only where there are workers)
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            if nodeid.startswith(f"{SHARED_BROWSER}/"):
-                return SHARED_BROWSER
-            shared = nodeid.startswith(f"{SHARED_SPARK}/") and not nodeid.startswith(WITHOUT_SHARED_SPARK)
-            return SHARED_SPARK if shared else super()._split_scope(nodeid)
+            if nodeid.startswith(WITHOUT_SHARED_SPARK):
+                return super()._split_scope(nodeid)
+            return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), super()._split_scope(nodeid))
 
         def _assign_work_unit(self, node: WorkerController) -> None:
-            if (own := self._next_for(node)) is not None:
+            waits = node.gateway.id in WAITERS
+            own = next((scope for scope in self.workqueue if scope.startswith(WAITING) == waits), None)
+            if own is not None:
                 self.workqueue.move_to_end(own, last=False)
             super()._assign_work_unit(node)
-
-        def _reschedule(self, node: WorkerController) -> None:
-            if node.gateway.id == THIRD_WORKER and self._next_for(node) is None:
-                node.shutdown()
-            else:
-                super()._reschedule(node)
-
-        def _next_for(self, node: WorkerController) -> str | None:
-            waits = node.gateway.id == THIRD_WORKER
-            return next((scope for scope in self.workqueue if scope.startswith(WAITING) == waits), None)
 
     return Scheduling(config, log)
 
