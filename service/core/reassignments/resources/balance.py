@@ -83,9 +83,12 @@ def _even_out(s: ReplicaSets, r: Resources, rule: tuple[int, int], looked_at: In
         return bool(taken[0] > before and looked_at[0] < MOST)
 
     while looked_at[0] < MOST:
+        before = int(taken[0])
         while every(_move):
             pass
-        more = every(swap)
+        # Where many moves gain, the next ones do more for a band than swaps, which take longer to find.
+        many = bool(r.banded[rule[0]]) and threshold > least and taken[0] - before >= len(s.loads)
+        more = not many and every(swap)
         if threshold > least:  # what is left is found with the next threshold
             threshold = max(least, threshold / 4)
         elif not more:
