@@ -63,13 +63,13 @@ def topics(secured: SecuredBroker) -> tuple[str, str]:
 def snapshot(secured: SecuredBroker, topics: tuple[str, str]) -> Iterator[dict[str, Any]]:
     """What a snapshot tells while six groups, of two members each, are at work."""
     broker, (first, second) = secured.plain, topics
-    for seconds in (60, 120):  # on a busy machine, a member of kafka-python can stay outside of its group; others then join
+    for seconds in (30, 150):  # on a busy machine, a member of kafka-python can stay outside of its group; others then join
         with members_of(broker) as members:
             _join(members, first, second)
             try:
                 settled = eventually(lambda: look(broker, *GROUPS, with_offsets_topic=True), are_settled, seconds)
             except AssertionError:
-                if seconds == 60:
+                if seconds == 30:
                     continue
                 raise
             yield settled
