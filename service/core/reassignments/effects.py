@@ -67,7 +67,8 @@ def _proof(goal: Goal, plan: Plan) -> str:
     fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
     if goal.tolerance is not None:
         near = "as near as the rules allow to" if len(plan.outside) else "within"
-        fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g} % of the mean" if plan.gap == 0 else ""
+        if plan.gap == 0 or not len(plan.outside):
+            fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g} % of the mean"
     elif goal.objective == "even":
         fewest += " for the evenest load" if plan.evenness_gap == 0 else " for as even a load"
     if plan.gap is None:
