@@ -27,7 +27,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Bools, Int64s, Ragged
+from service.core.model import NONE, Bools, Int64s, Ragged
 from service.core.reassignments.best_sets import BestSets, Search
 from service.core.reassignments.evenness import least_unevenness, outside_band, unevenness
 from service.core.reassignments.feasibility.infeasibility import explain
@@ -220,7 +220,10 @@ def frontier(
         curve = None if pinned is None else _curve(brokers, pinned.placements, every, check)
     if free is None or curve is None:
         raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
-    return curve, curve.fits & free.optimal & (curve.sums <= free.at(curve.copies) * (1 + ROUNDING))
+    # Pins may be in the way of replicas that the curve without them leaves on a broker that replaces another.
+    comparable = placements.topic_leaders is None or not (brokers.replaced_by != NONE).any()
+    as_even = curve.sums <= free.at(curve.copies) * (1 + ROUNDING)
+    return curve, curve.fits & (free.optimal and comparable) & as_even
 
 
 def _curve(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Curve | None:

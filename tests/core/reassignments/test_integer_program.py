@@ -259,8 +259,9 @@ def judge_frontier(question):
     assert proven.all() or placements.topic_leaders is not None
     loads, unit = able[0].load("replicas"), float((integer_weights(brokers.weights) / brokers.weights)[0])
     for point in {0, len(curve) // 2, len(curve) - 1}:
-        program = able[0].with_rule("limit", able[0].copies(), 0, float(curve.copies[point]))
-        evenest = program.evenest(loads)
+        some = able if placements.topic_leaders is not None else able[:1]  # pins may be in the way of those that hold
+        limited = [each.with_rule("limit", each.copies(), 0, float(curve.copies[point])) for each in some]
+        evenest = min(each for each in (program.evenest(loads) for program in limited) if each is not None)
         assert evenest <= curve.sums[point] * unit * (1 + SMALL)
         assert curve.sums[point] * unit == pytest.approx(evenest) or not proven[point]
 
@@ -281,7 +282,7 @@ def run(seeds):
     return seen
 
 
-@pytest.mark.parametrize("seed", [1020, 1246, 10909])
+@pytest.mark.parametrize("seed", [1020, 1246, 10909, 22919])
 def test_what_was_once_claimed_in_error(seed):
     """That no plan, made to fit into capacities, copies less or is more even, and that no broker is outside the tolerance."""
     assert run([seed])["plans"] == 1
