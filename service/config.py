@@ -20,7 +20,7 @@ from service.decisions.budget import PREFIX, limit_name
 SERVICE_LINK: Final = re.compile(
     r"ALLOCATOR_(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
-"""Variables that Kubernetes sets in every pod beside a Service called "allocator…". They are nobody's typing errors."""
+"""Variables that Kubernetes sets in every pod beside a Service called "allocator…". They are no typing errors."""
 
 MIN_TRANSIT_BYTES: Final = 256 * 2**20
 MIN_DECISION_BYTES: Final = 64 * 2**20

@@ -1,7 +1,7 @@
 """Files that are read whole: credentials, certificates, settings.
 
-Their names come from settings and options, so any path may be among them. ``/dev/zero`` never ends, and a named pipe that nobody
-writes to never begins; only a regular file of a bounded size is read.
+Their names come from settings and options, so any path may be among them. ``/dev/zero`` never ends, and a named pipe that no
+process writes to never begins; only a regular file of a bounded size is read.
 """
 
 import os

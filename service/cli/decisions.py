@@ -274,7 +274,7 @@ def _summary(answer: dict[str, Any]) -> str:
     text = f"{what}: {', '.join(words)}; skew (max ÷ mean) {spread['skew']:.4g}" if words else ""
     movement = answer.get("movement", {})
     if not movement.get("retained") and not movement.get("revoked"):
-        movement = {}  # nobody owned anything
+        movement = {}  # no member owned anything
     moves = [f"{name} {count}" for name, count in movement.items() if count is not None]
     text += "\npartitions: " + ", ".join(moves).replace("_", " ") if moves else ""
     traffic = zone_traffic(answer.get("zone_traffic") or {})

@@ -59,7 +59,7 @@ class Comparison:
 
 
 def compare(program: Program, subject: Subject, cases: int, seed: int, progress: Callable[[Comparison], object]) -> Comparison:
-    """Ask the vectors and so many random questions. Raises NoAnswer only if the program cannot be started."""
+    """Ask the vectors and a number of random questions. Raises NoAnswer only if the program cannot be started."""
     outcome = Comparison(subject)
     if not subject.options:  # the vectors are of the newest releases
         for vector in vectors().get(subject.name, ()):

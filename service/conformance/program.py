@@ -142,7 +142,7 @@ class Program:
 
 
 def _written(pipe: int, text: bytes) -> bytes:
-    """What is left of the text once the pipe is full; nothing if nobody reads any more, for then the output ends, too."""
+    """What is left of the text once the pipe is full; nothing once the reader is gone, because the output ends then."""
     try:
         return text[os.write(pipe, text) :]
     except BrokenPipeError:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 unsaved: set[str] = set()
 """Why this process could not save compilations: each reason is logged once."""
 
-_OPTIONS: Final = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True}  # nobody calls kernels from C
+_OPTIONS: Final = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True}  # kernels are not called from C
 
 
 class DamagedCache(RuntimeError):

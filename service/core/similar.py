@@ -1,4 +1,4 @@
-"""A sentence for a name that nobody knows: which similar name may have been meant."""
+"""A sentence for an unknown name: which similar name may have been meant."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -225,7 +225,7 @@ class ClusterClient:
                     self._gone.discard(broker_id)
                     break
                 if time.monotonic() > until:
-                    self._gone.add(broker_id)  # it has had its chance; nobody waits for it again
+                    self._gone.add(broker_id)  # it has had its chance and is not waited for again
                     break
                 await self._net.sleep(PAUSE_SECONDS)
 

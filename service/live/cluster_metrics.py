@@ -85,7 +85,7 @@ class Bounds:
 def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bounds, need: Need | None = None) -> Samples:
     """The samples of a snapshot.
 
-    previous : the one before, taken so many seconds earlier, for rates
+    previous : the one before, taken ``seconds`` earlier, for rates
     need : what members must do, for the number that a group needs
     """
     samples: Samples = {}

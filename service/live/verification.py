@@ -235,7 +235,7 @@ def _owned(group: Json) -> dict[str, set[int]]:
 
 
 def _candidates(steady: Json, owned: dict[str, set[int]]) -> tuple[dict[str, int], ...]:
-    """Where nobody owns a topic's last partitions, its count and that of those before, which the leader may have seen."""
+    """Where no member owns a topic's last partitions, its count and that of those before, which the leader may have seen."""
     lists: dict[str, list[int]] = {}
     for topic in steady["topics"]:
         known_count, count = max(owned.get(topic["topic_name"], ()), default=-1) + 1, topic["partitions_count"]

@@ -78,7 +78,7 @@ class Connection:
     reserved : bytes of the response that the app has on its own account, until ``close_response`` is called
     keep_alive : whether a next request may follow the response
     head_complete : whether the current request's head has been received
-    awaits_body : whether it has been, and nobody has decided yet whether to receive the rest of the body
+    awaits_body : whether it has been, and it is not decided yet whether to receive the rest of the body
     """
 
     def __init__(self, cfg: Config, sock: socket, client: Any, server: Any, max_body_bytes: int) -> None:
@@ -169,7 +169,7 @@ class Connection:
         self.request = Request.received(self._parser, b"", is_ssl=self.cfg.is_ssl)
 
     def _progress(self, size: int, now: float) -> None:
-        """Move the stall deadline for so many bytes received or sent."""
+        """Move the stall deadline for bytes received or sent."""
         self.stall_deadline = min(self.stall_deadline + size / MIN_RATE, now + STALL_SECONDS)
 
     def _next_data(self, buffer: bytearray) -> bytes | memoryview:

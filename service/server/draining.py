@@ -1,4 +1,4 @@
-"""The end of a server: no connection is established that nobody will answer."""
+"""The end of a server: no connection is accepted that will not be answered."""
 
 import ctypes
 import socket

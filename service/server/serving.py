@@ -291,7 +291,7 @@ class _Compilation:
         atexit.register(self._end, os.getpid())
 
     def is_set(self) -> bool:
-        """Whether the workers find all kernels in the cache. They ask too, so nobody reads from the pipe."""
+        """Whether the workers find all kernels in the cache. They look themselves, so the pipe has no reader."""
         return bool(self._events() & select.POLLIN)
 
     def has_ended(self) -> bool:

@@ -64,7 +64,7 @@ def warm(settings: Settings | None = None) -> None:
 
 
 def client_of(settings: Settings) -> Client:
-    """A client of an app that raises what nobody foresaw, where a service answers 500."""
+    """A client of an app that raises unexpected errors, where a service answers 500."""
 
     def reraise(error: Exception) -> NoReturn:
         raise error

@@ -132,7 +132,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 listener.close()
 
     def _wait(self, conn: Connection, step: Callable[[Connection], int], seconds: float) -> None:
-        """Take a step now, and again whenever the socket is ready, for so many seconds."""
+        """Take a step now, and again whenever the socket is ready, for a number of seconds."""
         conn.deadline = time.monotonic() + seconds
         self._leave(conn)
         self.waiting[conn] = step

@@ -34,7 +34,7 @@ from service.telemetry.worker_processes import WorkerProcesses
 
 PhaseEnded = Callable[[str, float, float], None]
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, which nobody reads
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, without a reader
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SKEWS = (1.0, 1.01, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 10, 100)

@@ -51,7 +51,7 @@ def from_http_exception(error: HTTPException) -> werkzeug.Response:
 
 
 def from_exception(error: Exception) -> Response:
-    """What nobody foresaw: logged with its traceback, which the caller never sees."""
+    """An unexpected error: logged with its traceback, which the caller never sees."""
     current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
     return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why."))
 

@@ -58,7 +58,7 @@ TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "clie
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
 REQUIRED: Final = ("topics", "members")
 UNASKED_SECONDS: Final = 60
-"""How long an assignor may take for a group that is assigned by it only for comparison, because nobody said by which."""
+"""How long an assignor may take for a group that is assigned by it only for comparison, because its own assignor is not known."""
 
 NO_TOPICS: Final = pa.array([], TOPIC)
 NO_MEMBERS: Final = pa.array([], MEMBER)

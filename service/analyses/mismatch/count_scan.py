@@ -1,4 +1,4 @@
-"""The first scan of ``mismatch`` if nobody says how many partitions there are: the largest one, and a sample of the records.
+"""The first scan of ``mismatch`` if the number of partitions is not given: the largest one, and a sample of the records.
 
 Executors run this.
 """

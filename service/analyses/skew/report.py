@@ -163,7 +163,7 @@ def _none_within(reach: LimitReach) -> str:
 
 
 def _new_topic(reach: LimitReach) -> str:
-    """What Kafka cannot do to the topic that there is."""
+    """What Kafka cannot do to the existing topic."""
     if reach.needs_new_topic is None:
         return ""
     return f"; {reach.needs_new_topic} would need a new topic, because Kafka cannot remove partitions"

@@ -120,7 +120,7 @@ class CertificateSchema(Schema):
 
 
 class TradeOffSchema(Schema):
-    """What so many moves achieve."""
+    """What a number of moves achieves."""
 
     moves = fields.Integer()
     worst_load = fields.Float("the largest load ÷ capacity, as `load` of the certificate")

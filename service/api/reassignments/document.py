@@ -84,7 +84,7 @@ class GoalsSchema(Schema):
 
 
 class FrontierPointSchema(Schema):
-    """The evenest load that at most so many copies reach."""
+    """The evenest load within a number of copies."""
 
     copies = fields.Integer("replicas copied; `max_moves` of as many gives the plan")
     bytes = fields.Integer("bytes copied; null without `partition_bytes`", allow_none=True)

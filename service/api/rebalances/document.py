@@ -147,7 +147,7 @@ class DerivedSchema(Schema):
 
 
 class ReadsSchema(Schema):
-    """How many partitions a member reads: from each time on, so many."""
+    """How many partitions a member reads from each time on."""
 
     at_ms = fields.List(fields.Integer())
     partitions = fields.List(fields.Integer())

@@ -100,7 +100,7 @@ class _Watcher:
         self._stopped = False
 
     def run(self, interval: float) -> None:
-        """Look every so many seconds, until ``stop``. Raises KeyboardInterrupt."""
+        """Look once every ``interval`` seconds, until ``stop``. Raises KeyboardInterrupt."""
         while not self._stopped:
             started = time.monotonic()
             self.look()

@@ -27,7 +27,7 @@ def write_files(folder: Path, answer: dict[str, Any]) -> list[Path]:
     """Write the plan; returns the files: ``reassignment-01.json``, ``rollback-01.json`` …, ``plan.md``, ``plan.svg``, and
     ``frontier.svg`` if the answer has one.
 
-    Raises BadInput if the folder has batches of a longer plan, which nobody should execute with these.
+    Raises BadInput if the folder has batches of a longer plan, which must not be executed with these.
     """
     digits, texts = batch_texts(answer)
     if answer["preferred_leader_elections"]["partitions"]:

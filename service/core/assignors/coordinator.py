@@ -262,7 +262,7 @@ def _sets(partitions: Int32s, topic_of: Int32s, place: Int32s) -> tuple[Int32s, 
 
 @kernel
 def _capacity(size: int) -> int:
-    """The table of a HashSet of so many, made from a list: the power of two from trunc(size / 0.75) + 1 on."""
+    """The length of the table of a HashSet of this size, made from a list: the power of two from trunc(size / 0.75) + 1 on."""
     capacity = DEFAULT_CAPACITY
     while capacity * 3 < size * 4 + 3:
         capacity *= 2

@@ -177,7 +177,7 @@ def fingerprint(
     """The classes that explain where keys were seen.
 
     partitions_counts : those that are possible, all above the largest partition in the observations
-    all_suspects : did nobody name the partitioners? Then those that do not write to Kafka are excluded; and if the others leave
+    all_suspects : are the partitioners not given? Then those that do not write to Kafka are excluded; and if the others leave
         records unexplained, also what no client in the list does is considered
     check_time : is called at each step, of 0.1 s or less for 500,000 pairs; raises what ends the search
     Raises InvalidQuestion if no partitioner hashes such keys.

@@ -145,7 +145,7 @@ def _spread(code: np.int32) -> np.int32:
 
 @kernel
 def _final_length(n: int, capacity: int, compute: bool) -> int:  # noqa: FBT001
-    """The table's length after so many keys, if no long chain doubles it early."""
+    """The table's length after a number of keys, if no long chain doubles it early."""
     length = table_length(capacity)
     while n > threshold(length) + compute and length < _LARGEST_TABLE:
         length *= 2

@@ -15,7 +15,7 @@ from service.core.reassignments.evenness import band, squares
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
 
 MOST_WORK: Final = 2_000_000
-"""Moves and swaps that are looked at for one broker, in some two tenths of a second."""
+"""Moves and swaps that are tried for one broker, in some two tenths of a second."""
 
 MOST_WORK_IN_ALL: Final = 40_000_000
 """The same for all brokers of a question."""
@@ -62,7 +62,7 @@ def improved(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s,
     """int32[partitions], where the replicas of one broker go, at least as good as in ``dirs``.
 
     brokers : its directories; placements : its replicas, one for each partition
-    goal : in bytes; most_work : the moves and swaps that are looked at
+    goal : in bytes; most_work : the moves and swaps that are tried
     """
     count, width = len(placements), len(brokers)
     if count * (count // 2 + width) * _LEAST_SWEEPS > most_work:

@@ -47,7 +47,7 @@ class BrokerDisks:
 
     brokers : its directories; placements : its replicas, and after them what else is on its disks
     first_dir, first_replica : where those of the broker begin
-    most_work : moves and swaps that are looked at to improve its plan
+    most_work : moves and swaps that are tried to improve its plan
     """
 
     brokers: Brokers

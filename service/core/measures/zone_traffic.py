@@ -4,7 +4,7 @@
 from the closest replica, where brokers have ``replica.selector.class=RackAwareReplicaSelector`` (KIP-392). What is not known does
 not count: a partition whose replicas have no racks, and one that is read by a member without one.
 
-*A placement*: nobody knows the readers, so as many are taken to be on each rack of the brokers. Followers fetch from the leader.
+*A placement*: the readers are not known, so equally many are assumed on each rack. Followers fetch from the leader.
 """
 
 from __future__ import annotations

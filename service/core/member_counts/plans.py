@@ -50,7 +50,7 @@ class MembersPlan:
 
     moved : partitions that go to a member other than their present owner
     unread : partitions that no member subscribes to, though one of more members would
-    bound : what the worst load is at least with so many members, if the assignor has proven anything
+    bound : the least worst load with this number of members, if the assignor has proven anything
     gains : are all partitions read, and is the worst load lower than with every smaller number with which they are?
     left_open : what the assignor leaves to chance. It counts as if each such partition went to the subscriber with the fewest
     """
@@ -162,7 +162,7 @@ def plans(
 
 
 def _read_by_first(group: Group) -> Int64s:
-    """int64[members + 1], the partitions of the topics that the first members, so many, subscribe to."""
+    """int64[members + 1], the partitions of the topics that the first 0, 1, 2 … members subscribe to."""
     subscribed, topics = group.subscriptions.below(len(group.topics)), group.topics
     known, first = np.unique(subscribed.values, return_index=True)
     new = np.bincount(subscribed.row_of_each_value()[first], topics.partitions_counts()[known], len(group))
@@ -179,7 +179,7 @@ def _plan(group: Group, now: Group, unread: int, assignor: Assignor) -> MembersP
 
 
 def useful_counts(partitions: int) -> list[int]:
-    """The numbers of members with which the largest share of so many partitions is less than with every smaller number.
+    """The numbers of members with which the largest share of the partitions is less than with every smaller number.
 
     There are fewer than 2 √partitions. 24 → 1, 2, 3, 4, 5, 6, 8, 12, 24
     """

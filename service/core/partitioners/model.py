@@ -139,7 +139,7 @@ class Partitioner(Strategy):
     used_by : the client in plain words, with the products that use it
     products : those that use the client with this partitioner, with the setting that decides
     notes : what else its users should know; may be empty
-    in_use : False for clients that nobody uses any more
+    in_use : False for clients that are no longer used
     writes_to_kafka : False for systems other than Kafka
     hashes_record_key : False for tools that hash a column or another field instead of the record's key
     """

@@ -57,7 +57,7 @@ def audit(cluster: Cluster, placement: Ragged, replication_factor: int) -> Audit
     """The audit of a topic's placement.
 
     placement : Ragged partition → brokers, the leader first, NONE for one that the cluster does not have
-    Raises KafkaError where the cluster cannot hold so many replicas, so that there is nothing to be measured by.
+    Raises KafkaError where the cluster cannot hold the replicas, so that there is nothing to compare with.
     """
     brokers, lengths, count = placement.values, placement.lengths(), len(placement)
     known, racks = brokers != NONE, racks_of(cluster)

@@ -82,7 +82,7 @@ def _dealt(numbers: Int64s, racks: Int32s, *, interleaved: bool) -> Int32s:
 
 
 def _band(loads: Int64s, weights: Int64s, more: int) -> tuple[Int64s, Int64s]:
-    """int64[brokers] twice, the least and the most that brokers are to have with so many more."""
+    """int64[brokers] twice, the least and the most that brokers are to have with ``more`` replicas."""
     total = loads.copy()
     total[:1] += more  # for the mean, it does not matter where they go
     return band(np.ones(len(loads), np.bool_), weights, total, TOLERANCE)
@@ -109,7 +109,7 @@ def _led(cluster: Cluster, placement: Int32s) -> Int32s:
 
 
 def _distances(loads: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """int64[brokers], how far each is from the band; nothing for what nobody can change."""
+    """int64[brokers], how far each is from the band; 0 for what cannot change."""
     distances: Int64s = np.maximum(0, np.maximum(low - loads, loads - high)) * (high > 0)
     return distances
 

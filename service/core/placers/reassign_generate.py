@@ -112,7 +112,7 @@ def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
 
 
 def _usable(cluster: Cluster, broker_list: Int32s, *, rack_aware: bool) -> Cluster:
-    """The brokers that may get replicas; for the tool nobody is fenced."""
+    """The brokers that may get replicas; for the tool no broker is fenced."""
     chosen = np.isin(cluster.broker_ids, broker_list)
     racks = cluster.racks[chosen]
     if not rack_aware:

@@ -163,7 +163,7 @@ class Search:
         return replace(improved, moves=moves)
 
     def _trade(self, state: ReplicaSets) -> _Improved:
-        """The evenest with so many copies."""
+        """The evenest with this number of copies."""
         optimal = improve(state, even_first=False, check=self.check)
         copies, amount = self._copied(state)
         if not self.goal.within_limits(copies, amount):
@@ -184,7 +184,7 @@ class Search:
         return Record.start(limits, (copies, amount), sizes, loads, self.brokers.capacity_bytes, self.points)
 
     def _unit(self, state: ReplicaSets) -> float:
-        """The sum of squares ÷ weight is so many times the sum with the integer weights of ``state``."""
+        """The sum of squares ÷ weight, as a multiple of the sum with the integer weights of ``state``."""
         return float(state.weights[0] / self.brokers.weights[0])
 
     def _approach(self, state: ReplicaSets, tolerance: float) -> _Improved:

@@ -199,7 +199,7 @@ class Goal:
         leaders, as far as it costs no evenness of the whole
     tolerance : with "even", the fewest copies that bring each broker within this share of the mean, then the evenest; None: the
         evenest
-    max_moves, max_bytes : with "even", the evenest of those that copy at most so many replicas, or bytes; None: no limit
+    max_moves, max_bytes : with "even", the most replicas, or bytes, that the evenest plan may copy; None: no limit
     """
 
     objective: str = "fewest-moves"
@@ -234,7 +234,7 @@ class Goal:
         return self.max_moves is not None or self.max_bytes is not None
 
     def within_limits(self, copies: int, amount: int) -> bool:
-        """May a plan copy so many replicas and bytes?"""
+        """May a plan copy this number of replicas and bytes?"""
         return copies <= (NO_LIMIT if self.max_moves is None else self.max_moves) and amount <= (
             NO_LIMIT if self.max_bytes is None else self.max_bytes
         )

@@ -1,4 +1,4 @@
-"""At least so many leaders of a topic on each of its brokers, as Cruise Control's MinTopicLeadersPerBrokerGoal wants them.
+"""The least number of leaders of a topic on each of its brokers, as Cruise Control's MinTopicLeadersPerBrokerGoal wants them.
 
 *Question*: of replicas that allow it, which partitions does each broker lead, with the fewest changes?
 

@@ -17,7 +17,7 @@ class Moves:
     """Partitions that somebody owned and that change hands, ascending.
 
     partitions, source, target : int32[n]; the member that had the partition and does not get it, and the one that gets it and did
-        not have it; NONE where there are more of the others: a partition that nobody gets, or that one more member gets
+        not have it; NONE where there are more of the others: a partition that no member gets, or that one more member gets
     """
 
     partitions: Int32s

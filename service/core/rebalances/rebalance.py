@@ -17,7 +17,7 @@ class Rebalance:
     """The outcome of a rebalance.
 
     owners : Ragged partition → the members it is assigned to, ascending; partitions that do not exist included
-    unassigned : int32[...], the partitions that exist and are assigned to nobody, ascending; none that is left open
+    unassigned : int32[...], the partitions that exist and are assigned to no member, ascending; none that is left open
     load : how even the numbers of partitions per member are
     fewest_possible_moves : see ``rebalances.fewest_moves``; None also if something is left open
     """

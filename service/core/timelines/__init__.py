@@ -6,7 +6,7 @@ and only what Kafka waits for takes any (heartbeats, polls, time-outs, delays, m
 * ``model``: timing, events, the timeline, and what comes out of it
 * ``topics``, ``members``: what exists when, and who is there; ``groups``: both as an assignor sees them
 * ``clock``: what happens next; ``paces``: when members heartbeat and poll
-* ``ledger``: which partitions nobody reads, and for how long
+* ``ledger``: which partitions no member reads, and for how long
 * ``course``: what a group's coordinator, its clients and the events have in common
 * ``classic``, ``consumer``, ``share``: the coordinator of each protocol, and the clients, which hold it and are answered by it
 * ``events``: what each event does; rolling restarts; ``simulation``: a timeline from its start to its end

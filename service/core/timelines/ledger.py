@@ -35,7 +35,7 @@ class Ledger:
     counted : bool[partitions], those that exist and that somebody subscribes to
     weights : float64[partitions], or None
     idle : of the idle times that are over
-    log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if nobody wants it
+    log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if it is not needed
     """
 
     reader: Int32s
@@ -48,7 +48,7 @@ class Ledger:
 
     @classmethod
     def of(cls, partitions_count: int, weights: Float64s | None, *, logs: bool) -> Ledger:
-        """Nobody reads anything, and nothing is counted."""
+        """No member reads anything, and nothing is counted."""
         return cls(
             np.full(partitions_count, NONE, np.int32),
             np.full(partitions_count, NEVER, np.int64),
@@ -76,13 +76,13 @@ class Ledger:
         self.counted = counted
 
     def stop(self, partitions: Int32s, at_ms: Int64s | int) -> None:
-        """Nobody reads these any longer. at_ms : int64 for each, or one for all"""
+        """No member reads these any longer. at_ms : int64 for each, or one for all"""
         self._note(self.reader[partitions], at_ms, -1)
         self.reader[partitions] = NONE
         self.idle_since[partitions] = np.where(self.counted[partitions], at_ms, NEVER)
 
     def stop_one(self, partitions: Int32s, number: int, now_ms: int) -> None:
-        """Of these, those that the member reads nobody reads any longer."""
+        """The member stops reading those of these that it reads."""
         count = _stop_one(self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER)
         if self.log is not None and count:
             self.log.append((now_ms, number, -count))

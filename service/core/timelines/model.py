@@ -35,7 +35,7 @@ class Timing:
     rebalance_timeout_ms : also ``max.poll.interval.ms``, as in the Java consumer
     assignment_interval_ms : ``group.consumer.assignment.interval.ms``
     poll_interval_ms : from one poll to the next; a member notices a rebalance when it polls. 0: at once
-    consumption_rate : the weight that a member works off per second; None if nobody asks for the time to catch up
+    consumption_rate : the weight that a member works off per second; None if the time to catch up is not needed
     """
 
     session_timeout_ms: int = 45_000

@@ -1,4 +1,4 @@
-"""Share groups (KIP-932), as far as their assignment goes: the coordinator assigns, and nobody has to revoke.
+"""Share groups (KIP-932), as far as their assignment goes: the coordinator assigns, and members do not revoke.
 
 As in the consumer protocol a change raises the group epoch and the next heartbeat of any member has the target assignment
 computed. A member has its partitions from its own next heartbeat on, whoever else reads them. Partitions that are new to the
@@ -46,7 +46,7 @@ class ShareClients(ConsumerClients):
             self.heartbeat(number)
 
     def leave(self, member: Member, client_reason: str = "") -> None:
-        """A client closes in good order. Where another member reads a partition too, nobody misses this one."""
+        """A client closes in good order. A partition that another member reads too does not stand still."""
         self.share.hand_over(member.number)
         super().leave(member, client_reason)
 

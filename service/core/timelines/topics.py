@@ -50,7 +50,7 @@ class View:
 
 
 def view_of(world: World, counts: Int32s) -> View:
-    """The view of topics with so many partitions each. counts : int32[names], 0 where a topic does not exist"""
+    """The view of topics with these numbers of partitions. counts : int32[names], 0 where a topic does not exist"""
     exists = counts > 0
     places = np.flatnonzero(exists)
     index = np.empty(len(counts), np.int32)
@@ -87,7 +87,7 @@ class Topology:
         self._views: dict[int, View] = {}
 
     def change(self, at_ms: int, topic: int, partitions_count: int) -> None:
-        """From now on the topic has so many partitions."""
+        """Set the topic's number of partitions."""
         self._newest += 1
         if self._newest == len(self._changes):
             self._changes = np.concatenate([self._changes, np.zeros_like(self._changes)])

@@ -15,7 +15,7 @@ from service.core.wire.connect_protocol import (
 from service.core.wire.reader import Document
 
 MOST_GAPS: Final = 100_000
-"""Tasks that nobody runs, though a later one of their connector runs, beyond which a group is not a request."""
+"""Tasks that no worker runs, though a later one of their connector runs, beyond which a group is not a request."""
 
 
 def work_document(tasks: Mapping[str, Iterable[int]], prefix: str = "") -> Document:

@@ -60,7 +60,7 @@ def with_counts(topics: pa.StructArray, counts: dict[str, int]) -> pa.StructArra
 
 
 def _first_rows(lists: pa.ListArray, lengths: Int64s) -> pa.ListArray:
-    """At most so many of the first values of each list. lengths : int64[lists]"""
+    """The first values of each list. lengths : the most of each, int64[lists]"""
     parents = np.array(pc.list_parent_indices(lists), np.int64)
     current = np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
     ends = np.cumsum(current)

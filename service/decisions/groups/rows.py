@@ -290,7 +290,7 @@ def _weights(topics: pa.StructArray, offsets: Int64s | None) -> Float64s | None:
     weights = topics.field("partition_weights")
     if offsets is not None:
         committed, ends = offsets
-        # Nothing committed, or no end known: nobody knows how far the group is behind.
+        # Nothing committed, or no end known: how far the group is behind is unknown.
         known = (committed >= 0) & (ends >= 0)
         return np.where(known, np.maximum(ends - committed, 0), 0).astype(np.float64)
     return None if weights.null_count else weights.flatten().to_numpy(zero_copy_only=False)

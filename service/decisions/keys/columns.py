@@ -139,7 +139,7 @@ def flat(array: pa.Array) -> Keys:
 class _Memory:
     """An Arrow buffer as memory that NumPy takes to be writable, so that kernels are compiled for one kind of array.
 
-    Nobody writes to keys.
+    Keys are not written to.
     """
 
     def __init__(self, buffer: pa.Buffer, dtype: np.dtype[Any]) -> None:

@@ -145,7 +145,7 @@ def _reserve(question: MemberCountsQuestion, counts: list[int], budget: Budget) 
 
 
 def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructArray, list[str]]:
-    """The members of now with what they own: if nobody owns anything, what the assignor gives them; and what to know of that."""
+    """The members of now with what they own: if none owns anything, what the assignor gives them; and a note on that."""
     members = question.group.members
     if not len(members) or len(members.field("owned_partitions").values.field("partition_ids").values):
         return members, []

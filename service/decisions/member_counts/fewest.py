@@ -14,7 +14,7 @@ from service.decisions.member_counts.answer import answer
 from service.decisions.member_counts.question import MOST_PLANS, Limits, MemberCountsQuestion
 
 EACH: Final = 64
-"""Partitions up to which every number of members is looked at; of more, those with which the share of a member falls."""
+"""Partitions up to which every number of members is planned; of more, those with which the share of a member falls."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def fewest_members(group: GroupQuestion, need: Need | None, budget: Budget) -> i
     """The fewest members that work off the group's lag in time; without a need, those of whom none has more partitions than now.
 
     group : its members own what they own now; its topics have ``lag`` if there is a need
-    None if no number is enough, or nobody owns anything. Raises as ``answer``.
+    None if no number is enough, or no member owns anything. Raises as ``answer``.
     """
     topics = group.topics if need is not None else _unweighted(group.topics)
     group = replace(group, topics=topics)

@@ -61,7 +61,7 @@ def drain_seconds(question: MemberCountsQuestion, load: MembersLoad) -> float | 
 
 
 def meets(question: MemberCountsQuestion, load: MembersLoad) -> dict[str, bool]:
-    """Limit → is it kept?, of the limits that there are."""
+    """Limit → is it kept?, of the limits that are set."""
     limits, drain = question.limits, drain_seconds(question, load)
     kept = {}
     if limits.max_load is not None:

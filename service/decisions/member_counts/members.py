@@ -26,7 +26,7 @@ def extended(members: pa.StructArray, count: int) -> pa.StructArray:
 
 
 def _new_ids(taken: list[str], count: int) -> list[str]:
-    """Ids that nobody has, like that of the last member: c2-1, c2-2 … after c2."""
+    """New ids, like that of the last member: c2-1, c2-2 … after c2."""
     name, known = taken[-1] if taken else "member", set(taken)
     ids: list[str] = []
     number = 0

@@ -39,7 +39,7 @@ class MemberCountsQuestion:
     timing : fields of ``Timing`` and ``min_session_timeout_ms``; absent or None: Kafka's default
     price_per_gb : of what crosses zones; None: not known
     beside_balanced : plan under ``balanced`` too, where the protocol has it?
-    standstill : simulate how long partitions have no reader until the group has so many members?
+    standstill : simulate how long partitions have no reader until the group has each number of members?
     trigger, scaling : of KEDA's ScaledObject
     """
 

@@ -33,7 +33,7 @@ REBALANCES: Final = 3
 
 @dataclass(frozen=True)
 class Standstill:
-    """What it takes until the group has so many members. rebalances : how many; the times : of partitions without a reader"""
+    """What it takes until the group has a number of members. rebalances : how many; the times : of partitions without a reader"""
 
     rebalances: int
     idle_partition_ms: int

@@ -27,7 +27,7 @@ class Frontier:
     copies : int64[points], replicas; amounts : int64[points], bytes, or None where sizes are unknown
     spreads : float64[points], the most load of a broker less the least, each ÷ weight; load : replicas or bytes
     deviations : float64[points], the standard deviation of load ÷ weight
-    proven : bool[points], whether no plan that copies at most so many replicas is more even
+    proven : bool[points], whether no plan within this number of copies is more even
     """
 
     copies: Int64s

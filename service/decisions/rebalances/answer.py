@@ -126,7 +126,7 @@ def _slowed(way: Timeline) -> Timeline:
 
 
 class _Meter:
-    """What is looked at before each step: the time, and what the simulations of a question have spent."""
+    """Checked before each step: the time, and what the simulations of a question have spent."""
 
     def __init__(self, extent: Extent, budget: Budget) -> None:
         self.extent, self.budget = extent, budget

@@ -75,7 +75,7 @@ class Extent:
         return self.changes + (self.incarnations if at_once else 0)
 
     def check_cells(self, cells: int, budget: Budget) -> None:
-        """Raise LimitExceeded for simulations that spend more cells than a question of so many members and events may."""
+        """Raise LimitExceeded for simulations that spend more cells than a question with its members and events may."""
         shares = 1 + self.rows // ROWS_PER_SHARE
         what = f"rebalances × ({REBALANCE_CELLS} + {MEMBER_CELLS} × members + partitions) per {ROWS_PER_SHARE} members and events"
         budget.check("max_simulated_cells", -(-cells // shares), what, "events")

@@ -112,7 +112,7 @@ def _entries(count: int, data: memoryview, pos: int) -> Iterable[int]:
 
 
 def _indices(count: int) -> Iterable[int]:
-    """The indices of so many objects, which take from the allowance."""
+    """The indices of ``count`` objects, which take from the allowance."""
     if count > _ENTRIES_AT_ONCE:
         return chain.from_iterable(_parts(count))
     take(ENTRY_BYTES * count)

@@ -99,7 +99,7 @@ def _load_truststore(context: ssl.SSLContext, properties: dict[str, str]) -> Non
 
 
 def _load_keystore(context: ssl.SSLContext, properties: dict[str, str]) -> None:
-    """Load the client's own key, if one is named. OpenSSL reads keys from files alone: it gets one that nobody else may read."""
+    """Load the client's own key, if one is named. OpenSSL reads keys only from files: it gets one that no other user may read."""
     inline = "ssl.keystore.key" in properties or "ssl.keystore.certificate.chain" in properties
     if not inline and "ssl.keystore.location" not in properties:
         return

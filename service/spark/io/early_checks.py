@@ -16,10 +16,10 @@ from service.spark.errors import WrongSource
 from service.spark.io.sources import SUFFIXES, Source, require_names
 
 LINES: Final = 100
-"""Lines of JSON whose members are looked at: a member that some records lack may be in others."""
+"""Lines of JSON whose members are checked: a member that some records lack may be in others."""
 
 HEAD: Final = 2**20
-"""Most characters of a line that is looked at."""
+"""Most characters of a line that is checked."""
 
 
 def is_here(master: str | None, settings: Mapping[str, str] | None) -> bool:

@@ -40,7 +40,7 @@ def unpacked_bytes(body: bytes, *, whole: bool = True) -> int:
 
 
 def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int], object] = int) -> Iterator[bytes]:
-    """A stream of any length, message by message, each looked at before it is passed on.
+    """A stream of any length, message by message, each checked before it is passed on.
 
     limit : bytes that one message may be, packed or unpacked. Raises OverflowError beyond it, ValueError for what is no stream.
     reserve : called with the bytes by which a message is larger, packed and unpacked, than those before it

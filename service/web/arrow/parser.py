@@ -73,7 +73,7 @@ class ArrowBody:
             with pa.ipc.open_stream(body) as stream:
                 _check_columns(stream.schema, columns, ())
                 table = stream.read_all()
-            table.validate()  # the lengths of buffers; the columns of keys are looked at in full
+            table.validate()  # the lengths of buffers; the columns of keys are checked in full
         except (pa.ArrowException, OSError) as error:
             raise BadRequest(f"The body is not an Arrow stream: {error}") from None
         return table
@@ -85,7 +85,7 @@ class ArrowBody:
             with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
                 _check_columns(stream.schema, columns, optional)
                 for batch in stream:
-                    batch.validate()  # the lengths of buffers; the column of keys is looked at in full
+                    batch.validate()  # the lengths of buffers; the column of keys is checked in full
                     yield batch
         except OverflowError as error:
             raise RequestEntityTooLarge(

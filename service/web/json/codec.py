@@ -60,7 +60,7 @@ class LongText:
     """JSON text in pieces, which are made when the document around it is written. It can be written once. No dataclass: orjson
     would write its fields.
 
-    size : bytes that it has; at most so many if it is not ``exact``
+    size : bytes that it has; the most it can have if it is not ``exact``
     """
 
     __slots__ = ("exact", "pieces", "size")

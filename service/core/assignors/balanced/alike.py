@@ -1,11 +1,11 @@
-"""The most even assignment where all members subscribe alike and nobody claims what another does: a formula.
+"""The most even assignment where all members subscribe alike and no member claims what another does: a formula.
 
 Every member gets ⌊n ÷ m⌋ of n partitions or one more. One more goes first to members that own as many, by member_id; so a member
 keeps what it owns up to its load, and no assignment as even keeps more. What is left over is dealt in turns, so that the
 partitions of a topic go to different members.
 
-If fewer may move, the most loaded members give up one partition after the other, and the least loaded get these and what nobody
-owned: no assignment that moves as few is more even.
+If fewer may move, the most loaded members give up one partition after the other, and the least loaded get these and what no
+member owned: no assignment that moves as few is more even.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def rooms(claims: Int32s, order: Int32s, count: int, max_moves: int | None) -> I
 
 
 def _levelled(loads: Int64s, rank: Int64s, change: int) -> Int64s:
-    """The loads, of which the least get so many more, or the most so many fewer, one by one. rank : int64[members], for ties"""
+    """The loads, after the least have got some, or the most given some, one by one. rank : int64[members], for ties"""
     if change < 0:
         return -_levelled(-loads, rank, -change)
     low, high = int(loads.min()), int(loads.max()) + change  # the level up to which all can be filled
@@ -76,7 +76,7 @@ def _levelled(loads: Int64s, rank: Int64s, change: int) -> Int64s:
 
 @inner_kernel
 def _deal(holder: Int32s, counting: Bools, order: Int32s, room: Int64s) -> None:
-    """Deal what nobody holds in turns to members that have room. holder : int32[partitions]; holder and room are updated"""
+    """Deal what no member holds in turns to members that have room. holder : int32[partitions]; holder and room are updated"""
     turns = np.empty(len(order), np.int32)  # those with room, in the order of their turns
     size = 0
     for member in order:

@@ -8,8 +8,8 @@
 3. The fewest partitions move: go to a member that does not claim them, though another does.
 4. The most partitions are read on the reader's rack, if partitions and members have racks.
 
-*Algorithm*: where all subscribe alike, nobody claims what another does and racks do not matter, a formula (``alike``). Else two
-flows, through what nothing tells apart: ``levels`` finds how much each member must read, ``transport`` who reads what.
+*Algorithm*: where all subscribe alike, no member claims what another does and racks do not matter, a formula (``alike``). Else
+two flows, through what nothing tells apart: ``levels`` finds how much each member must read, ``transport`` who reads what.
 
 With weights or capacities that differ, 2. is the least maximum of load ÷ capacity, then the next, as far as it can be found:
 ``weighing``.

@@ -2,7 +2,7 @@
 
 *Largest load*: the largest of (a) the heaviest partition on its strongest subscriber; (b) for sets of members, the weight of the
 topics that only they read ÷ their capacity, for the worst set, which a least cut finds; (c) of the k × members + 1 heaviest
-partitions, k + 1 are on one member. If only so many partitions may move, (d) what members keep that give up so many.
+partitions, k + 1 are on one member. If the moves are limited, (d) what members keep that give up that number.
 
 *Moves*: a member that owns more than the largest load gives up its heaviest partitions.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from service.core.assignors.balanced.items import Items
 
 FEWEST_CUTS: Final = 64
-"""Cuts after which the bound is as it is."""
+"""Cuts after which the bound is taken as it stands."""
 
 
 def least_maximum(items: Items, check_time: Callable[[], None]) -> float:
@@ -122,7 +122,7 @@ def fewest_given(items: Items, most: float) -> int:
 
 
 def least_within(items: Items, least: float, max_moves: int) -> float:
-    """The least bound from ``least`` on above which nobody's load ÷ capacity is after so many items have left their owners."""
+    """The least bound from ``least`` on that no load ÷ capacity exceeds after ``max_moves`` items have left their owners."""
     if fewest_given(items, least) <= max_moves:
         return least
     owned = items.owners != NONE

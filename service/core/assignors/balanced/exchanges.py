@@ -22,7 +22,7 @@ WORTHWHILE: Final = 0.9999
 
 @kernel
 def exchange(items: Items, holders: Int32s, loads: Int64s, left: Int64s, settled: Bools, again: Bools, steps: int) -> bool:
-    """Improve the most loaded members, one after the other, for so many steps; is there nothing left to improve?
+    """Improve the most loaded members, one after the other, for a number of steps; is there nothing left to improve?
 
     holders, loads : updated
     left : int64[1], how many more items may leave their owners; updated

@@ -13,10 +13,10 @@ from service.core.measures.skew import weighted_load
 from service.core.model import Assignment, Group
 
 MOST_POINTS: Final = 41
-"""At most so many points, if each takes little time."""
+"""Most points, if each takes little time."""
 
 FEWER_POINTS: Final = ((2_000, 41), (10_000, 21), (60_000, 6))
-"""Otherwise: up to so many partitions and subscriptions, at most so many points."""
+"""Otherwise: most points, for groups of up to this number of partitions and subscriptions."""
 
 FEWEST_POINTS: Final = 3
 """Of larger groups."""
@@ -24,7 +24,7 @@ FEWEST_POINTS: Final = 3
 
 @dataclass(frozen=True)
 class TradeOff:
-    """What so many moves achieve.
+    """What a number of moves achieves.
 
     worst_load : the largest load ÷ capacity; stddev : of all loads ÷ capacity
     proven : is no such load smaller with so few moves?

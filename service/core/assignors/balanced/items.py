@@ -10,7 +10,7 @@ from service.core.kernels import inner_kernel
 from service.core.model import Float64s, Int32s, Int64s
 
 MOST_UNITS: Final = 1 << 50
-"""The total of weights that are not integers becomes so many units, so that sums are exact."""
+"""Units that the total of weights becomes where they are not integers, so that sums are exact."""
 
 
 class Items(NamedTuple):

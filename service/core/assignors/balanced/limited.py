@@ -1,6 +1,6 @@
-"""The most even numbers of partitions if only so many may move, where members subscribe to different topics or racks matter.
+"""The most even numbers of partitions within a number of moves, where members subscribe to different topics or racks matter.
 
-1. The *largest load*: a minimum-cost flow finds the fewest moves if nobody may have more than a cap; the least cap for which
+1. The *largest load*: a minimum-cost flow finds the fewest moves if no member may have more than a cap; the least cap for which
    these are within the limit is exact, since fewer moves never allow a lower cap.
 2. The *evenness* within the cap, by the sum of squares of loads: of a member's j-th partition its price is j, and a move has the
    price of ``patience`` such steps: who moves, improves the sum by more. The least patience with few enough moves is found by
@@ -85,7 +85,7 @@ def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable
 def _nearest(routes: Routes, shipped: Shipped, tied: Callable[[int, int], Shipped]) -> tuple[Shipped, int | None]:
     """As even an assignment with as many moves that reads more nearby, if one is found, and how much is read elsewhere at least.
 
-    tied : the cheapest assignment for so many eager partitions and such a tie
+    tied : the cheapest assignment for this number of eager partitions and such a tie
 
     The least tie with few enough moves is found by halving. No assignment beats its price of reads and moves together.
     """

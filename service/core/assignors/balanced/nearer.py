@@ -1,6 +1,6 @@
 """Two members exchange partitions with weights, several for several, so that fewer move and more are read on the reader's rack.
 
-Of each pair of members a few partitions are looked at, first those that gain if they change hands. All sets of them that the one
+Of each pair of members a few partitions are tried, first those that gain if they change hands. All sets of them that the one
 could give, and all that the other could give for it, are ordered by their weight; a pass over both finds the two sets that gain
 most, among those after which no load ÷ capacity is beyond the largest and no load has grown by more than a ten-thousandth; two
 members of one capacity may also exchange their loads. Once no pair gains, sets that gain nothing are exchanged a few times, from
@@ -23,10 +23,10 @@ from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 
 STEPS: Final = 4_000_000
 STEPS_OF_EACH: Final = 100
-"""Partitions and sets that are looked at: in all, a tenth of a second, and more for each partition, some microseconds."""
+"""Partitions and sets that are tried: in all, a tenth of a second, and more for each partition, some microseconds."""
 
 MOST_OFFERED: Final = 8
-"""Partitions of a member that are looked at with those of another."""
+"""Partitions of a member that are tried with those of another."""
 
 MOST_LOSING: Final = 3
 """Of these, such that lose if they change hands."""
@@ -41,7 +41,7 @@ LOOKED_UP: Final = 8
 """Racks and claimants of partitions that are looked up in a step."""
 
 GROWTH: Final = 10_000
-"""A load may grow by one part of so many."""
+"""A load may grow by one part in this number."""
 
 
 class Places(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @kernel
 def spread(items: Items, holders: Int32s, loads: Int64s, bound: float) -> None:  # noqa: C901 (a kernel)
-    """Give what nobody holds, heaviest first, to the subscriber that is then least loaded.
+    """Give what no member holds, heaviest first, to the subscriber that is then least loaded.
 
     Ties go to the member with fewer partitions, then to the first. A previous owner gets it back if it is then within the bound.
 

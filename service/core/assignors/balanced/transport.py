@@ -43,7 +43,7 @@ class Rooms:
     sizes : int64[steps, kinds of members], how many more a member may have at each step
     prices : int64[steps], of each of these, as a multiple of what all moves along a cycle cost
     patience : what a move costs besides, as such a multiple
-    eager : so many claimed partitions prefer to move where it makes no difference
+    eager : the number of claimed partitions that prefer to move where it makes no difference
     tie : what a move costs where that makes no difference to the rest, in partitions read on another rack, and 1 less if it is
         eager; None: more than all of these, and that much less if it is eager
     """
@@ -194,7 +194,7 @@ def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shippe
 
 
 def _first_of(sizes: Int64s, count: int) -> Int64s:
-    """int64[kinds], how many of each kind are among the first so many. sizes : int64[kinds]"""
+    """int64[kinds], how many of each kind are among the first ``count``. sizes : int64[kinds]"""
     before = np.cumsum(sizes) - sizes
     first: Int64s = np.clip(count - before, 0, sizes)
     return first

@@ -157,7 +157,7 @@ def _places(group: Group, order: Int32s, partitions: Int32s, claims: Ragged, cla
 
 
 def _options(group: Group, items: Items, places: Places, largest: float, moved: int) -> Options:
-    """Where items could be with no load ÷ capacity above ``largest``, and so many moves: near, with a claimant, or elsewhere."""
+    """Where items could be with no load ÷ capacity above ``largest`` and ``moved`` moves: near, with a claimant, or elsewhere."""
     racks, claimants = (Ragged(*each) for each in (places[:2], places[3:5]))
     width, count = len(group.rack_ids), len(items.weights)
     near = racks.row_of_each_value().astype(np.int64) * width + racks.values

@@ -68,7 +68,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
     subscribers = topic_subscribers(group, order)
     sets = co_partitioned(group, subscribers)
     matching = None if topics.racks is None else _matching(group, topics.racks, order, subscribers)
-    owners = np.zeros(topics.partitions_count, np.int32)  # where nobody subscribes nobody is listed either
+    owners = np.zeros(topics.partitions_count, np.int32)  # where no member subscribes no member is listed either
     owners[assignment.rows.values] = assignment.rows.row_of_each_value()
     entries: list[dict[str, Any]] = []
     topics_left = members_left = limit
@@ -212,7 +212,7 @@ def owners_on_racks(
     racks_count: int,
     fits_everywhere: bool,  # noqa: FBT001 (a kernel)
 ) -> Int32s:
-    """The owner of each partition where racks matter for some topic, or NONE where nobody subscribes: int32[partitions].
+    """The owner of each partition where racks matter for some topic, or NONE where no member subscribes: int32[partitions].
 
     order : int32[members]              the member at each position
     member_racks : int32[members]       each member's rack, or NONE

@@ -74,7 +74,7 @@ def _ranges_alike(order: Int32s, topics: Int32s, first: Int32s) -> tuple[Int32s,
     members = len(order)
     quotas = np.empty(len(topics), np.int32)
     extras = np.empty(len(topics), np.int32)
-    more = np.zeros(members + 1, np.int32)  # at first how many topics have so many extra partitions
+    more = np.zeros(members + 1, np.int32)  # at first the number of topics with this number of extra partitions
     for i in range(len(topics)):
         quotas[i], extras[i] = divmod(first[topics[i] + 1] - first[topics[i]], members)
         more[extras[i]] += 1

@@ -63,7 +63,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
 
 @kernel
 def owners_in_turn(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s) -> Int32s:
-    """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
+    """The owner of each partition, or NONE where no member subscribes: int32[partitions].
 
     order : int32[members]              the member at each position of the circle
     subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending

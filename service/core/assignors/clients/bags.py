@@ -28,7 +28,7 @@ class Bags(NamedTuple):
 
 @inner_kernel
 def no_items(bags: int, items: int) -> Bags:
-    """Empty bags, for so many items."""
+    """Empty bags for a number of items."""
     return Bags(
         np.full(bags, NONE, np.int32),
         np.full(bags, NONE, np.int32),

@@ -1,8 +1,8 @@
 """kafkajs: its group leader's RoundRobinAssigner.
 
 The leader deals the topics that it subscribes to itself, in the order in which it names them, to all members, by member_id as
-JavaScript sorts strings; it looks at nobody else's subscription. A member drops what it does not subscribe to, so that nobody
-reads it; nor does anybody read topics to which only others than the leader subscribe.
+JavaScript sorts strings; it does not look at other members' subscriptions. A member drops what it does not subscribe to, so that
+no member reads it; nor does anybody read topics to which only others than the leader subscribe.
 
 Source: src/consumer/assigners/roundRobinAssigner, src/consumer/consumerGroup.js (kafkajs 2.2.4). The previous assignment, racks
 and instance_ids play no part.
@@ -27,7 +27,7 @@ def assign(group: Group) -> Assignment:
 
 
 def warnings(group: Group) -> list[str]:
-    """What depends on the leader, and what nobody reads, if the members' subscriptions differ."""
+    """What depends on the leader, and what no member reads, if the members' subscriptions differ."""
     rows = [group.subscriptions.row(member).tobytes() for member in range(len(group))]
     if len(set(rows)) <= 1:
         return []

@@ -21,7 +21,7 @@ def assign(group: Group, order: Int32s, ids: TopicIds) -> Assignment:
     """
     topics = group.topics
     subscribers = topic_subscribers(group, order)
-    if not len(subscribers.values):  # without any topic to share out, Kafka keeps nothing of what nobody subscribes to either
+    if not len(subscribers.values):  # without any topic to share out, Kafka keeps nothing of what no member subscribes to either
         return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
     entry_of, entries = owned_entries(group, order, ids, np.arange(len(topics), dtype=np.int32))
     return Assignment(

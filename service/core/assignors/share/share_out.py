@@ -104,7 +104,7 @@ def share_out(
     shared = np.zeros(len(hashes), np.int32)
     for entry in range(len(entries)):
         shared[entries[entry]] += stays[entry]
-    # Mostly a partition is for one member, and no two have it: then nobody has a partition that is yet to be given.
+    # Mostly a partition is for one member, and no two have it: then no member has a partition that is yet to be given.
     undisputed = sharing <= 1 and (count == 0 or shared.max() <= 1)
     owners = entry_numbers[:0] if undisputed else _owners(entry_numbers, entries, partitions, sharing, shared, members, stays)
 
@@ -161,7 +161,7 @@ def _owners(
 
 @inner_kernel
 def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> None:
-    """Of one partition's members so many go, in the order of its HashSet.
+    """Of one partition's members a number go, in the order of its HashSet.
 
     entries : int32[...]   the partition's entries, ascending
 
@@ -202,7 +202,7 @@ def _give(
     count = first_owner = 0
     for partition in partitions:
         if following[end] == end or (following[before] == end and not gave):
-            break  # nobody has too few, or none of those could take any last time round: Kafka never starts again
+            break  # no member has too few, or none of those could take any last time round: Kafka never starts again
         missing = sharing - shared[partition]
         for i in range(first_owner, first_owner + shared[partition] if missing else 0):
             last_had[owners[i]] = base + partition

@@ -14,8 +14,8 @@ else each topic by itself, among its subscribers.
 3. Partitions in the order of a HashMap are given to members below what they are to have, in turn, in the order of a HashSet of
    numbers; a member that has the partition already is passed over.
 
-A topic that nobody subscribes to any more stays with whoever has it, unless all subscribe to the same topics, or nobody to any
-topic that exists.
+A topic that no member subscribes to any more stays with whoever has it, unless all subscribe to the same topics, or no member to
+any topic that exists.
 
 The two cases are in homogeneous.py and heterogeneous.py, the three steps in share_out.py.
 

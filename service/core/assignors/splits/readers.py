@@ -69,7 +69,7 @@ def partitions_of(group: Group) -> tuple[Int32s, Int32s, Int32s]:
 
 
 def dealt(numbers: Int32s | Int64s, group: Group) -> Assignment:
-    """Each partition to the member that is its number modulo the members; to nobody if there are none."""
+    """Each partition to the member that is its number modulo the members; to no member if there are none."""
     members = len(group)
     owners = np.mod(numbers, members) if members else np.full(len(numbers), -1)
     return Assignment(grouped(owners.astype(np.int32), members))

@@ -82,7 +82,7 @@ def _whole(group: Group, offsets: Int64s) -> OffsetRanges:
 
 
 def _parts_of(ranges: OffsetRanges, max_records: int) -> Int64s:
-    """int64[ranges], into how many ranges of at most so many records each is divided."""
+    """int64[ranges], into how many ranges, of at most a number of records, each is divided."""
     parts = np.ceil((ranges.ends - ranges.starts).astype(np.float64) / max_records)
     return np.minimum(parts, LARGEST_INT).astype(np.int64)
 
@@ -116,7 +116,7 @@ def _rounded(sizes: Int64s, total: int, count: int) -> Int64s:
 
 
 def _divided(ranges: OffsetRanges, parts: Int64s, reserve: Callable[[int], None] | None) -> OffsetRanges:
-    """Each range in so many parts, int64[ranges], without those that are empty. Raises InvalidQuestion for too many."""
+    """Each range in its number of parts, int64[ranges], without those that are empty. Raises InvalidQuestion for too many."""
     sizes = ranges.ends - ranges.starts
     kept = np.minimum(parts, sizes)
     count = int(np.minimum(kept, MOST_RANGES + 1).sum())

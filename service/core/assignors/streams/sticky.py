@@ -42,7 +42,7 @@ class _Share:
         return -(-self.tasks // self.members) if self.members else 0
 
     def taken(self, count: int) -> None:
-        """A member has so many tasks now."""
+        """Set a member's number of tasks."""
         if count == self.most:
             self.members -= 1
             self.tasks -= count

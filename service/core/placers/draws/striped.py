@@ -34,7 +34,7 @@ MAX_ORDERS: Final = 10_000
 """Orders of the racks that are tried for a round. More are only needed if many racks have no unfenced broker."""
 
 MAX_STEPS: Final = 100_000_000
-"""Replicas that are looked at for a round at most, which is a second; so fewer orders are tried of a large cluster."""
+"""Most replicas that are tried for a round, which is a second; so fewer orders are tried of a large cluster."""
 
 MAX_ROWS: Final = 100
 """Partitions of which a wrong rack offset fits all before."""
@@ -286,7 +286,7 @@ def _given(rack: int, epoch: int, leads: bool, supply: _Supply) -> int:  # noqa:
 
 @inner_kernel
 def _choose(stands: Bools, target: int, epoch: int, leads: bool, supply: _Supply, choice: int) -> int:  # noqa: FBT001
-    """Of the racks that can stand at an unknown place number ``choice``; NONE if there are not so many.
+    """Of the racks that can stand at an unknown place number ``choice``; NONE if there are fewer.
 
     stands : bool[racks], those whose place is known; target : the list that must give the next broker
     """

@@ -106,7 +106,7 @@ class Traffic:
         return high
 
     def timing(self, batches: int, pace: Pace, throttle: int | None, seconds: int | None) -> BatchTiming:
-        """How long so many batches take at a throttle, and the throttle for a time. Raises InvalidQuestion."""
+        """How long a number of batches takes at a throttle, and the throttle for a time. Raises InvalidQuestion."""
         needed = self.throttle_for(seconds, batches, pace) if seconds else None
         used = max(throttle or 0, needed or 0) or None
         ends = int(self.rates.max(initial=0.0) / pace.throttle_utilization) + 1

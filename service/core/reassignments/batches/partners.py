@@ -27,7 +27,7 @@ TRIES: Final = 8
 """Partners that each detour tries, one in each plan."""
 
 _LOOKED_AT: Final = 100
-"""Partitions that are looked at for one detour."""
+"""Partitions that are tried for one detour."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def with_partners(
 ) -> dict[int, Int32s]:
     """The lists of partitions that end where their detours lead, and of their partners.
 
-    skipped : so many partners of each detour are passed over, where it has more
+    skipped : the number of partners of each detour that are passed over, where it has more
     """
     sizes = placements.bytes_of_each()
     cluster = _PlannedCluster(

@@ -142,7 +142,7 @@ def verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort
 
 
 def _verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]) -> int:
-    """The same with the pins that there are."""
+    """The same with the present pins."""
     chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
     sets = feasible_sets(brokers, placements, goal, chosen, check)
     if sets.state is None or not sets.feasible:

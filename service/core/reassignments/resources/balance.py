@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MOST: Final = 1_000_000_000
-"""What is looked at in all, in some ten seconds; then no further steps are tried."""
+"""Most work in all, some ten seconds; then no further steps are tried."""
 
 ANY_COPIES: Final = 2
 """The most copies that a step adds: a swap copies two replicas."""

@@ -124,7 +124,7 @@ def slope(r: Resources, priority: int, broker: int, k: int) -> float:
 
 @borrowing_kernel
 def worth(rule: tuple[int, int, float], level: int, gain: float, cost: int) -> bool:
-    """May a step with this gain add so many copies? rule : priority, most copies, threshold"""
+    """May a step with this gain add this number of copies? rule : priority, most copies, threshold"""
     if level > rule[0] or gain <= 0.0 or cost > rule[1]:
         return False
     return level < rule[0] or gain >= rule[2] * (cost if cost > 0 else FREE)

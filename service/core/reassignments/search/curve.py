@@ -47,13 +47,13 @@ class Curve:
         return np.interp(copies, self.copies, self.sums)
 
     def bound(self, copies: int) -> float:
-        """No sets that copy at most so many replicas, and at least those of the corner, have a smaller sum."""
+        """No sets that copy at most this number of replicas, and at least those of the corner, have a smaller sum."""
         fewest, total = self.corner
         most_gained = self.slope * max(0, copies - fewest)
         return total - self.step * floor(most_gained / self.step * (1 + _ROUNDING))
 
     def fewest(self, total: float) -> int:
-        """Sets with a sum as small as this, at most that of the corner, copy at least so many replicas."""
+        """Sets with a sum as small as this, at most that of the corner, copy at least this number of replicas."""
         fewest, most = self.corner
         gained = most - total
         return fewest if gained <= 0 or self.slope <= 0 else fewest + ceil(gained / self.slope * (1 - _ROUNDING))

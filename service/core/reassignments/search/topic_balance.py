@@ -20,7 +20,7 @@ from service.core.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets,
 from service.core.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 MOST: Final = 1_000_000_000
-"""What is looked at in all, in some ten seconds; then no further swaps are tried."""
+"""Most work in all, some ten seconds; then no further swaps are tried."""
 
 
 class _Topics(NamedTuple):

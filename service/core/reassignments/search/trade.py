@@ -1,6 +1,6 @@
 """Copies against evenness: the evenest placement with each number of copies, from the fewest to those of the evenest.
 
-*Question*: how even can the brokers be if at most so many replicas are copied?
+*Question*: how even can the brokers be within a number of copies?
 
 *Algorithm*: the sum of squares + λ × copies is again a minimum-cost flow with a convex cost at each broker. From the sets with
 the fewest copies, which are the best for a large λ, follow one path of exchanges after another, each time the one that gains most

@@ -276,7 +276,7 @@ class ConsumerClients:
         self.heartbeat(number)
 
     def _read_held(self, number: int) -> None:
-        """A member reads at once what it holds, and nobody reads."""
+        """A member reads at once what it holds and no member reads."""
         unread = (self.coordinator.holder == number) & (self.ledger.reader == NONE)
         self.ledger.start_one(np.flatnonzero(unread).astype(np.int32), number, self.clock.now, None)
 

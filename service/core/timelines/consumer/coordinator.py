@@ -2,8 +2,8 @@
 
 A change (a member that joins, leaves or subscribes otherwise; a topic) raises the *group epoch* (``_bump``). The next heartbeat
 of any member has the target assignment computed, at most once in an assignment interval (``_assign``). A member learns of it at
-its own next heartbeat: it revokes what it loses and confirms that by a heartbeat at once; what it gains it gets as soon as nobody
-else has it, at that heartbeat or a later one. The group is stable when all members have reached the target epoch.
+its own next heartbeat: it revokes what it loses and confirms that by a heartbeat at once; what it gains it gets as soon as no
+member else has it, at that heartbeat or a later one. The group is stable when all members have reached the target epoch.
 
 Only members whose partitions change are followed heartbeat by heartbeat; when the others reach the epoch is computed at once.
 
@@ -46,7 +46,7 @@ def preferred(votes: Mapping[str, int], own: str = "") -> str:
 
     Of assignors with as many votes, the one that comes first in the broker's table: ``uniform`` before ``range``. A member's vote
     is taken out and put in again, and an entry that is new to a HashMap comes first in its bucket. So its own assignor is first
-    while nobody else asks for it.
+    while no other member asks for it.
 
     votes : of each assignor; own : of the member whose heartbeat is answered, among the votes
     """
@@ -210,7 +210,7 @@ class ConsumerCoordinator:
             self.clients.await_heartbeat()
 
     def forget_session(self, member: Member) -> None:
-        """Nobody waits any longer for a member's session to expire."""
+        """Stop waiting for a member's session to expire."""
         self.members.columns.away[member.number] = False
         self._expiries.pop(member.number, None)
 
@@ -265,7 +265,7 @@ class ConsumerCoordinator:
         self.clients.await_heartbeat()
 
     def _settle_empty(self) -> None:
-        """The last member has gone: nobody is there to have a target computed. ConsumerGroup.maybeUpdateGroupState."""
+        """The last member has gone: no target is computed any more. ConsumerGroup.maybeUpdateGroupState."""
         if self.pending is not None:
             self._enter(EMPTY)
             self.pending.epoch, self.pending.stable_at_ms = self.epoch, self.clock.now

@@ -87,7 +87,7 @@ class Claims:
         kept : int32[partitions]   the member that keeps each, or NONE
         rank : int32[topics]       where each topic stands in the assignor's order
 
-        Those that nobody keeps; but also, by a flaw of getUnassignedPartitions, all of the topics behind one of which somebody
+        Those that no member keeps; but also, by a flaw of getUnassignedPartitions, all of the topics behind one of which somebody
         keeps a partition that does not exist.
         """
         existing = group.topics.partitions_count

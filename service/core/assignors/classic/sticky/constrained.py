@@ -381,7 +381,7 @@ def deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -
     """Step 3 (assignRoundRobin). Arguments as in ``_match``, but of ``free`` only how many there are.
 
     Returns the member given to each of the partitions left, and whether there were members enough. Members enough and still one
-    short of the minimum (verifyUnfilledMembers) there cannot be: nobody is given more than the minimum before.
+    short of the minimum (verifyUnfilledMembers) there cannot be: no member is given more than the minimum before.
     """
     takers = np.empty(free, np.int32)
     queue = np.empty(len(short) + len(enough), np.int32)
@@ -414,7 +414,7 @@ def deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -
 
 @inner_kernel
 def _deal_rounds(takers: Int32s, circle: Int32s, have: Int32s, minimum: int) -> int:
-    """Deal as long as nobody leaves the circle; returns how many partitions that are. takers, have : written"""
+    """Deal as long as no member leaves the circle; returns how many partitions that are. takers, have : written"""
     if len(circle) == 0:
         return 0
     rounds = len(takers) // len(circle)

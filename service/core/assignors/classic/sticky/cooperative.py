@@ -1,7 +1,7 @@
-"""Kafka's CooperativeStickyAssignor: sticky, but nothing is given to a member before its owner has let go of it (KIP-429).
+"""Kafka's CooperativeStickyAssignor: sticky, but nothing is given to a member before its owner has revoked it (KIP-429).
 
 *Algorithm*: assign as StickyAssignor does. Then take away from its new member each partition that changes hands. It is in
-nobody's assignment: its owner revokes it and joins again, and the *follow-up rebalance* hands it out.
+no member's assignment: its owner revokes it and joins again, and the *follow-up rebalance* hands it out.
 
 A partition changes hands if it is newly given to a member and
 

@@ -1,4 +1,4 @@
-"""Step 2 of the general sticky algorithm (general.py): each partition nobody keeps goes to the subscriber with the fewest.
+"""Step 2 of the general sticky algorithm (general.py): each partition no member keeps goes to the subscriber with the fewest.
 
 Source: AbstractStickyAssignor.GeneralAssignmentBuilder.maybeAssign.
 Plain-Python twin: tests/reference/sticky.py, ``general``.

@@ -2,7 +2,7 @@
 
 1. *Keep* what members own, save partitions of topics they no longer subscribe to and, with racks, those without a replica on the
    member's rack.
-2. *Fill*. Topics with the fewest subscribers first, ids ascending: each partition nobody keeps goes to the subscriber with the
+2. *Fill*. Topics with the fewest subscribers first, ids ascending: each partition no member keeps goes to the subscriber with the
    fewest partitions, of equals to the first by member_id. (With racks: first as far as a subscriber matches the partition.)
 3. *Set aside* topics with fewer than two subscribers, and members that have all that they could have, all of such topics.
 4. *Reassign*, unless something had to be taken from somebody, over the partitions that were free, and then over all: passes over

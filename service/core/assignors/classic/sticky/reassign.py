@@ -1,7 +1,7 @@
 """Steps 3 to 5 of the general sticky algorithm (general.py): partitions move until nothing can be evened out any more.
 
 Kafka asks before every partition whether the group is balanced, and ends the pass if so. As long as members have only what they
-subscribe to, that changes nothing: in a balanced group nobody has two fewer than the owner of a partition that he could have.
+subscribe to, that changes nothing: in a balanced group no member has two fewer than the owner of a partition that he could have.
 So the question is put only when it counts: when members may have stale claims (``State.has_stale_claims``), before a move.
 
 Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance.
@@ -27,7 +27,7 @@ ENDLESS: Final = 2
 """How it ends: nothing moves any more; Kafka throws; Kafka moves partitions for ever."""
 
 OFTEN: Final = 64
-"""After so many partitions the clock is looked at: each may take a look through all partitions and members."""
+"""Partitions after which the time is checked: each may take a pass over all partitions and members."""
 
 _STAY: Final = -1
 _THROW: Final = -2
@@ -283,7 +283,7 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
 
 @inner_kernel
 def nearly_equal(state: State) -> bool:
-    """Has nobody that takes part two more than another?"""
+    """Has no member that takes part two more than another?"""
     least = most = NONE
     for member in range(len(state.counts)):
         if state.taking_part[member]:

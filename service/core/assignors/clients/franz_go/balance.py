@@ -28,7 +28,7 @@ DISTANCE: Final = 1 << 17
 
 @inner_kernel
 def _levels(sizes: Int32s) -> Bags:
-    """Bags size → members that have so many."""
+    """Bags size → members with that number of partitions."""
     levels = no_items(sizes.max() + 2, len(sizes))
     for member in range(len(sizes)):
         add(levels, sizes[member], member)
@@ -256,7 +256,7 @@ def _richer(given: Given, run: Run, graph: Graph, member: int, search: int) -> i
 
 @inner_kernel
 def _push(graph: Graph, count: int, size: int, distance: int, member: int) -> int:
-    """Add a member to the heap of so many; returns their number. First come those that have more, then the nearer, the first."""
+    """Add a member to the heap of ``count``; returns the new number. First those that have more, then the nearer, the first."""
     key = ((np.int64(1) << 29) - size) * DISTANCE * DISTANCE + distance * DISTANCE + member
     node = count
     while node > 0 and graph.heap[(node - 1) // 2] > key:
@@ -268,7 +268,7 @@ def _push(graph: Graph, count: int, size: int, distance: int, member: int) -> in
 
 @inner_kernel
 def _pop(graph: Graph, count: int) -> int:
-    """Take the first from the heap of so many; returns their number."""
+    """Take the first from the heap of ``count``; returns the new number."""
     count -= 1
     key = graph.heap[count]
     node = 0

@@ -67,7 +67,7 @@ def _among(members: Int32s, member: int, members_count: int) -> bool:
 def parted(owners: Int32s, owned_of: Int32s, owned: Int32s, generations: Int32s) -> tuple[Int32s, Int32s]:
     """Who gets each partition now, and who once others have revoked it: int32[partitions] each, or NONE (AdjustCooperative).
 
-    owners : int32[partitions]           who is to have each; below 0: nobody, or unknown
+    owners : int32[partitions]           who is to have each; below 0: no member, or unknown
     owned_of, owned : member → partitions that it claims, existing or not
     generations : int32[members]
 

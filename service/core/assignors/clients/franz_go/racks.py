@@ -31,7 +31,7 @@ def assign(group: Group) -> Assignment:
 def _owners_on_racks(  # noqa: C901 (a kernel)
     order: Int32s, subscribers_of: Int32s, subscribers: Int32s, racks: Int32s, first: Int32s, leader_racks: Int32s
 ) -> Int32s:
-    """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
+    """The owner of each partition, or NONE where no member subscribes: int32[partitions].
 
     order : int32[members]               the member at each position
     subscribers_of, subscribers : topic → positions of its subscribers, ascending

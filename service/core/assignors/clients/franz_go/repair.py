@@ -1,6 +1,6 @@
 """How franz-go's sticky balancers end a run: the same numbers of partitions, but more on their racks, and more where they were.
 
-Topics with the same subscribers form a class, and the partitions of a class whose leaders are on the same rack a *row*: nobody
+Topics with the same subscribers form a class, and the partitions of a class whose leaders are on the same rack a *row*: no member
 can tell them apart. A *cell* counts how many partitions of a row a member has, and how many it came in with. One more costs a
 move, unless the member is below what it came in with, and far more if it is on another rack. A *rotation* takes one from some
 cells and adds one to others, so that rows keep their partitions and the sorted numbers of members stay what they are.

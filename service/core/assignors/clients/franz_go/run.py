@@ -63,7 +63,7 @@ def every_run(
     only : int32[topics]   the only subscriber of each topic, or NONE: if all others are open no further run is needed
     """
     common = np.full(len(given.kept), NONE, np.int32)
-    no_deadline = Deadline(np.inf, np.inf)  # there are so many runs as a tenth of a second is enough for
+    no_deadline = Deadline(np.inf, np.inf)  # as many runs as take a tenth of a second
     fresh = True
     order = topics.copy()
     while True:

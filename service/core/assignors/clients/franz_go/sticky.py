@@ -16,7 +16,7 @@ out what is certain all the same:
 * If there are few orders, all are tried.
 * Every run ends with the same sorted numbers of partitions and, these given, the same number of racks crossed and of moves, both
   the least. So if in one run all keep what they came in with, they do in every run.
-* Otherwise a partition with one subscriber goes to it, and no more is said to be certain, though more may be.
+* Otherwise a partition with one subscriber goes to it; only that is called certain, though more may be.
 
 Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
 """
@@ -72,7 +72,7 @@ def _left_open(owners: Int32s) -> LeftOpen | None:
 
 
 def _owners(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Int32s:
-    """Who has each partition in the end, int32[partitions]; NONE: nobody subscribes to it; OPEN: chance decides."""
+    """Who has each partition in the end, int32[partitions]; NONE: no member subscribes to it; OPEN: chance decides."""
     if len(group) > MOST_MEMBERS:
         raise KafkaAssignorFails(
             None,

@@ -63,7 +63,7 @@ def _owners(
     racks_count: int,
     deadline: Deadline,
 ) -> tuple[Int32s, Bools, int]:
-    """The owner of each partition, or NONE where nobody subscribes or chance decides; and whether it does: [partitions] each.
+    """The owner of each partition, or NONE where no member subscribes or chance decides; and whether it does: [partitions] each.
 
     Returns also whether it ran OUT_OF_TIME, else 0. Each topic takes a look at all racks.
 

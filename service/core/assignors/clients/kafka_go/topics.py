@@ -27,7 +27,7 @@ def assign(group: Group, *, in_ranges: bool) -> Assignment:
 
 @kernel
 def _owners(order: Int32s, subscribers_of: Int32s, subscribers: Int32s, first: Int32s, in_ranges: bool) -> Int32s:  # noqa: FBT001
-    """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
+    """The owner of each partition, or NONE where no member subscribes: int32[partitions].
 
     order : int32[members]              the member at each position
     subscribers_of, subscribers : int32[topics + 1], int32[...]   topic → positions of its subscribers, ascending

@@ -42,7 +42,7 @@ def _circle(group: Group) -> Int32s:
 
 @kernel
 def _owners(circle: Int32s, topics_of: Int32s, topics: Int32s, first: Int32s) -> tuple[Int32s, int]:
-    """The owner of each partition, or NONE where nobody subscribes: int32[partitions]; where in the circle it throws, or NONE.
+    """The owner of each partition, or NONE where no member subscribes: int32[partitions]; where in the circle it throws, or NONE.
 
     circle : int32[...]        members
     topics_of, topics : member → topics, ``len(first) - 1`` and above if they do not exist

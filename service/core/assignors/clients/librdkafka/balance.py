@@ -1,6 +1,6 @@
 """How librdkafka's cooperative-sticky gives free partitions away and evens the group out: the steps of ``cooperative_sticky``.
 
-librdkafka asks before every partition whether the group is balanced, and ends the pass if so. In a balanced group nobody has
+librdkafka asks before every partition whether the group is balanced, and ends the pass if so. In a balanced group no member has
 two fewer than the owner of a partition that he could have; so that changes nothing unless partitions may go to other members,
 those that claim them under an older generation. Only then (``State.watched``) the question is put, and again after a move. Up to
 2.6.0 it is put always, for its answer was wrong: the index of the outer loop served the inner one too, so that members were

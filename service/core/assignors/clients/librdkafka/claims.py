@@ -13,11 +13,11 @@ from service.core.model import NONE, Int32s, Ragged
 
 
 class Claims(NamedTuple):
-    """Who claims each partition, existing or not: int32[partitions] each, NONE for nobody.
+    """Who claims each partition, existing or not: int32[partitions] each, NONE for no member.
 
-    holders : the member that has it; nobody if two claim it under one generation
+    holders : the member that has it; no member if two claim it under one generation
     previous : the member that claims it under the next older generation
-    owners : the last in the members' order that claims it, whom librdkafka takes for its owner; nobody as with ``holders``
+    owners : the last in the members' order that claims it, whom librdkafka takes for its owner; no member as with ``holders``
     last : the last that claims it
     """
 
@@ -68,12 +68,12 @@ def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int3
     listed : int32[...]   the partitions, topics as in the metadata
 
     Again and again the member that has most, of equals the last by member_id, gives one: first those that had another holder.
-    What nobody has comes last, in the reverse of the metadata's order; by topic and id if nobody has anything.
+    What no member has comes last, in the reverse of the metadata's order; by topic and id if no member has anything.
     """
     members_count = len(id_rank)
     counts = np.zeros(members_count + 1, np.int32)
     for holder in holders:
-        counts[holder] += 1  # those of nobody are counted behind all others
+        counts[holder] += 1  # those of no member are counted behind all others
     counts[members_count] = 0
     starts = np.zeros(members_count + 1, np.int32)
     starts[1:] = np.cumsum(counts[:-1])

@@ -9,7 +9,7 @@
 3. Members and partitions for which there is no choice are set aside. Partitions move while somebody has two fewer than the owner
    of one that he could have: first only those that were free, unless something was taken away in step 1; then all. If that
    makes the group no more even than after step 2, it is undone (``balance``).
-4. A partition that changes hands is withheld until its owner has revoked it. What is owned and assigned to nobody goes back to
+4. A partition that changes hands is withheld until its owner has revoked it. What is owned and assigned to no member goes back to
    its owner, even a partition that does not exist.
 
 *Racks* (since 2.2.0) count if any subscriber is on the rack of a replica and some partition is not on all the racks that occur.

@@ -106,7 +106,7 @@ def _sort(members: Int32s, room: Int32s, of_ids: Int32s, of_instances: Int32s) -
 
 @inner_kernel
 def _start(part: int, level: int, count: int) -> int:
-    """Where a part begins after so many halvings of ``count`` members; behind the last part, their end."""
+    """Where a part begins after a number of halvings of ``count`` members; behind the last part, their end."""
     start, stop = 0, count
     if part == 1 << level:
         return count

@@ -20,7 +20,7 @@ def from_the_fullest(  # noqa: C901 (a kernel)
     claimed : int32[...]    the partitions in the order in which they stand with their owners
     returning : int32[...]  the same in the order in which they stand in a set
     ranks : int64[members]  the rank of each by member_id
-    rest : int32[partitions]   all partitions, in the order of those that nobody keeps
+    rest : int32[partitions]   all partitions, in the order of those that no member keeps
 
     Again and again the member with the most partitions left gives one: one that has a previous owner if there is any, taken from
     a set of all of them; otherwise its last.

@@ -1,4 +1,4 @@
-"""How the sticky assignors of kafka-python and aiokafka even out: partitions move until nobody can be given one more.
+"""How the sticky assignors of kafka-python and aiokafka even out: partitions move until no member can be given one more.
 
 The algorithm is the fourth step of the Java class (classic/sticky/general.py), with these differences:
 
@@ -69,7 +69,7 @@ def even_out(
 
     undoes : does the first partition go back as well, where another moves instead?
     revoked : was something taken from a member? Otherwise the free partitions are gone through first
-    fresh : does nobody keep anything?
+    fresh : does no member keep anything?
     Returns how it ended, the partition at which it did not settle, the moves over all, and the choices left to chance.
     """
     members = len(state.counts)

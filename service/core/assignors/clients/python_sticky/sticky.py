@@ -1,8 +1,8 @@
 """The sticky assignors of kafka-python and aiokafka: two descendants of Java's first one (KIP-54), which one code reproduces.
 
 *Algorithm*: read what the members say they own (claims.py). Keep it, save partitions of topics that their owner no longer
-subscribes to. Each partition nobody keeps goes to the subscriber with the fewest. Then partitions move one by one, until nobody
-can be given one more (reassign.py). Members are ordered by member_id; static ones count as any other, racks not at all.
+subscribes to. Each partition no member keeps goes to the subscriber with the fewest. Then partitions move one by one, until no
+member can be given one more (reassign.py). Members are ordered by member_id; static ones count as any other, racks not at all.
 
 *Left to chance*, which is the seed of each process's hashes:
 
@@ -107,7 +107,7 @@ class _Setting:
     revoked : is something taken from a member that no longer subscribes to it?
     fresh : is nothing kept?
     equal : do all members subscribe to all topics?
-    filled : who owns what after nobody is without, as in the Java form; not changed
+    filled : who owns what once every partition has an owner, as in the Java form; not changed
     """
 
     claims: Claims

@@ -46,7 +46,7 @@ def _texts(group: Group) -> list[str]:
 
 @kernel
 def _owners(partitions: Int32s, topic_of: Int32s, order: Int32s, subscribers_of: Int32s, subscribers: Int32s) -> Int32s:
-    """The owner of each partition, or NONE where nobody subscribes: int32[partitions].
+    """The owner of each partition, or NONE where no member subscribes: int32[partitions].
 
     partitions, topic_of : int32[partitions]   the partitions in order, and the topic of each
     order : int32[members]                     the member at each position of the circle

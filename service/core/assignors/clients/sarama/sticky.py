@@ -15,7 +15,7 @@ partition moves back, where several have moved the other way. This module works 
 * If all members subscribe to the same topics, it is certain how many each then gives up, and to whom; so it is certain what
   becomes of its partitions if it gives up none, or all to one member.
 * If subscriptions differ, the moves are played, provided that it is certain who has what is free. If chance decides then, or
-  several members claim a partition, no more than the first rule is said to be certain, though more may be.
+  several members claim a partition, only what the first rule gives is called certain, though more may be.
 
 Source: stickyBalanceStrategy, adjustCooperativeAssignment in balance_strategy*.go (sarama 1.61.1).
 """
@@ -42,7 +42,7 @@ OPEN: Final = -2
 """In place of a member: which one is left to chance."""
 
 OFTEN: Final = 16
-"""After so many partitions the clock is looked at: each may take a look through all partitions of its topic."""
+"""Partitions after which the time is checked: each may take a pass over all partitions of its topic."""
 
 SETTLED: Final = 0
 CHANCE: Final = 1
@@ -64,7 +64,7 @@ def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED) -> Ass
 
 
 def _owners(group: Group, check_time: TimeLimit) -> Int32s:
-    """Who has each partition in the end, int32[partitions]; NONE: nobody subscribes to it; OPEN: chance decides."""
+    """Who has each partition in the end, int32[partitions]; NONE: no member subscribes to it; OPEN: chance decides."""
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
     claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
@@ -214,7 +214,7 @@ def _given_up(  # noqa: C901 (a kernel)
     counts : int32[members]      written
 
     In the order of the partitions (sortPartitions) members come by turns, those who have most first: chance decides which
-    partition it is, but not whose. Nobody gives up what he gets, for he had the fewest.
+    partition it is, but not whose. No member gives up what he gets, for he had the fewest.
 
     Returns also how it ended.
     """
@@ -264,7 +264,7 @@ def _play(  # noqa: C901 (a kernel)
     id_rank: Int32s,
     deadline: Deadline,
 ) -> int:
-    """Move partitions until nobody has two fewer than the owner of one that he could have (performReassignments).
+    """Move partitions until no member has two fewer than the owner of one that he could have (performReassignments).
 
     owners : int32[partitions]   written; counts : int32[members], written
     order : int32[partitions]    the order in which they are looked at

@@ -5,8 +5,8 @@
 *Algorithm*: members are numbered in their order, and ties go by number.
 
 1. Each member keeps what it has of the topics that it subscribes to.
-2. Topics in order of partitions per subscriber (most first), subscribers (fewest first), topic id: the partitions nobody has, ids
-   ascending, go to the subscribers with the fewest partitions, as water fills a vessel with steps: each of the lowest level
+2. Topics in order of partitions per subscriber (most first), subscribers (fewest first), topic id: the partitions no member has,
+   ids ascending, go to the subscribers with the fewest partitions, as water fills a vessel with steps: each of the lowest level
    gets one, then those whose level has now been reached join in.
 3. Topics in that order, time and again, at most 16 rounds, until none has moved anything since it was last looked at: partitions
    go one by one from the most loaded subscribers that have any to the least loaded ones, while those are more than one apart.
@@ -239,7 +239,7 @@ def _by_load(loads: Int32s, numbers: Int32s) -> Int32s:
 
 @inner_kernel
 def _fill(loads: Int32s, owner: Int32s, numbers: Int32s) -> None:
-    """Give one topic's partitions that nobody has to its subscribers.
+    """Give one topic's partitions that no member has to its subscribers.
 
     loads : int32[members]   written
     owner : int32[ids]       the number of each partition's owner, or NONE; written

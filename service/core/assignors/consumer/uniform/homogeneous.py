@@ -4,7 +4,7 @@
 
 *Algorithm*: of P partitions and M members each has a *quota* of ``P // M``, and ``P % M`` members one extra.
 
-1. The partitions of the topics, in the order of a HashSet of topic ids, that nobody has: they are *free*.
+1. The partitions of the topics, in the order of a HashSet of topic ids, that no member has: they are *free*.
 2. Each member in order keeps what it has as far as its quota goes, topic by topic in the order of a HashMap of topic ids, ids in
    the order of a HashSet; what exceeds it goes to the end of the free ones. While extra partitions are left a member's quota is
    one larger; a member that would have to be given its extra one leaves it to those to come, if they are more than enough.
@@ -127,7 +127,7 @@ def _owners(order: Int32s, subscribed: Bools, table: TopicArrays, owned: RaggedA
     And is it plain: does all that members have exist, count, and stand in their lists once?
 
     order : int32[members]              the member at each position
-    subscribed : bool[topics]           partitions of other topics count as nobody's
+    subscribed : bool[topics]           partitions of other topics count as no member's
     owned : member → partitions it has; those from ``table.first[-1]`` on do not exist
     """
     existing = table.first[-1]
@@ -148,7 +148,7 @@ def _owners(order: Int32s, subscribed: Bools, table: TopicArrays, owned: RaggedA
 
 @kernel
 def _free(topics: Int32s, first: Int32s, owners: Int32s) -> Int32s:
-    """The partitions of these topics that nobody has, with room behind them (NONE) for all that somebody has.
+    """The partitions of these topics that no member has, with room behind them (NONE) for all that somebody has.
 
     topics : int32[...]       the subscribed topics, in order
     first : int32[topics + 1]   the first partition of each topic
