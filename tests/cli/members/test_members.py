@@ -123,6 +123,8 @@ def test_csv_and_a_picture(tmp_path: Path) -> None:
     assert run(*group, "--svg", str(file)).exit_code == 0
     picture = ET.fromstring(file.read_text())  # noqa: S314 - our own
     assert sum(each.tag.endswith("polyline") for each in picture) == 2
+    texts = [each.text for each in picture if each.tag.endswith("text")]
+    assert texts[1:8] == ["0", "5", "10", "2", "3", "4", "members"], "round numbers up to 12 and from 2 to 4"
 
 
 def test_a_body_is_extended_by_options(tmp_path: Path) -> None:
