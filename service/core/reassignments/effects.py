@@ -9,7 +9,7 @@ import numpy as np
 from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
 from service.core.ragged import taken
-from service.core.reassignments.model import Brokers, Goal, Placements, Plan, broker_names
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, broker_names
 from service.core.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def effects(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: t
     for old in replaced[:GROWN].tolist():
         yield f"Broker {ids[brokers.replaced_by[old]]} takes over from broker {ids[old]}."
     yield from _resources(goal, loads)
+    yield from _disks(brokers, loads)
     yield from _demotions(brokers, loads)
     yield from _growth(brokers, goal, loads)
 
@@ -49,10 +50,22 @@ def _copies(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: t
 
 
 def _resources(goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
-    """How full the fullest broker is of each resource, if there are several."""
-    for name in names_of(goal):
+    """How full the fullest broker is of each resource other than replicas alone."""
+    for name in names_of(goal) or ("bytes",) * (goal.balance == "bytes"):
         before, after = (load.spread(name).skew for load in loads)
         yield f"Of {name}, the fullest broker has {after:.2f} times the mean, {before:.2f} times now."
+
+
+def _disks(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
+    """How full the fullest disk is, where brokers have a limit."""
+    limits, ids = brokers.capacity_bytes, brokers.cluster.broker_ids
+    limited = brokers.live & (limits != NO_LIMIT) & (limits > 0)
+    if "bytes" not in loads[0].totals or not limited.any():
+        return
+    before, after = (np.where(limited, load.totals["bytes"] / np.maximum(limits, 1), 0.0) for load in loads)
+    was, fullest = int(np.argmax(before)), int(np.argmax(after))
+    now = f"{before[was]:.1%} now" if was == fullest else f"now broker {ids[was]} with {before[was]:.1%}"
+    yield f"Broker {ids[fullest]} has the fullest disk, {after[fullest]:.1%} of the bytes that it may hold; {now}."
 
 
 def _demotions(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:

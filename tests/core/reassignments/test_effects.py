@@ -60,6 +60,17 @@ def test_a_broker_that_stays_much_fuller_than_the_mean_is_named() -> None:
     assert done[-1] == "Broker 0 is the fullest, with 5 replicas, 1.67 times the mean."
 
 
+def test_the_fullest_disk_is_named_before_and_after() -> None:
+    rows, sizes = [[0], [0], [1]], [30, 50, 20]
+    done, _ = sentences(["a", "a"], rows, sizes=sizes, capacity_bytes=[60, 100])
+    assert done[1] == "Broker 0 has the fullest disk, 83.3% of the bytes that it may hold; 133.3% now."
+    done, _ = sentences(["a", "a"], rows, Goal("even", balance="bytes"), sizes=sizes, capacity_bytes=[100, 50])
+    assert done[1:3] == [
+        "Of bytes, the fullest broker has 1.00 times the mean, 1.60 times now.",
+        "Broker 1 has the fullest disk, 100.0% of the bytes that it may hold; now broker 0 with 80.0%.",
+    ]
+
+
 def test_a_rack_that_is_emptied_and_partitions_that_lose_a_rack_are_warnings() -> None:
     _, warned = sentences(["a", "a", "b", "c"], [[0, 2, 3], [1, 2, 3]], draining=[False, False, False, True], factors=[2, 2])
     assert warned == ["Rack c is emptied: none of its brokers may have replicas."]
