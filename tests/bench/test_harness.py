@@ -152,7 +152,9 @@ def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
         pytest.skip(str(reason))
     for figures in sides:
         assert len(figures) == rows
-        assert all(figure > 0 for figure in figures)
+        # What so small a group takes of a JVM's heap can be less than what the collector frees meanwhile.
+        named = zip(figures, measured.rows, strict=False)
+        assert all(figure > 0 for figure, row in named if row.unit != "MB")
 
 
 def test_every_assignor_is_measured_at_every_size_in_every_scenario():
