@@ -6,7 +6,7 @@ from html import escape
 from typing import Final
 
 from service.core.printable import printable
-from service.report.numbers import number
+from service.report.numbers import number, tick_step
 from service.report.palette import ON_ANY
 
 LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 44, 480, 220, 30, 44
@@ -72,10 +72,7 @@ def _ticks(least: float, most: float, *, whole: bool) -> list[float]:
     """Multiples of 1, 2 or 5 × a power of ten between these; whole numbers if the values are."""
     if least == most:
         return [least]
-    exact = (most - least) / TICKS
-    power = 10.0 ** math.floor(math.log10(exact))
-    step = next(times * power for times in (1, 2, 5, 10) if times * power >= exact * (1 - 1e-9))
-    step = max(step, 1.0) if whole else step
+    step = tick_step(most - least, TICKS, whole=whole)
     return [step * i for i in range(math.ceil(least / step), math.floor(most / step * (1 + 1e-9)) + 1)]
 
 

@@ -1,5 +1,6 @@
 """Numbers as pages show them."""
 
+import math
 from collections.abc import Mapping
 
 
@@ -10,6 +11,13 @@ def number(value: float | None, digits: int = 3) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def tick_step(span: float, most: int, *, whole: bool = False) -> float:
+    """The smallest 1, 2 or 5 × a power of ten of which at most ``most`` fill a span. whole : at least 1"""
+    power = 10.0 ** math.floor(math.log10(span / most)) if span else 1.0
+    step = next(times * power for times in (1, 2, 5, 10) if span <= times * power * most)
+    return max(step, 1.0) if whole else step
 
 
 def duration(seconds: float | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from service.cli.rebalances.tables import seconds, short_names, verdict, way
 from service.core.printable import printable
-from service.report.numbers import counted
+from service.report.numbers import counted, tick_step
 from service.report.palette import variables
 
 Json = dict[str, Any]
@@ -133,19 +133,11 @@ def _bar(kind: str, x: float, y: float, width: float, height: float, text: str, 
 
 def _axis(end: int, y: int, left_out: int) -> Iterator[str]:
     yield f'<line class="axis" x1="{LEFT}" y1="{y + 4}" x2="{LEFT + WIDTH}" y2="{y + 4}"/>'
-    for at_ms in range(0, end + 1, _step(end)):
+    for at_ms in range(0, end + 1, int(tick_step(end, MOST_TICKS, whole=True))):
         x = LEFT + WIDTH * at_ms / end
         yield f'<text class="soft" x="{x:.1f}" y="{y + 22}" text-anchor="middle">{seconds(at_ms)}</text>'
     if left_out:
         yield f'<text x="8" y="{y + 22}">… and {left_out:,} more</text>'
-
-
-def _step(end: int) -> int:
-    """Milliseconds between two labels: one, two or five of a power of ten."""
-    power = 1
-    while end > 10 * power * MOST_TICKS:
-        power *= 10
-    return next(step * power for step in (1, 2, 5, 10) if end <= step * power * MOST_TICKS)
 
 
 def _marks(answer: Json, end: int, top: int, bottom: int) -> Iterator[str]:
