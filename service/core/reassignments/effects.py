@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 GROWN: Final = 3
 """Brokers that have a sentence of their own at most."""
 
+MOST_SHARE: Final = 10
+"""Up to this share of its limit, how full a disk is has a number."""
+
 UNEVEN: Final = 1.1
 """Skew from which on the fullest broker is named."""
 
@@ -59,13 +62,18 @@ def _resources(goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
 def _disks(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
     """How full the fullest disk is, where brokers have a limit."""
     limits, ids = brokers.capacity_bytes, brokers.cluster.broker_ids
-    limited = brokers.live & (limits != NO_LIMIT) & (limits > 0)
+    limited = brokers.live & (limits != NO_LIMIT)
     if "bytes" not in loads[0].totals or not limited.any():
         return
+    # One that is full of other files may hold 0.
     before, after = (np.where(limited, load.totals["bytes"] / np.maximum(limits, 1), 0.0) for load in loads)
     was, fullest = int(np.argmax(before)), int(np.argmax(after))
-    now = f"{before[was]:.1%} now" if was == fullest else f"now broker {ids[was]} with {before[was]:.1%}"
-    yield f"Broker {ids[fullest]} has the fullest disk, {after[fullest]:.1%} of the bytes that it may hold; {now}."
+    now = f"{_percent(before[was])} now" if was == fullest else f"now broker {ids[was]} with {_percent(before[was])}"
+    yield f"Broker {ids[fullest]} has the fullest disk, {_percent(after[fullest])} of the bytes that it may hold; {now}."
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share <= MOST_SHARE else f"more than {MOST_SHARE:,.0%}"
 
 
 def _demotions(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:

@@ -69,6 +69,8 @@ def test_the_fullest_disk_is_named_before_and_after() -> None:
         "Of bytes, the fullest broker has 1.00 times the mean, 1.60 times now.",
         "Broker 1 has the fullest disk, 100.0% of the bytes that it may hold; now broker 0 with 80.0%.",
     ]
+    done, _ = sentences(["a", "a"], rows, sizes=sizes, capacity_bytes=[0, 100])
+    assert done[1] == "Broker 1 has the fullest disk, 100.0% of the bytes that it may hold; now broker 0 with more than 1,000%."
 
 
 def test_a_rack_that_is_emptied_and_partitions_that_lose_a_rack_are_warnings() -> None:
