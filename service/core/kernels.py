@@ -14,7 +14,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from numba import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary, ll  # type: ignore[attr-defined]
+from numba.core.compiler import compile_result
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 
@@ -32,6 +34,63 @@ class DamagedCache(RuntimeError):
     """A file of a compiled kernel can neither be read nor deleted; the text names it."""
 
 
+class _LoadedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The machine code of a compilation from the disk. Its bitcode is read when a kernel that calls it is compiled.
+
+    Numba reads both, which takes three times as long.
+    """
+
+    def __init__(self, codegen: Any, name: str, machine_code: bytes, bitcode: bytes, entry_point: str) -> None:
+        super().__init__(codegen, name)  # type: ignore[no-untyped-call]
+        self._bitcode = bitcode
+        self.enable_object_caching()  # type: ignore[no-untyped-call]
+        self._set_compiled_object(machine_code)  # type: ignore[no-untyped-call]
+        self._finalize_final_module()  # type: ignore[no-untyped-call]
+        codegen._engine._defined_symbols.add(entry_point)  # noqa: SLF001
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = ll.parse_bitcode(self._bitcode)  # type: ignore[no-untyped-call]
+            self._codegen._engine._load_defined_symbols(self._shared_module)  # type: ignore[no-untyped-call]  # noqa: SLF001
+        return self._shared_module
+
+
+class _Compilations(CompileResultCacheImpl):  # type: ignore[misc]
+    """Compilations as files. Of the functions that are part of one, only those that have constants are in it.
+
+    To have the others, Numba would import the modules of its own that define them, SciPy's linear algebra among them.
+    """
+
+    def reduce(self, compilation: Any) -> Any:
+        """What is saved."""
+        *parts, environments = super().reduce(compilation)  # type: ignore[no-untyped-call]
+        return (*parts, tuple(each for each in environments if each is compilation.environment or each.consts))
+
+
+class _Callable(_Compilations):
+    """Compilations of kernels that Python calls."""
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """A compilation from the disk, ready to be called."""
+        (name, _, (machine_code, bitcode)), function, environment, signature, *_, environments = payload
+        codegen = target_context.codegen()
+        library = _LoadedLibrary(codegen, name, machine_code, bitcode, function.llvm_cpython_wrapper_name)
+        for each in environments:
+            codegen.set_env(each.env_name, each)
+        return compile_result(  # type: ignore[no-untyped-call]
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=target_context.get_executable(library, function, environment),
+            fndesc=function,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            referenced_envs=environments,
+        )
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """A kernel's compilations on disk. Where one cannot be read, their index is deleted, and the kernel is compiled anew.
 
@@ -40,6 +99,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     """
 
     def __init__(self, dispatcher: CPUDispatcher) -> None:
+        self._impl_class = _Compilations if isinstance(dispatcher, _InnerKernel) else _Callable
         super().__init__(dispatcher.py_func)  # type: ignore[no-untyped-call]
         self._cache_file._source_stamp = self._cache_file._source_stamp, _stamp(dispatcher)  # noqa: SLF001
 

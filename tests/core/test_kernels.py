@@ -115,3 +115,51 @@ def test_a_change_in_another_file_has_a_kernel_compiled_anew(tmp_path: Path, mon
     assert run("stamped_shape", "0", "7") == (10017, True)
     assert run("stamped_shape", "first: int\n    second: int", "second: int\n    first: int") == (10017, True)
     assert run("stamped_outer", "", "") == (10017, False)
+
+
+LOADED = """
+import numpy as np
+
+from service.core.kernels import inner_kernel, kernel
+
+
+@inner_kernel
+def checked(numbers):
+    if len(numbers) == 0:
+        raise ValueError("no numbers")
+    return numbers.astype(np.int32)
+
+
+@kernel
+def doubled(numbers):
+    return checked(numbers) * np.int32(2)
+"""
+
+CALLER = """
+from loaded_kernel import doubled
+
+from service.core.kernels import kernel
+
+
+@kernel
+def first(numbers):
+    return doubled(numbers)[0]
+"""
+
+
+def test_a_kernel_from_the_disk_runs_raises_and_becomes_part_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "loaded_kernel.py").write_text(LOADED)
+    numbers = np.arange(1, 3)
+    importlib.import_module("loaded_kernel").doubled(numbers)
+    del sys.modules["loaded_kernel"]
+    doubled = importlib.import_module("loaded_kernel").doubled
+    with event.install_listener("numba:compile", event.RecordingListener()) as compiled:
+        assert doubled(numbers).tolist() == [2, 4]
+        assert doubled(numbers).dtype == np.int32
+        with pytest.raises(ValueError, match="no numbers"):
+            doubled(numbers[:0])
+    assert not compiled.buffer
+    (tmp_path / "calling_kernel.py").write_text(CALLER)
+    assert importlib.import_module("calling_kernel").first(numbers) == 2
