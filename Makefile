@@ -58,7 +58,7 @@ format: .venv/.dev ## format and fix with ruff
 	@if [ -d node_modules ]; then npm run -s format; fi
 
 openapi: .venv/.installed ## generate openapi.yaml from the schemas
-	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"], end="")' > openapi.yaml
+	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"](), end="")' > openapi.yaml
 
 warm-requests: .venv/.dev ## record the requests that load every kernel before a server forks
 	$(BIN)/python -m tests.support.warm_requests

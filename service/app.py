@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def create_app(settings: Settings | None = None, *, log_requests: bool = False, 
     app.register_blueprint(probes.blueprint)
     app.register_blueprint(probes.docs)
     app.register_blueprint(page.blueprint)
-    app.extensions["openapi_yaml"] = probes.openapi_yaml(api)
+    app.extensions["openapi_yaml"] = cache(partial(probes.openapi_yaml, api))  # 0.1 s, which few processes spend
     return add_hooks(app, settings, _tracing(settings), log_requests=log_requests)
 
 

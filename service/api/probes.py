@@ -73,7 +73,7 @@ def scrape() -> Response:
 @blueprint.get("/openapi.yaml")
 def contract() -> Response:
     """The contract, as ``openapi.yaml`` in the repository has it."""
-    return Response(current_app.extensions["openapi_yaml"], mimetype="application/yaml")
+    return Response(current_app.extensions["openapi_yaml"](), mimetype="application/yaml")
 
 
 def openapi_yaml(api: Api) -> str:
