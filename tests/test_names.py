@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from collections import Counter
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -60,3 +61,19 @@ def missing(path: Path) -> Iterator[str]:
 
 def test_what_the_prose_of_the_modules_names_exists() -> None:
     assert not [(str(path.relative_to(PROJECT)), name) for path in MODULES for name in missing(path)]
+
+
+SHARED_NAMES = {
+    "Answer",  # the library's, and what a partitioner of a plug-in returns
+    "Boolean", "Integer", "List",  # Marshmallow's: of bodies, which are checked, and of answers, which are described
+    "IllegalArgument",  # Java's, also for bytes that cannot be read
+    "Meta",  # Marshmallow's
+}  # fmt: skip
+
+
+def test_no_two_classes_have_one_name() -> None:
+    modules = [*MODULES, *(PROJECT / "partition_allocator").glob("*.py")]
+    names = Counter(
+        node.name for path in modules for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in names.items() if count > 1} == SHARED_NAMES

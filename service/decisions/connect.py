@@ -136,7 +136,7 @@ def answer(question: ConnectQuestion, budget: Budget) -> ConnectAnswer:
     """Play the rebalances. Raises InvalidQuestion (all faults at once), and what the budget raises."""
     raise_all(_faults(question))
     assignor, version = _strategy(question)
-    group = _Group(question, assignor, budget)
+    group = _ConnectGroup(question, assignor, budget)
     for i, row in enumerate(question.rounds):
         group.rebalance(row)
         if question.follow_ups:
@@ -150,7 +150,7 @@ def _strategy(question: ConnectQuestion) -> tuple[ConnectAssignor, str]:
     return released(PROTOCOLS, "assignor", question.assignor, question.kafka_version)
 
 
-class _Group:
+class _ConnectGroup:
     """A group as it goes through the rebalances.
 
     states : what each leader remembers; held, completed : of each worker ever seen, what it runs, and its last generation

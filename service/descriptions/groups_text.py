@@ -85,7 +85,7 @@ class GroupsText:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[str, _Group] = {}
+        self.groups: dict[str, _PastedGroup] = {}
         self.header: list[re.Match[str]] = []
         self.notes: list[str] = []
 
@@ -93,7 +93,7 @@ class GroupsText:
         """Read a line; False if it is of another form, or cut off. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
         if match := _NOTICE.fullmatch(line.strip()):
-            self.groups.setdefault(match[1] or match[2], _Group()).listed |= match[1] is not None
+            self.groups.setdefault(match[1] or match[2], _PastedGroup()).listed |= match[1] is not None
             return True
         if line.startswith("GROUP") and _table(tuple(_COLUMN.findall(line))):
             self.header = [*_COLUMN.finditer(line)]
@@ -103,7 +103,7 @@ class GroupsText:
             return False
         if row["GROUP"] not in self.groups and not all(_NUMBER.fullmatch(row[name]) for name in _NUMERIC & row.keys()):
             return False
-        _READERS[_table(tuple(row))](self.groups.setdefault(row["GROUP"], _Group()), row, number)  # type: ignore[index]  # see header
+        _READERS[_table(tuple(row))](self.groups.setdefault(row["GROUP"], _PastedGroup()), row, number)  # type: ignore[index]  # see header
         return True
 
     def check_foreign(self, number: int, line: str) -> None:
@@ -126,7 +126,7 @@ class GroupsText:
 
 
 @dataclass
-class _Group:
+class _PastedGroup:
     """What the tables tell of one group.
 
     fields : of the group itself
@@ -189,7 +189,7 @@ def _cells(header: list[re.Match[str]], line: str) -> dict[str, str] | None:
     return dict(zip(names, words, strict=True)) if len(words) == len(names) else None
 
 
-def _read_offsets(group: _Group, row: dict[str, str], number: int) -> None:
+def _read_offsets(group: _PastedGroup, row: dict[str, str], number: int) -> None:
     """A partition with its committed offset and its owner, or a member without partitions."""
     group.listed = True
     topic, owned = row["TOPIC"], {}
@@ -205,7 +205,7 @@ def _read_offsets(group: _Group, row: dict[str, str], number: int) -> None:
         group.offsets.setdefault(topic, {})[partition_id] = _number(row["CURRENT-OFFSET"], "CURRENT-OFFSET", number)
 
 
-def _read_members(group: _Group, row: dict[str, str], number: int) -> None:
+def _read_members(group: _PastedGroup, row: dict[str, str], number: int) -> None:
     """A member with its partitions, if the table has them."""
     count, member = _number(row["#PARTITIONS"], "#PARTITIONS", number), group.member(row)
     if row.get("GROUP-INSTANCE-ID", _NONE) not in ("", _NONE):
@@ -225,7 +225,7 @@ def _read_members(group: _Group, row: dict[str, str], number: int) -> None:
         group.owned[row["CONSUMER-ID"]] = owned
 
 
-def _read_state(group: _Group, row: dict[str, str], _: int) -> None:
+def _read_state(group: _PastedGroup, row: dict[str, str], _: int) -> None:
     """State and assignor of a group."""
     group.fields["group_state"] = row["STATE"]
     if row["ASSIGNMENT-STRATEGY"] != _NONE:

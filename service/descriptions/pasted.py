@@ -45,7 +45,7 @@ _PROPOSED: Final = "Proposed partition reassignment configuration"
 """What ``kafka-reassign-partitions --generate`` prints before a placement that is not the current one."""
 
 
-class _Reader(Protocol):
+class _LineReader(Protocol):
     """Reads the lines of some forms. notes : sentences about what they leave open"""
 
     notes: list[str]
@@ -76,7 +76,7 @@ class _Pasted:
 
     def __init__(self) -> None:
         self.topics = TopicsText()
-        self.readers: tuple[_Reader, ...] = (self.topics, GroupsText(), BrokersText())
+        self.readers: tuple[_LineReader, ...] = (self.topics, GroupsText(), BrokersText())
         self.records = RecordsText()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()

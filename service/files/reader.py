@@ -103,7 +103,7 @@ def read(
     rows, name, batch = 0, escape(printable(Path(file).name)), None
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-            table = Table(source, columns, bar, bar.add_task(name, total=None), rejected)
+            table = SourceFile(source, columns, bar, bar.add_task(name, total=None), rejected)
             table.check_encoding()
             for any_batch, place in READERS[file_format](table):
                 batch = _converted(any_batch, columns, place, rejected)
@@ -129,7 +129,7 @@ def _open(file: str) -> Iterator[BufferedReader]:
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceFile:
     """A file to read.
 
     bar, task : the progress
@@ -169,7 +169,7 @@ class Table:
                 raise ValueError(f"Column {column!r} is missing; the columns are {', '.join(names) or 'none'}.")
 
 
-def _csv(table: Table, delimiter: str = ",") -> Iterator[tuple[pa.RecordBatch, Place]]:
+def _csv(table: SourceFile, delimiter: str = ",") -> Iterator[tuple[pa.RecordBatch, Place]]:
     header = table.first_line()
     if any("\udc80" <= character <= "\udcff" for character in header):
         raise ValueError("The names of the columns are not UTF-8.")
@@ -190,7 +190,7 @@ def _csv(table: Table, delimiter: str = ",") -> Iterator[tuple[pa.RecordBatch, P
         rows.read += len(batch)
 
 
-def _tsv(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
+def _tsv(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
     return _csv(table, "\t")
 
 
@@ -223,7 +223,7 @@ class CsvRows:
         return f"row {number}"
 
 
-def _json_lines(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
+def _json_lines(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
     first = table.first_line()
     reading = pa.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
     parsing = pa.json.ParseOptions(explicit_schema=pa.schema(table.types), unexpected_field_behavior="ignore")
@@ -239,7 +239,7 @@ def _json_lines(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
         yield batch, lambda _: "a row"
 
 
-def _parquet(table: Table) -> Iterator[tuple[pa.RecordBatch, Place]]:
+def _parquet(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
     # By default, Arrow reads row groups ahead and keeps them in memory until the end of the file.
     file = pa.parquet.ParquetFile(table.source, pre_buffer=False, buffer_size=PIECE)
     table.check(file.schema_arrow.names)
@@ -255,7 +255,7 @@ def _row_after(first: int, position: int) -> str:
     return f"row {first + position}"
 
 
-READERS: Final[dict[str, Callable[[Table], Iterator[tuple[pa.RecordBatch, Place]]]]] = {
+READERS: Final[dict[str, Callable[[SourceFile], Iterator[tuple[pa.RecordBatch, Place]]]]] = {
     "csv": _csv,
     "tsv": _tsv,
     "jsonl": _json_lines,

@@ -26,7 +26,7 @@ from service.core.placement_audits.audit import audit
 from service.core.placers import PLACERS
 from service.core.wire.connect_protocol import CONNECT
 from service.decisions.budget import Budget
-from service.decisions.groups.answer import MAX_DIFFERENCES, Comparison, answer
+from service.decisions.groups.answer import MAX_DIFFERENCES, GroupComparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
 from service.decisions.groups.tables import difference_rows
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
@@ -206,7 +206,7 @@ def _check_weighed(group: Json, steady: Json, description: Description) -> Findi
     return _alike(group, comparison, "by consumer lag, the next rebalance would move nothing")
 
 
-def _compared(question: GroupQuestion) -> Comparison:
+def _compared(question: GroupQuestion) -> GroupComparison:
     """How the group's next assignment differs from the one that it has."""
     comparison = answer(question, Budget()).comparison
     if comparison is None:
@@ -251,7 +251,7 @@ def _leader_view(tried: dict[str, int], counts: dict[str, int]) -> str:
     return f"as its leader computed it when it knew {older}" if older else "as its leader computed it"
 
 
-def _alike(group: Json, comparison: Comparison, reason: str) -> Finding:
+def _alike(group: Json, comparison: GroupComparison, reason: str) -> Finding:
     if comparison.left_open:
         reason += f", as far as it does not leave to chance who gets {counted(comparison.left_open, 'partition')}"
     return Finding("group", group["group_id"], group["assignor"], "alike", reason)
@@ -265,7 +265,7 @@ def _progress(group: Json) -> str:
     return f"{counted(behind, 'member has', 'members have')} not reached the target yet" if behind else ""
 
 
-def _differs(group: Json, comparison: Comparison) -> Finding:
+def _differs(group: Json, comparison: GroupComparison) -> Finding:
     rows = difference_rows(comparison.expected, comparison.differences, MAX_DIFFERENCES)
     differences = [{**row, "member_ids": row["expected_member_ids"], "expected_member_ids": row["member_ids"]} for row in rows]
     count = len(comparison.differences)

@@ -85,7 +85,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Figures:
+class FigureRow:
     """A row of large numbers."""
 
     figures: tuple[Figure, ...]
@@ -124,7 +124,7 @@ class Section:
     """A heading, a sentence or two, and blocks."""
 
     heading: str
-    blocks: tuple[Figures | Table | Plot, ...]
+    blocks: tuple[FigureRow | Table | Plot, ...]
     text: str = ""
 
 

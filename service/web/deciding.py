@@ -6,14 +6,14 @@ from typing import TypeVar
 from flask import Response
 
 from service.web.context import decision, request_budget
-from service.web.forms import Answer, Form
+from service.web.forms import FamilyAnswer, Form
 from service.web.json.codec import dump_pieces
 from service.web.media_types import JSON, JSON_LINES
 from service.web.responses import answer as json_response
 from service.web.responses import in_pieces, preferred, table
 
 Q = TypeVar("Q")
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=FamilyAnswer)
 
 
 def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:

@@ -25,7 +25,7 @@ class Refused(Exception):
         self.problem = document
 
 
-class Answer(Protocol):
+class FamilyAnswer(Protocol):
     """The answer of any family."""
 
     @property
@@ -34,7 +34,7 @@ class Answer(Protocol):
 
 
 Q = TypeVar("Q")
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=FamilyAnswer)
 
 
 @dataclass(frozen=True)

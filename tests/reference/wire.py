@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime
-from service.core.wire.messages import ArrayType, BytesType, Field, IntegerType, Message, StringType, UuidType
+from service.core.wire.messages import ArrayType, BytesType, IntegerType, Message, MessageField, StringType, UuidType
 from service.core.wire.reader import Document, java_text, uuid_text
 
 LONGEST_STRING = 32767
@@ -114,7 +114,7 @@ class _MessageReader:
     version: int
     flexible: bool
 
-    def fields(self, fields: tuple[Field, ...]) -> Document:
+    def fields(self, fields: tuple[MessageField, ...]) -> Document:
         present = [field for field in fields if field.since <= self.version <= field.until]
         document = {field.name: self._value(field) for field in present if field.tag is None}
         if not self.flexible:
@@ -128,7 +128,7 @@ class _MessageReader:
         }
         return {field.name: document[field.name] for field in present if field.name in document}
 
-    def _tagged(self, by_tag: dict[int, Field]) -> dict[int | None, Any]:
+    def _tagged(self, by_tag: dict[int, MessageField]) -> dict[int | None, Any]:
         """The values of the known tagged fields, by tag."""
         reader, values = self.reader, dict[int | None, Any]()
         for _ in range(reader.varint("the number of tagged fields")):
@@ -139,7 +139,7 @@ class _MessageReader:
                 reader.take(size, f"the tagged field {tag}")
         return values
 
-    def _value(self, field: Field) -> Any:
+    def _value(self, field: MessageField) -> Any:
         kind = field.type
         if isinstance(kind, IntegerType):
             return self.reader.number(FORMS[kind.size, kind.is_signed], field.name)
@@ -149,7 +149,7 @@ class _MessageReader:
             return None if self._is_null(field) else self.fields(kind.fields)
         return self._sized(kind, field)
 
-    def _is_null(self, field: Field) -> bool:
+    def _is_null(self, field: MessageField) -> bool:
         """Is a nullable message null?"""
         if not field.nullable:
             return False
@@ -158,7 +158,7 @@ class _MessageReader:
         mark: int = self.reader.number(INT8, field.name)
         return mark < 0
 
-    def _sized(self, kind: StringType | BytesType | ArrayType, field: Field) -> Any:
+    def _sized(self, kind: StringType | BytesType | ArrayType, field: MessageField) -> Any:
         """A value that begins with its length."""
         reader, name, start = self.reader, field.name, self.reader.at
         length = reader.length(name, INT16 if isinstance(kind, StringType) else INT32, compact=self.flexible)
@@ -177,5 +177,5 @@ class _MessageReader:
         if length > reader.remaining:
             message = f"Tried to allocate a collection of size {length}, but there are only {reader.remaining} bytes remaining."
             raise Runtime(message, start, f"{name} is to have {length} elements, and {reader.remaining} bytes are left")
-        element = Field(name if isinstance(kind.of, Message) else f"{name} element", kind.of)
+        element = MessageField(name if isinstance(kind.of, Message) else f"{name} element", kind.of)
         return [self._value(element) for _ in range(length)]

@@ -11,7 +11,7 @@ import pytest
 
 from service.analyses.mismatch import report as mismatch_report
 from service.report import pages
-from service.report.pages import Figure, Figures, Report, Section, Table, chart, label
+from service.report.pages import Figure, FigureRow, Report, Section, Table, chart, label
 from service.report.palette import DARK, LIGHT, variables
 from service.spark.load import report as load_report
 from service.spark.parameters import shown
@@ -22,7 +22,7 @@ NAMES = ("a\0b", "\x1b[31mred", "tab\tline\nend\r", "\x85\x7f", "invoice\u202efd
 
 def page(name: str) -> str:
     plot = chart(lambda axes: axes.barh([label(name)], [1], label=label(name)), f"Peaks of {name}")
-    blocks = (Figures((Figure("hottest key", name, name),)), Table(("key", name), ((name, "1"),), name, name), plot)
+    blocks = (FigureRow((Figure("hottest key", name, name),)), Table(("key", name), ((name, "1"),), name, name), plot)
     return Report(name, name, (Section("Keys", blocks, name),)).html()
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import counted, number
-from service.report.pages import COLORS, Figure, Figures, Plot, Section, Table, chart
+from service.report.pages import COLORS, Figure, FigureRow, Plot, Section, Table, chart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,9 +86,9 @@ def group_sections(summary: dict[str, Any], quantiles: Sequence[float], curves: 
     return sections
 
 
-def _group_figures(summary: dict[str, Any]) -> Figures:
+def _group_figures(summary: dict[str, Any]) -> FigureRow:
     failed = sum(row["failed"] for row in summary["assignors"])
-    return Figures(
+    return FigureRow(
         (
             Figure("groups", number(summary["groups"])),
             Figure("members", number(summary["members"])),
@@ -103,7 +103,7 @@ def _group_figures(summary: dict[str, Any]) -> Figures:
 
 def _sizing(sizing: dict[str, Any]) -> Section:
     """How many members groups have, and how many they need."""
-    figures = Figures(
+    figures = FigureRow(
         (
             Figure("members now", number(sizing["members"]), f"of {counted(sizing['groups'], 'group')}"),
             Figure("needed", number(sizing["recommended_members"])),
@@ -133,7 +133,7 @@ def _comparison_sections(
     """How even the assignors are on the same groups, and what each would move."""
     protocol = comparison["group_protocol"]
     what = counted(comparison["groups"], f"{protocol} group" if protocol else "group")
-    blocks: list[Figures | Table | Plot] = [_over_twice(comparison, tried), _evenness(tried)]
+    blocks: list[FigureRow | Table | Plot] = [_over_twice(comparison, tried), _evenness(tried)]
     shown = {_name(row, tried): curves[_full_name(row)] for row in tried if _full_name(row) in curves}
     if shown and comparison["groups"] >= CURVES:
         caption = f"Share of the {what} up to each skew: busiest member ÷ mean"
@@ -153,7 +153,7 @@ def _comparison_sections(
     return sections
 
 
-def _over_twice(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> Figures:
+def _over_twice(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> FigureRow:
     """For each assignor, and as it is now, the groups with a member over twice the mean; the fewest are good, the most bad."""
     counts = [row["over_twice"] for row in tried]
     remark = f"of {number(comparison['groups'])}"
@@ -161,7 +161,7 @@ def _over_twice(comparison: dict[str, Any], tried: Sequence[dict[str, Any]]) -> 
     for row in tried:
         tone = "" if min(counts) == max(counts) else {min(counts): "good", max(counts): "bad"}.get(row["over_twice"], "")
         figures.append(Figure(_name(row, tried), number(row["over_twice"]), remark, tone))
-    return Figures(tuple(figures))
+    return FigureRow(tuple(figures))
 
 
 def _evenness(tried: Sequence[dict[str, Any]]) -> Table:
@@ -220,7 +220,7 @@ def topic_sections(summary: dict[str, Any]) -> list[Section]:
     return sections
 
 
-def _topic_figures(summary: dict[str, Any]) -> Figures:
+def _topic_figures(summary: dict[str, Any]) -> FigureRow:
     audit = summary["audit"]
     figures = [Figure("topics", number(summary["topics"])), Figure("partitions", number(summary["partitions"]))]
     if audit["audited"]:
@@ -234,7 +234,7 @@ def _topic_figures(summary: dict[str, Any]) -> Figures:
         ]
     if summary["failed"]:
         figures.append(Figure("topics not placed", number(summary["failed"]), "Kafka's placer fails, too", "bad"))
-    return Figures(tuple(figures))
+    return FigureRow(tuple(figures))
 
 
 def _broken_rules(audit: dict[str, Any]) -> tuple[Table, ...]:

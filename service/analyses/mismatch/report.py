@@ -9,7 +9,7 @@ import numpy as np
 from service.core.attribution.fingerprints import MOSTLY
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share
-from service.report.pages import COLORS, INK, Figure, Figures, Report, Section, Table, chart, partition_axis
+from service.report.pages import COLORS, INK, Figure, FigureRow, Report, Section, Table, chart, partition_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
     """The report."""
     misplaced = summary["misplaced"]
     how = "estimated" if summary["partitions_count_found"] else "given"
-    at_a_glance = Figures(
+    at_a_glance = FigureRow(
         (
             Figure("records", number(summary["records"]), f"{number(summary['keyless'])} without a key"),
             Figure("partitions", number(summary["partitions_count"]), how),

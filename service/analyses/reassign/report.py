@@ -9,7 +9,7 @@ import numpy as np
 
 from service.core.measures.broker_load import COUNTS, Load
 from service.report.numbers import duration, number, size, zone_traffic
-from service.report.pages import COLORS, LABELLED, Figure, Figures, Report, Section, Table, chart
+from service.report.pages import COLORS, LABELLED, Figure, FigureRow, Report, Section, Table, chart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
     ]
     evenness = Table(("of brokers", "skew now", "skew after", "least", "most"), rows)
     traffic = [f"{when}: {text}." for when, text in (("Now", _traffic(before)), ("After", _traffic(after))) if text]
-    sections = [Section("At a glance", (Figures(tuple(figures)), evenness), " ".join([*summary["effects"][1:], *traffic]))]
+    sections = [Section("At a glance", (FigureRow(tuple(figures)), evenness), " ".join([*summary["effects"][1:], *traffic]))]
     if summary["warnings"]:
         sections.append(Section("Before you execute it", (), " ".join(summary["warnings"])))
     sections.append(

@@ -12,7 +12,7 @@ from service.core.sizing.plans import EVEN, CountPlan, Measure
 from service.core.sizing.reach import LimitReach, plan_in_question
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share, size
-from service.report.pages import COLORS, LABELLED, SOFT, Figure, Figures, Plot, Report, Section, Table, chart, charts, label
+from service.report.pages import COLORS, LABELLED, SOFT, Figure, FigureRow, Plot, Report, Section, Table, chart, charts, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +111,7 @@ def _verdict(answer: SkewAnswer) -> str:
     return " ".join(sentences)
 
 
-def _glance(answer: SkewAnswer) -> Figures:
+def _glance(answer: SkewAnswer) -> FigureRow:
     counts = answer.counts
     figures = [
         Figure("records with a key", number(counts.records)),
@@ -136,7 +136,7 @@ def _glance(answer: SkewAnswer) -> Figures:
             why_none = "; ".join(reasons) or _none_within(reach)
             remark = ("partitions, within every limit" if best else why_none) + _new_topic(reach)
             figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
-    return Figures(tuple(figures))
+    return FigureRow(tuple(figures))
 
 
 def _placed_as(answer: SkewAnswer) -> str:

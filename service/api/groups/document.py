@@ -17,7 +17,7 @@ from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragg
 from service.core.rebalances.moves import Moves
 from service.decisions.budget import Budget
 from service.decisions.groups.alternatives import Alternative, Settled, costs
-from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, Comparison, GroupAnswer, answer
+from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, GroupAnswer, GroupComparison, answer
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.groups.tables import (
@@ -332,7 +332,7 @@ def _assigned(each: Assigned) -> dict[str, Any]:
     }
 
 
-def _compared(comparison: Comparison) -> dict[str, Any]:
+def _compared(comparison: GroupComparison) -> dict[str, Any]:
     differences = comparison.differences
     return {
         "alike": not len(differences),

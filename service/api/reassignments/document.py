@@ -257,7 +257,7 @@ class ReassignmentAnswerSchema(PlanAnswerSchema):
     after = fields.Nested(LoadSchema)
 
 
-class Texts:
+class PlanTexts:
     """The JSON of a plan's partitions."""
 
     def __init__(self, answer: ReassignmentAnswer) -> None:
@@ -298,7 +298,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
     now = placements.replicas
     sized = placements.sizes is not None
     leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
-    texts = Texts(answer)
+    texts = PlanTexts(answer)
     onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
     elected = np.flatnonzero(leads).astype(np.int32)
     return {
@@ -389,7 +389,7 @@ def _traffic(answer: ReassignmentAnswer) -> dict[str, Any]:
     return {"broker_ids": ids, "bytes_in": totals[1], "bytes_out": totals[0]}
 
 
-def _reasons_json(answer: ReassignmentAnswer, texts: Texts) -> LongText:
+def _reasons_json(answer: ReassignmentAnswer, texts: PlanTexts) -> LongText:
     brokers, moves = answer.brokers, answer.moves
     ids = [b"%d" % broker_id for broker_id in brokers.cluster.broker_ids.tolist()] + [b"null"]
     reasons = reason_texts(brokers, moves).dictionary_encode()

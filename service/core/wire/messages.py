@@ -45,7 +45,7 @@ class ArrayType:
 
 
 @dataclass(frozen=True)
-class Field:
+class MessageField:
     """One field of a message.
 
     since, until : the first and last version with this field
@@ -70,7 +70,7 @@ class Message:
     newest : the highest version in this release
     """
 
-    fields: tuple[Field, ...]
+    fields: tuple[MessageField, ...]
     flexible: int = NEWEST
     newest: int = 0
 

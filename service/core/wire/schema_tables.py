@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from service.core.model import Bytes, Int64s
-from service.core.wire.messages import ArrayType, BytesType, Field, IntegerType, Message, StringType, UuidType
+from service.core.wire.messages import ArrayType, BytesType, IntegerType, Message, MessageField, StringType, UuidType
 from service.core.wire.schemas import (
     ASSIGNMENT,
     COOPERATIVE_STICKY_USER_DATA,
@@ -52,11 +52,11 @@ class _Builder:
     """The table of fields while it is written. fields : that of each row; an array's element has a name, for errors"""
 
     def __init__(self) -> None:
-        self.fields: list[Field] = []
+        self.fields: list[MessageField] = []
         self.rows: list[list[int]] = []
         self.texts: list[bytes] = []
 
-    def add(self, *fields: Field, named: bool = False) -> int:
+    def add(self, *fields: MessageField, named: bool = False) -> int:
         """Add fields, with all that they consist of; returns the row of the first. named : are they members?"""
         first = len(self.fields)
         self.fields += fields
@@ -67,7 +67,7 @@ class _Builder:
                 size = field.type.size
             elif isinstance(field.type, ArrayType):
                 element = field.type.of
-                parts = self.add(Field(field.name if isinstance(element, Message) else f"{field.name} element", element))
+                parts = self.add(MessageField(field.name if isinstance(element, Message) else f"{field.name} element", element))
                 size = element.size if isinstance(element, IntegerType) else 0
             elif isinstance(field.type, Message):
                 parts, count = self.add(*field.type.fields, named=True), len(field.type.fields)
@@ -90,7 +90,7 @@ class _Builder:
         for number, each in types.items():
             head = self.text(b'{"record_type":%d,"record_name":"%s","key":' % (number, each.name.encode()))
             table[number] = (
-                *(self.add(Field("", message)) for message in (each.key, each.value)),
+                *(self.add(MessageField("", message)) for message in (each.key, each.value)),
                 *(each.value.flexible, each.value.newest, head),
             )
         return table
@@ -107,7 +107,7 @@ def _kind(kind: Any) -> int:
 _builder: Final = _Builder()
 _group_types, _share_types = _builder.add_types(GROUP_RECORDS), _builder.add_types(SHARE_GROUP_STATE_RECORDS)
 for _message in (OFFSET_COMMIT_3_9, SUBSCRIPTION, ASSIGNMENT, STICKY_USER_DATA, COOPERATIVE_STICKY_USER_DATA):
-    _builder.add(Field("", _message))
+    _builder.add(MessageField("", _message))
 
 FIELDS: Final = tuple(_builder.fields)
 """The field in each row of the table."""

@@ -16,8 +16,8 @@ from service.core.wire.messages import (
     UINT16,
     ArrayType,
     BytesType,
-    Field,
     Message,
+    MessageField,
     StringType,
     Type,
     UuidType,
@@ -37,32 +37,34 @@ class RecordType:
     value: Message
 
 
-def _a(of: Type, **options: Any) -> Field:
+def _a(of: Type, **options: Any) -> MessageField:
     """A field that has more than a type."""
-    return Field("", of, **options)
+    return MessageField("", of, **options)
 
 
-def _null(of: Type, **options: Any) -> Field:
+def _null(of: Type, **options: Any) -> MessageField:
     """A field that may be null."""
     return _a(of, nullable=True, **options)
 
 
-def _fields(**types: Type | Field) -> tuple[Field, ...]:
+def _fields(**types: Type | MessageField) -> tuple[MessageField, ...]:
     """The fields of these names."""
-    return tuple(replace(each, name=name) if isinstance(each, Field) else Field(name, each) for name, each in types.items())
+    return tuple(
+        replace(each, name=name) if isinstance(each, MessageField) else MessageField(name, each) for name, each in types.items()
+    )
 
 
-def _message(**types: Type | Field) -> Message:
+def _message(**types: Type | MessageField) -> Message:
     """A message of one version."""
     return Message(_fields(**types))
 
 
-def _flexible(*fields: Field, **types: Type | Field) -> Message:
+def _flexible(*fields: MessageField, **types: Type | MessageField) -> Message:
     """A value that is flexible from its first version."""
     return Message((*fields, *_fields(**types)), flexible=0)
 
 
-def _record(name: str, key: Message, *fields: Field, **types: Type | Field) -> RecordType:
+def _record(name: str, key: Message, *fields: MessageField, **types: Type | MessageField) -> RecordType:
     return RecordType(name, key, _flexible(*fields, **types))
 
 
@@ -88,7 +90,7 @@ _GROUP_KEY = _message(groupId=TEXT)
 _MEMBER_KEY = _message(groupId=TEXT, memberId=TEXT)
 
 _TOPIC_ID_PARTITIONS = _flexible(topicId=UUID, partitions=INT32S)
-_EPOCHS = Field("assignmentEpochs", INT32S, nullable=True, tag=0, default=[])
+_EPOCHS = MessageField("assignmentEpochs", INT32S, nullable=True, tag=0, default=[])
 _OWNED = ArrayType(_flexible(*_TOPIC_ID_PARTITIONS.fields, _EPOCHS))
 _TASKS = _flexible(subtopologyId=TEXT, partitions=INT32S)
 _OWNED_TASKS = ArrayType(_flexible(*_TASKS.fields, _EPOCHS))

@@ -50,7 +50,7 @@ class Assigned:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GroupComparison:
     """How an assignment differs from the one expected.
 
     expected : the group whose members own what they are expected to get
@@ -84,7 +84,7 @@ class GroupAnswer:
     second: Assigned | None
     weighted_load: Float64s | None
     moves: Moves | None
-    comparison: Comparison | None
+    comparison: GroupComparison | None
     second_is_alike: bool | None
     warnings: list[str]
     explanation: dict[str, Any] | None
@@ -132,7 +132,7 @@ def assigned(group: Group, outcome: Rebalance) -> Assigned:
 
 
 def told(
-    question: GroupQuestion, assignor: Assignor, first: Assigned, comparison: Comparison | None, budget: Budget
+    question: GroupQuestion, assignor: Assignor, first: Assigned, comparison: GroupComparison | None, budget: Budget
 ) -> GroupAnswer:
     """All that the question asks about a rebalance, which may also be one by another assignor than its own."""
     group, outcome = first.group, first.outcome
@@ -171,9 +171,9 @@ def _moves(question: GroupQuestion, first: Assigned, budget: Budget) -> Moves | 
     return moves(first.group, final_rows(assignment))
 
 
-def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tuple[Assigned, Comparison]:
+def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tuple[Assigned, GroupComparison]:
     """The rebalance with the partition counts that assign the group as expected; if none do, with those that differ least."""
-    tried: list[tuple[Group, Rebalance, Comparison]] = []
+    tried: list[tuple[Group, Rebalance, GroupComparison]] = []
     for counts in question.counts:
         budget.check_time()
         topics = with_counts(question.topics, counts)
@@ -181,7 +181,7 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
         expected = expected_group(topics, question.members, question.expected or [])
         outcome = rebalance(group, assignor)
         chance = outcome.assignment.left_open
-        comparison = Comparison(
+        comparison = GroupComparison(
             expected, counts, _differences(expected, outcome), 0 if chance is None else len(chance.partitions)
         )
         tried.append((group, outcome, comparison))

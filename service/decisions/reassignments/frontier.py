@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from service.core.model import Bools, Float64s, Int64s
     from service.core.reassignments.model import Goal
     from service.decisions.budget import Budget
-    from service.decisions.reassignments.question import Cluster
+    from service.decisions.reassignments.question import CurrentCluster
 
 MOST_POINTS: Final = 200
 """Points that an answer has at most: of more, some at equal distances."""
@@ -50,7 +50,7 @@ class Frontier:
         )
 
 
-def frontier_of(cluster: Cluster, goal: Goal, budget: Budget) -> Frontier:
+def frontier_of(cluster: CurrentCluster, goal: Goal, budget: Budget) -> Frontier:
     """The frontier of a cluster. Raises NoPlan, and what the budget raises."""
     curve, proven = frontier(cluster.brokers, cluster.placements, goal, budget.check_time)
     last = len(curve) - 1

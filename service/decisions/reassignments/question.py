@@ -87,7 +87,7 @@ class ReassignmentQuestion:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class CurrentCluster:
     """The question's rows as the core's arrays. replacements : who may replace whom; None: nothing is inferred"""
 
     brokers: Brokers
@@ -95,7 +95,7 @@ class Cluster:
     replacements: Replacements | None = None
 
 
-def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
+def read(question: ReassignmentQuestion, budget: Budget) -> CurrentCluster:
     """The cluster of a question. Raises InvalidQuestion with all faults, LimitExceeded; reserves memory."""
     raise_all(
         faults_of(
@@ -128,7 +128,7 @@ def read(question: ReassignmentQuestion, budget: Budget) -> Cluster:
         capacities, now = brokers.capacity_bytes, placements.replicas
         room = room_for(question.brokers, capacities, now, placements.sizes, question.disk_threshold)
         brokers = replace(brokers, capacity_bytes=room)
-    cluster = Cluster(brokers, replace(placements, broker_sets=allowed, topic_leaders=least), replacements)
+    cluster = CurrentCluster(brokers, replace(placements, broker_sets=allowed, topic_leaders=least), replacements)
     raise_all(chain(unmatched, unknown, impossible, _faults(question, cluster)))
     return cluster
 
@@ -161,7 +161,7 @@ def _check_size(question: ReassignmentQuestion, topics: pa.StructArray, brokers:
     budget.reserve(memory)
 
 
-def id_of(question: ReassignmentQuestion, cluster: Cluster) -> str:
+def id_of(question: ReassignmentQuestion, cluster: CurrentCluster) -> str:
     """The plan's id."""
     brokers, placements = cluster.brokers, cluster.placements
     settled: tuple[object, ...] = (
@@ -224,7 +224,7 @@ def _at(field: tuple[str | int, ...], topics: Any, order: Any) -> tuple[str | in
     return ("reassignment", "partitions", int(row), *("partition" if part == "partition_id" else part for part in field[4:]))
 
 
-def _faults(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
+def _faults(question: ReassignmentQuestion, cluster: CurrentCluster) -> Iterator[InvalidQuestion]:
     """What the parts of a body say together and cannot mean."""
     placements = cluster.placements
     if question.goal.only_leaders and (placements.replication_factors != placements.replicas.lengths()).any():
@@ -263,7 +263,7 @@ def _faults_of_limits(goal: Goal) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion("Not allowed together with max_moves or max_bytes.", "tolerance")
 
 
-def _faults_without_sizes(question: ReassignmentQuestion, cluster: Cluster) -> Iterator[InvalidQuestion]:
+def _faults_without_sizes(question: ReassignmentQuestion, cluster: CurrentCluster) -> Iterator[InvalidQuestion]:
     """What has no meaning without partition_bytes."""
     limited = np.flatnonzero(cluster.brokers.capacity_bytes != NO_LIMIT)
     for use, given, *field in (

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import duration, number, size
-from service.report.pages import COLORS, Figure, Figures, Report, Section, Table, chart, label
+from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ def report(summary: dict[str, Any], drawn: Mapping[str, Any], source: str) -> Re
             figures.append(Figure(text, number(summary[name]), "", "bad"))
     if summary["rejected"]:
         figures.append(Figure("rejected records", number(sum(summary["rejected"].values())), f"in {REJECTED_ROWS}"))
-    sections = [Section("At a glance", (Figures(tuple(figures)),))]
+    sections = [Section("At a glance", (FigureRow(tuple(figures)),))]
     if breaches["worst"]:
         columns = ("subject", "measure", "limit", "peak", "from", "until", "windows above")
         rows = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import duration, number
-from service.report.pages import COLORS, Figure, Figures, Report, Section, Table, chart, label
+from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
     partitions = summary["partitions"]
     unreadable = summary["records"].get("unreadable", 0)
     rejected = sum(summary["rejected_log_ends"].values())
-    figures = Figures(
+    figures = FigureRow(
         (
             Figure("records", number(summary["records"].get("records", 0))),
             Figure("groups", number(summary["groups"])),

@@ -53,7 +53,7 @@ class Texts(NamedTuple):
     data: Bytes
 
 
-class Rows(NamedTuple):
+class KernelRows(NamedTuple):
     """Some rows for the kernel.
 
     columns : int32[parts, 5], for each part of a row, with NONE for what it has not: its first text; where in the pool its labels
@@ -162,7 +162,7 @@ def _end_to_end(tables: Sequence[Sequence[bytes]]) -> Texts:
     return Texts(offsets, np.frombuffer(bytearray(b"".join(texts)), np.uint8))
 
 
-def _some_rows(parts: Sequence[Part], start: int, stop: int) -> Rows:
+def _some_rows(parts: Sequence[Part], start: int, stop: int) -> KernelRows:
     """The rows from ``start`` up to ``stop``."""
     columns, pool, text, end = [], [], 0, 0
     for part in parts:
@@ -184,11 +184,11 @@ def _some_rows(parts: Sequence[Part], start: int, stop: int) -> Rows:
             pool.append(array)
             end += len(array)
         columns.append(column)
-    return Rows(np.array(columns, np.int32), np.concatenate(pool) if pool else np.empty(0, np.int32), stop - start)
+    return KernelRows(np.array(columns, np.int32), np.concatenate(pool) if pool else np.empty(0, np.int32), stop - start)
 
 
 @kernel
-def _write(texts: Texts, rows: Rows, place: Place, block: Bytes) -> tuple[Place, int]:
+def _write(texts: Texts, rows: KernelRows, place: Place, block: Bytes) -> tuple[Place, int]:
     """Fill a block with rows.
 
     block : uint8[...], at least as long as the longest text and an integer

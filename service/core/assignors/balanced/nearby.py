@@ -55,7 +55,7 @@ def near_racks(group: Group, partitions: Int32s) -> Ragged:
 
 
 @dataclass(frozen=True)
-class Options:
+class RackOptions:
     """Where items can be: each option is an item on a rack, or elsewhere (NONE). Every item can be elsewhere.
 
     items, racks : int32[options], by item; weights : float64[options], of the item; 0 elsewhere
@@ -72,7 +72,7 @@ class Options:
     spare: int
 
 
-def most_near(options: Options, check_time: Callable[[], None]) -> int:
+def most_near(options: RackOptions, check_time: Callable[[], None]) -> int:
     """What no assignment has more items near than, whose members keep the room of their rack, and that moves no more.
 
     The bound is the dual of the linear programme of that: at any prices of room and of moves no more can be near than what room

@@ -61,7 +61,7 @@ class Places(NamedTuple):
     claimed: Bools
 
 
-class Sets(NamedTuple):
+class ItemSets(NamedTuple):
     """Sets of the items that a member offers, lightest first, those of one weight by mask.
 
     weights, gains, masks : int64[sets]; gains : what is gained if they change hands; masks : a bit for each item
@@ -201,7 +201,7 @@ def _offer(
 
 
 @inner_kernel
-def _sets(weights: Int64s, offered: Int32s, gains: Int64s) -> Sets:
+def _sets(weights: Int64s, offered: Int32s, gains: Int64s) -> ItemSets:
     """All sets of items."""
     sums, merged = np.zeros((2, 3, 1 << len(offered)), np.int64)
     size = 1
@@ -218,11 +218,11 @@ def _sets(weights: Int64s, offered: Int32s, gains: Int64s) -> Sets:
                 among += 1
         size *= 2
         sums[:, :size] = merged[:, :size]
-    return Sets(sums[0], sums[1], sums[2])
+    return ItemSets(sums[0], sums[1], sums[2])
 
 
 @inner_kernel
-def _best(give: Sets, take: Sets, more: int, less: int, idly: bool) -> tuple[int, int, int]:  # noqa: FBT001 - for Numba
+def _best(give: ItemSets, take: ItemSets, more: int, less: int, idly: bool) -> tuple[int, int, int]:  # noqa: FBT001 - for Numba
     """The gain of the best sets to give and to take, and their masks, 0 for nothing.
 
     more, less : what is given may be heavier, and lighter, than what is taken by so much; idly : also without a gain

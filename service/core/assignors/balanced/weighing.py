@@ -12,7 +12,7 @@ from service.core.assignors.balanced.bounds import fewest_given
 from service.core.assignors.balanced.exhaustive import MOST_ITEMS, Choices
 from service.core.assignors.balanced.items import Items, units_of
 from service.core.assignors.balanced.kinds import Kinds
-from service.core.assignors.balanced.nearby import SLACK, Options, most_near, near_racks, nearest
+from service.core.assignors.balanced.nearby import SLACK, RackOptions, most_near, near_racks, nearest
 from service.core.assignors.balanced.nearer import Places
 from service.core.assignors.balanced.weighted import Glance, share_out
 from service.core.kernels import kernel
@@ -156,7 +156,7 @@ def _places(group: Group, order: Int32s, partitions: Int32s, claims: Ragged, cla
     return Places(racks.offsets, racks.values, member_racks, claimants.offsets, claimants.values, claimed[partitions])
 
 
-def _options(group: Group, items: Items, places: Places, largest: float, moved: int) -> Options:
+def _options(group: Group, items: Items, places: Places, largest: float, moved: int) -> RackOptions:
     """Where items could be with no load ÷ capacity above ``largest`` and ``moved`` moves: near, with a claimant, or elsewhere."""
     racks, claimants = (Ragged(*each) for each in (places[:2], places[3:5]))
     width, count = len(group.rack_ids), len(items.weights)
@@ -179,7 +179,7 @@ def _options(group: Group, items: Items, places: Places, largest: float, moved: 
     there = places.member_racks != NONE
     room = np.asarray(np.bincount(places.member_racks[there], items.capacities[there], width) * largest * (1 + SLACK), np.float64)
     of_each = of_each.astype(np.int32)
-    return Options(of_each[order], on_rack[order], weights[order], is_near[order], moves[order], room, spare)
+    return RackOptions(of_each[order], on_rack[order], weights[order], is_near[order], moves[order], room, spare)
 
 
 def _near(racks: Ragged, readers: Int32s) -> int:

@@ -28,7 +28,7 @@ from service.core.reassignments.sets import replica_state
 
 
 @dataclass(frozen=True)
-class Sets:
+class Attempt:
     """An attempt.
 
     state : the sets; None if a partition has more replicas than there are brokers for it
@@ -52,22 +52,22 @@ def feasible_sets(
     *,
     paid: bool = False,
     hold: bool = False,
-) -> Sets:
+) -> Attempt:
     """Sets with the fewest copies for these partitions.
 
     paid : with all exchanges listed, for whatever comes next; hold : as in ``homes_of``
     """
     if placements.replication_factors[chosen].max(initial=0) > np.count_nonzero(brokers.usable):
-        return Sets(None, np.zeros(len(chosen), np.int64), feasible=False)
+        return Attempt(None, np.zeros(len(chosen), np.int64), feasible=False)
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=hold)
     if not keep_and_fill(state, copies, check):
-        return Sets(None, copies, feasible=False)
+        return Attempt(None, copies, feasible=False)
     pins_kept = _pins_kept(state)
     link(state)
     state.paid[0] = paid
     list_exchanges(state, check)
     result = relieve_all(state, check)
-    return Sets(state, copies, feasible=result == DONE and pins_kept, proven=result != MORE)
+    return Attempt(state, copies, feasible=result == DONE and pins_kept, proven=result != MORE)
 
 
 @kernel

@@ -124,7 +124,7 @@ def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, e
         return UNKNOWN
     inside = np.zeros(len(s.loads), np.bool_)
     inside[brokers] = True
-    program = Program(s, space, partitions, brokers, inside)
+    program = PackingProgram(s, space, partitions, brokers, inside)
     chosen, proven, used = program.solve(nodes, seconds_left(check))
     check()  # a program that the time has ended has no say in the answer
     effort.left -= cells * (1 + used)
@@ -169,7 +169,7 @@ def solve(formulas: Formulas, nodes: int, seconds: float) -> Any:
     )
 
 
-class Program:
+class PackingProgram:
     """Variables: whether a partition has a replica on a broker, partition by partition."""
 
     def __init__(self, s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, inside: Bools) -> None:

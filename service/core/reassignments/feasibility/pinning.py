@@ -14,7 +14,7 @@ from service.core.clock import seconds_left
 from service.core.model import NONE, Int64s
 from service.core.reassignments.evenness import band
 from service.core.reassignments.feasibility.feasible import bytes_of_brokers
-from service.core.reassignments.feasibility.packing import MOST_CELLS, MOST_NODES, Effort, Formulas, Program, Space, solve
+from service.core.reassignments.feasibility.packing import MOST_CELLS, MOST_NODES, Effort, Formulas, PackingProgram, Space, solve
 from service.core.reassignments.feasibility.start import keep_and_fill
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Pins, Placements, TopicLeaders
 from service.core.reassignments.sets import replica_state
@@ -39,7 +39,7 @@ def pins_within(
     state.most[:] = np.minimum(state.most, high)
     loads = bytes_of_brokers(brokers, placements, chosen, state)
     space = Space(placements.bytes_of_each()[chosen], loads, np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT))
-    formulas = Program(state, space, np.arange(len(chosen), dtype=np.int32), usable, brokers.usable).formulas()
+    formulas = PackingProgram(state, space, np.arange(len(chosen), dtype=np.int32), usable, brokers.usable).formulas()
     stays = state.loads - np.bincount(state.members, minlength=len(brokers))
     formulas.low[len(chosen) : len(chosen) + width] = (low - stays)[usable]
     pairs = pairs_of(least, np.repeat(placements.topics[chosen], width), np.tile(usable, len(chosen)))

@@ -25,7 +25,7 @@ NO_DROP: Final = 1 << 62
 """What it costs to give up what a cell does not have: more than any rotation saves."""
 
 
-class Table(NamedTuple):
+class RepairCells(NamedTuple):
     """The cells of the rows that have partitions, by member, class and rack.
 
     row, node : int32[cells] each        the cell's row, and the number of rows plus its member
@@ -90,7 +90,7 @@ def _rack(given: Given, partition: int) -> int:
 
 
 @inner_kernel
-def _slot(given: Given, table: Table, partition: int, member: int, stride: int) -> int:
+def _slot(given: Given, table: RepairCells, partition: int, member: int, stride: int) -> int:
     """The slot of a member that subscribes to the partition's topic."""
     start, stop = table.classes_of[member], table.classes_of[member + 1]
     number = table.class_number[given.topic_of[partition]]
@@ -128,7 +128,7 @@ def _classes(given: Given, run: Run) -> tuple[Int32s, Int32s, Int32s, int]:
 
 
 @inner_kernel
-def _table(given: Given, run: Run, stride: int, off_rack: int) -> tuple[Table, int]:
+def _table(given: Given, run: Run, stride: int, off_rack: int) -> tuple[RepairCells, int]:
     """The table, and the number of rows. off_rack : what one more on another rack costs"""
     classes_of, classes, class_number, count = _classes(given, run)
     rows = count * stride
@@ -136,7 +136,7 @@ def _table(given: Given, run: Run, stride: int, off_rack: int) -> tuple[Table, i
     has, came, cell_at = np.zeros(slots, np.int32), np.zeros(slots, np.int32), np.full(slots, NONE, np.int32)
     none, nothing = np.empty(0, np.int32), np.empty(0, np.int64)
     load = run.plan.size.copy()
-    table = Table(
+    table = RepairCells(
         none, none, none, none, np.empty(0, np.bool_), nothing, nothing, classes_of, classes, cell_at, class_number, load
     )
     total = np.zeros(rows, np.int32)
@@ -162,14 +162,14 @@ def _table(given: Given, run: Run, stride: int, off_rack: int) -> tuple[Table, i
                 cell_has[cell], cell_came[cell] = has[slot], came[slot]
                 away[cell] = rack > 0 and given.member_racks[member] > 0 and given.member_racks[member] != rack
     take, drop = np.empty(cells, np.int64), np.empty(cells, np.int64)
-    table = Table(row, node, cell_has, cell_came, away, take, drop, classes_of, classes, cell_at, class_number, load)
+    table = RepairCells(row, node, cell_has, cell_came, away, take, drop, classes_of, classes, cell_at, class_number, load)
     for cell in range(cells):
         _price(table, cell, off_rack)
     return table, rows
 
 
 @inner_kernel
-def _price(table: Table, cell: int, off_rack: int) -> None:
+def _price(table: RepairCells, cell: int, off_rack: int) -> None:
     """What one more costs, and one fewer (reprice). off_rack : what one more on another rack costs"""
     has, came = table.has[cell], table.came[cell]
     take, drop = np.int64(has >= came), np.int64(-1 if has > came else 0)
@@ -181,7 +181,7 @@ def _price(table: Table, cell: int, off_rack: int) -> None:
 
 @inner_kernel
 def _rotate(  # noqa: C901, PLR0912 (a kernel)
-    table: Table,
+    table: RepairCells,
     rows: int,
     off_rack: int,
     certain: bool,  # noqa: FBT001 (a kernel)
@@ -242,7 +242,7 @@ def _rotate(  # noqa: C901, PLR0912 (a kernel)
 
 
 @inner_kernel
-def _turn(table: Table, rows: int, levels: int, via: Int32s, before: Int32s, start: int, off_rack: int) -> None:
+def _turn(table: RepairCells, rows: int, levels: int, via: Int32s, before: Int32s, start: int, off_rack: int) -> None:
     """Turn the rotation through this node by as many partitions as have the same price; one if it shifts load.
 
     levels : the first node of a level
@@ -275,7 +275,7 @@ def _turn(table: Table, rows: int, levels: int, via: Int32s, before: Int32s, sta
 
 
 @inner_kernel
-def _realize(given: Given, run: Run, table: Table, rows: int, stride: int) -> None:
+def _realize(given: Given, run: Run, table: RepairCells, rows: int, stride: int) -> None:
     """Give out partitions as the table counts them (realizeAssignment)."""
     need = table.has.copy()
     left = np.empty(len(run.owners), np.int32)

@@ -19,13 +19,22 @@ import numpy as np
 
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.reassign import OFTEN, inequality
-from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, NULL, Records, chosen, no_records, record
+from service.core.assignors.clients.librdkafka.records import (
+    ASSERTION,
+    ENDLESS,
+    FINE,
+    NULL,
+    MoveRecords,
+    chosen,
+    no_records,
+    record,
+)
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 
 
-class State(NamedTuple):
+class BalanceState(NamedTuple):
     """The group, and who has what so far. A partition may have several holders if its claims were of several generations.
 
     first : int32[topics + 1]            the first partition of each topic
@@ -70,7 +79,7 @@ class State(NamedTuple):
 
 @kernel
 def balance(
-    state: State,
+    state: BalanceState,
     free: Int32s,
     order: Int32s,
     revoked: bool,  # noqa: FBT001 (a kernel)
@@ -125,7 +134,7 @@ def _last_holders(head: Int32s, member: Int32s, after: Int32s) -> Int32s:
 
 
 @inner_kernel
-def _hold(state: State, partition: int, member: int) -> None:
+def _hold(state: BalanceState, partition: int, member: int) -> None:
     """The member holds the partition, too."""
     entry = state.free[0]
     state.free[0] = state.after[entry]
@@ -136,7 +145,7 @@ def _hold(state: State, partition: int, member: int) -> None:
 
 
 @inner_kernel
-def _let_go(state: State, partition: int, member: int) -> None:
+def _let_go(state: BalanceState, partition: int, member: int) -> None:
     """The member holds the partition no longer, if it did."""
     last, entry = NONE, state.head[partition]
     while entry != NONE and state.member[entry] != member:
@@ -153,7 +162,7 @@ def _let_go(state: State, partition: int, member: int) -> None:
 
 
 @inner_kernel
-def _holds(state: State, partition: int, member: int) -> bool:
+def _holds(state: BalanceState, partition: int, member: int) -> bool:
     """Does the member hold the partition?"""
     entry = state.head[partition]
     while entry != NONE and state.member[entry] != member:
@@ -162,14 +171,14 @@ def _holds(state: State, partition: int, member: int) -> bool:
 
 
 @inner_kernel
-def _before(state: State, one: int, other: int) -> bool:
+def _before(state: BalanceState, one: int, other: int) -> bool:
     if state.counts[one] != state.counts[other]:
         return bool(state.counts[one] < state.counts[other])
     return bool(state.id_rank[one] < state.id_rank[other])
 
 
 @inner_kernel
-def _stand(state: State) -> None:
+def _stand(state: BalanceState) -> None:
     """Put the members that take part in order."""
     size = 0
     keys = np.empty(len(state.counts), np.int64)
@@ -186,7 +195,7 @@ def _stand(state: State) -> None:
 
 
 @inner_kernel
-def _settle(state: State, member: int) -> None:
+def _settle(state: BalanceState, member: int) -> None:
     """Move the member to its place in the order after its count has changed."""
     place = state.place[member]
     while place > 0 and _before(state, member, state.order[place - 1]):
@@ -202,7 +211,7 @@ def _settle(state: State, member: int) -> None:
 
 
 @inner_kernel
-def _subscribes(state: State, member: int, topic: int) -> bool:
+def _subscribes(state: BalanceState, member: int, topic: int) -> bool:
     subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
     if len(subscribers) == len(state.counts):
         return True
@@ -211,7 +220,7 @@ def _subscribes(state: State, member: int, topic: int) -> bool:
 
 
 @inner_kernel
-def _fewest(state: State, topic: int) -> int:
+def _fewest(state: BalanceState, topic: int) -> int:
     """The first member in order that subscribes to the topic, or NONE."""
     for place in range(state.size[0]):
         if _subscribes(state, state.order[place], topic):
@@ -221,7 +230,7 @@ def _fewest(state: State, topic: int) -> int:
 
 @inner_kernel
 def _give_out(
-    state: State, partitions: Int32s, member_racks: Int32s, racks_of: Int32s, racks: Int32s, deadline: Deadline
+    state: BalanceState, partitions: Int32s, member_racks: Int32s, racks_of: Int32s, racks: Int32s, deadline: Deadline
 ) -> tuple[Int32s, bool]:
     """Give each partition to the first subscriber in order (maybeAssign).
 
@@ -259,7 +268,7 @@ def _give_out(
 
 
 @inner_kernel
-def _set_aside(state: State) -> None:
+def _set_aside(state: BalanceState) -> None:
     """Members that have all they can have, none of it shareable, take no part any more (consumerCanParticipateInReassignment)."""
     for member in range(len(state.counts)):
         state.taking_part[member] = state.counts[member] < state.possible[member]
@@ -274,7 +283,9 @@ def _set_aside(state: State) -> None:
 
 
 @inner_kernel
-def _even_out(state: State, partitions: Int32s, records: Records, deadline: Deadline) -> tuple[int, int, bool, Records]:
+def _even_out(
+    state: BalanceState, partitions: Int32s, records: MoveRecords, deadline: Deadline
+) -> tuple[int, int, bool, MoveRecords]:
     """Move partitions until nothing can be evened out any more (performReassignments).
 
     partitions : int32[...]   those of topics with two subscribers or more, in order
@@ -306,7 +317,7 @@ def _even_out(state: State, partitions: Int32s, records: Records, deadline: Dead
 
 
 @inner_kernel
-def _where_to(state: State, partition: int) -> tuple[int, int]:
+def _where_to(state: BalanceState, partition: int) -> tuple[int, int]:
     """Whether this is fine, and the member that is to get the partition; NONE: it stays."""
     owner, previous = state.owners[partition], state.previous[partition]
     if owner == NONE:
@@ -320,7 +331,7 @@ def _where_to(state: State, partition: int) -> tuple[int, int]:
 
 
 @inner_kernel
-def _move(state: State, records: Records, partition: int, to: int) -> tuple[int, Records]:
+def _move(state: BalanceState, records: MoveRecords, partition: int, to: int) -> tuple[int, MoveRecords]:
     """Move the partition, or the one that its records name instead (reassignPartitionToConsumer)."""
     topic = state.topic_of[partition]
     status, moving, through = chosen(records, topic, partition, state.owners[partition], to)
@@ -340,7 +351,7 @@ def _move(state: State, records: Records, partition: int, to: int) -> tuple[int,
 
 
 @inner_kernel
-def _balanced(state: State) -> tuple[int, bool]:  # noqa: C901 (a kernel)
+def _balanced(state: BalanceState) -> tuple[int, bool]:  # noqa: C901 (a kernel)
     """How it ends, and: is the group balanced (isBalanced)? Of several holders the first in the members' order counts."""
     size = state.size[0]
     if state.counts[state.order[0]] >= state.counts[state.order[size - 1]] - 1:
@@ -374,7 +385,7 @@ def _balanced(state: State) -> tuple[int, bool]:  # noqa: C901 (a kernel)
 
 
 @inner_kernel
-def _could_have(state: State, member: int, topic: int) -> bool:
+def _could_have(state: BalanceState, member: int, topic: int) -> bool:
     """Is there a partition of the topic with several holders, not the member among them, of which the first has more?"""
     for partition in range(state.first[topic], state.first[topic + 1]):
         entry = state.head[partition]

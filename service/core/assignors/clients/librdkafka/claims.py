@@ -12,7 +12,7 @@ from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Ragged
 
 
-class Claims(NamedTuple):
+class Claimants(NamedTuple):
     """Who claims each partition, existing or not: int32[partitions] each, NONE for no member.
 
     holders : the member that has it; no member if two claim it under one generation
@@ -28,7 +28,7 @@ class Claims(NamedTuple):
 
 
 @kernel
-def claims(claimants_of: Int32s, claimants: Int32s, generations: Int32s) -> Claims:
+def claims(claimants_of: Int32s, claimants: Int32s, generations: Int32s) -> Claimants:
     """The claims since 2.2.0. claimants_of, claimants : partition → members, ascending; generations : int32[members]"""
     count = len(claimants_of) - 1
     holders, previous = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
@@ -48,15 +48,17 @@ def claims(claimants_of: Int32s, claimants: Int32s, generations: Int32s) -> Clai
         if not contested:
             holders[partition], previous[partition] = by_generation[-1], by_generation[-2]
             owners[partition] = members[-1]
-    return Claims(holders, previous, owners, last)
+    return Claimants(holders, previous, owners, last)
 
 
-def claims_without_generations(claimants: Ragged) -> Claims:
+def claims_without_generations(claimants: Ragged) -> Claimants:
     """The claims up to 2.1.1, where the first has the partition and the second is the one of old. Arguments as ``claims``."""
     starts, stops = claimants.offsets[:-1], claimants.offsets[1:]
     values = np.append(claimants.values, np.int32(NONE))
     holders, last = (np.where(starts < stops, values[at], np.int32(NONE)) for at in (starts, stops - 1))
-    return Claims(holders, np.where(starts + 1 < stops, values[np.minimum(starts + 1, stops)], np.int32(NONE)), last.copy(), last)
+    return Claimants(
+        holders, np.where(starts + 1 < stops, values[np.minimum(starts + 1, stops)], np.int32(NONE)), last.copy(), last
+    )
 
 
 @kernel

@@ -31,8 +31,8 @@ import numpy as np
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.cooperative import parted
-from service.core.assignors.clients.librdkafka.balance import State, balance
-from service.core.assignors.clients.librdkafka.claims import Claims, claims, claims_without_generations, owned_first
+from service.core.assignors.clients.librdkafka.balance import BalanceState, balance
+from service.core.assignors.clients.librdkafka.claims import Claimants, claims, claims_without_generations, owned_first
 from service.core.assignors.clients.librdkafka.order import ranks
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, FREED, NULL
 from service.core.clock import UNLIMITED, TimeLimit, in_time
@@ -87,7 +87,7 @@ assign_until_2_6_0 = partial(assign, release=StickyRelease(clobbered=True))
 assign_until_2_1_1 = partial(assign, release=StickyRelease(racks=False, generations=False, clobbered=True))
 
 
-def _claims(group: Group, release: StickyRelease) -> Claims:
+def _claims(group: Group, release: StickyRelease) -> Claimants:
     """Who claims each partition, existing or not."""
     claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
     if release.generations:
@@ -106,7 +106,7 @@ def _racks_count(group: Group, subscribers: Ragged) -> bool:
     return bool(np.isin(consumer_racks, occur).any() and (racks.lengths()[of_partitions] != len(occur)).any())
 
 
-def _order(group: Group, subscribers: Ragged, claimed: Claims) -> Int32s:
+def _order(group: Group, subscribers: Ragged, claimed: Claimants) -> Int32s:
     """The partitions with subscribers, int32[...], in the order in which they are given out and moved (sortPartitions)."""
     topics = group.topics
     listed = np.arange(len(topics), dtype=np.int32) if topics.listed is None else topics.listed
@@ -123,7 +123,9 @@ def _order(group: Group, subscribers: Ragged, claimed: Claims) -> Int32s:
     return owned_first(holders, claimed.previous, of_ids, np.concatenate([NOWHERE.values, *runs]))
 
 
-def _state(group: Group, subscribers: Ragged, topic_of: Int32s, claimed: Claims, kept: Int32s, *, clobbered: bool) -> State:
+def _state(
+    group: Group, subscribers: Ragged, topic_of: Int32s, claimed: Claimants, kept: Int32s, *, clobbered: bool
+) -> BalanceState:
     """Who has what after step 1. kept : int32[partitions], the member that keeps each, or NONE"""
     count, members = len(kept), len(group)
     subscriptions = group.subscriptions
@@ -134,7 +136,7 @@ def _state(group: Group, subscribers: Ragged, topic_of: Int32s, claimed: Claims,
         np.repeat(np.arange(members), np.diff(offsets)), group.topics.partitions_counts()[topics], members
     ).astype(np.int32)
     entries = np.arange(3 * count + 16, dtype=np.int32)  # a holder that was not the owner stays one, once for each partition
-    return State(
+    return BalanceState(
         first=group.topics.first,
         topic_of=topic_of,
         subscribers_of=subscribers.offsets,

@@ -37,7 +37,7 @@ _COLUMNS: Final = 5
 """Columns of ``Records.pairs`` behind those of pairs.py: the record that created the pair's list: partition and number."""
 
 
-class Records(NamedTuple):
+class MoveRecords(NamedTuple):
     """All records. ``add`` returns longer arrays where room ends.
 
     source, target : int32[partitions]   from whom to whom each partition has moved; NONE: it has no record
@@ -62,9 +62,9 @@ class Records(NamedTuple):
 
 
 @inner_kernel
-def no_records(partitions_count: int, topics_count: int) -> Records:
+def no_records(partitions_count: int, topics_count: int) -> MoveRecords:
     """No records yet."""
-    return Records(
+    return MoveRecords(
         np.full(partitions_count, NONE, np.int32),
         np.full(partitions_count, NONE, np.int32),
         np.zeros(partitions_count, np.int32),
@@ -78,7 +78,7 @@ def no_records(partitions_count: int, topics_count: int) -> Records:
 
 
 @inner_kernel
-def chosen(records: Records, topic: int, partition: int, owner: int, to: int) -> tuple[int, int, int]:
+def chosen(records: MoveRecords, topic: int, partition: int, owner: int, to: int) -> tuple[int, int, int]:
     """What is to move when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved).
 
     Returns how it ends, the partition, and the pair through whose list it is read, or NONE.
@@ -95,8 +95,8 @@ def chosen(records: Records, topic: int, partition: int, owner: int, to: int) ->
 
 @inner_kernel
 def record(  # noqa: PLR0911 (a kernel)
-    records: Records, topic: int, partition: int, through: int, owner: int, to: int
-) -> tuple[int, int, Records]:
+    records: MoveRecords, topic: int, partition: int, through: int, owner: int, to: int
+) -> tuple[int, int, MoveRecords]:
     """Record that the partition goes from ``owner`` to ``to`` (movePartition).
 
     through : the pair through whose list the partition is read, or NONE
@@ -126,7 +126,7 @@ def record(  # noqa: PLR0911 (a kernel)
 
 
 @inner_kernel
-def _find(records: Records, topic: int, source: int, target: int) -> tuple[int, int]:
+def _find(records: MoveRecords, topic: int, source: int, target: int) -> tuple[int, int]:
     """The pair, if it has a list, else NONE; and whether freed memory is read to find it."""
     pair = records.slots[place_of(records.pairs, records.slots, topic, source, target)]
     if pair == NONE or records.lists.size[pair] == 0:
@@ -136,7 +136,7 @@ def _find(records: Records, topic: int, source: int, target: int) -> tuple[int, 
 
 
 @inner_kernel
-def _take_out(records: Records, pair: int, partition: int) -> None:
+def _take_out(records: MoveRecords, pair: int, partition: int) -> None:
     take(records.lists, pair, partition)
     records.pair_of[partition] = NONE
     if records.lists.size[pair] == 0:
@@ -144,7 +144,7 @@ def _take_out(records: Records, pair: int, partition: int) -> None:
 
 
 @inner_kernel
-def _add(records: Records, topic: int, partition: int, source: int, target: int) -> tuple[int, Records]:
+def _add(records: MoveRecords, topic: int, partition: int, source: int, target: int) -> tuple[int, MoveRecords]:
     """The partition's record, which replaces the one that it may have, and its place at the end of the list."""
     if records.source[partition] != NONE:
         records.stamp[partition] += 1
@@ -172,7 +172,7 @@ def _add(records: Records, topic: int, partition: int, source: int, target: int)
 
 
 @inner_kernel
-def _with_more_pairs(r: Records) -> Records:
+def _with_more_pairs(r: MoveRecords) -> MoveRecords:
     """Twice the room for pairs and their lists."""
     pairs, slots = with_more_room(r.pairs, r.slots)
-    return Records(r.source, r.target, r.stamp, r.pair_of, with_more_bags(r.lists), r.lists_of, pairs, slots, r.used)
+    return MoveRecords(r.source, r.target, r.stamp, r.pair_of, with_more_bags(r.lists), r.lists_of, pairs, slots, r.used)

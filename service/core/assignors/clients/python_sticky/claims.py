@@ -16,7 +16,7 @@ from service.core.model import NONE, Group, Int32s
 from service.core.ragged import ascending
 
 
-class Claims(NamedTuple):
+class ClaimedPartitions(NamedTuple):
     """Who claims what.
 
     owners : int32[partitions]            the member that owns each existing partition, or NONE
@@ -31,13 +31,15 @@ class Claims(NamedTuple):
     claimed: Int32s
 
 
-def read_claims(group: Group, generations: Int32s, *, ids_ascend: bool) -> Claims:
+def read_claims(group: Group, generations: Int32s, *, ids_ascend: bool) -> ClaimedPartitions:
     """Settle the claims of the members, each of which lists its partitions topic by topic.
 
     generations : int32[members]   as the leader sees them
     ids_ascend : does a member sort the ids of each topic?
     """
-    return Claims(*_settle(generations, group.owned.offsets, _sent(group, ids_ascend=ids_ascend), group.topics.partitions_count))
+    return ClaimedPartitions(
+        *_settle(generations, group.owned.offsets, _sent(group, ids_ascend=ids_ascend), group.topics.partitions_count)
+    )
 
 
 def _sent(group: Group, *, ids_ascend: bool) -> Int32s:
@@ -54,7 +56,7 @@ def _sent(group: Group, *, ids_ascend: bool) -> Int32s:
 
 @kernel
 def _settle(generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-    """The fields of ``Claims``. Partitions that do not exist count for nothing.
+    """The fields of ``ClaimedPartitions``. Partitions that do not exist count for nothing.
 
     owned_of, owned : member → partitions it claims, ``partitions`` and above if they do not exist
     """

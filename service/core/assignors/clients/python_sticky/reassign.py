@@ -40,7 +40,7 @@ THROWN: Final = 1
 _STAY: Final = -1
 
 
-class Work(NamedTuple):
+class Workspace(NamedTuple):
     """Room to work in.
 
     heap, where : int32[members]   the subscribers of the topic at hand
@@ -73,7 +73,7 @@ def even_out(
     Returns how it ended, the partition at which it did not settle, the moves over all, and the choices left to chance.
     """
     members = len(state.counts)
-    work = Work(
+    work = Workspace(
         np.empty(members, np.int32),
         np.zeros(members, np.int32),
         np.zeros(1, np.int64),
@@ -99,7 +99,7 @@ def _reassign(
     state: State,
     undoes: bool,  # noqa: FBT001
     only_free: bool,  # noqa: FBT001
-    work: Work,
+    work: Workspace,
     movements: Movements,
     deadline: Deadline,
 ) -> tuple[int, int, int, Movements]:
@@ -128,7 +128,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
     state: State,
     undoes: bool,  # noqa: FBT001
     only_free: bool,  # noqa: FBT001
-    work: Work,
+    work: Workspace,
     movements: Movements,
     deadline: Deadline,
 ) -> tuple[int, int, int, Movements]:
@@ -178,7 +178,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
 
 
 @inner_kernel
-def _gather(state: State, work: Work, topic: int) -> bool:
+def _gather(state: State, work: Workspace, topic: int) -> bool:
     """Make a heap of the topic's subscribers, if there are two or more; then all of them take part."""
     start, stop = state.subscribers_of[topic], state.subscribers_of[topic + 1]
     if stop - start < 2:

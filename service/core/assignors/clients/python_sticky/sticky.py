@@ -32,7 +32,7 @@ from service.core.assignors.classic.sticky.movements import no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, set_aside, somebody_has_two_more
 from service.core.assignors.classic.sticky.state import State
 from service.core.assignors.clients.names import by_bytes, byte_ranks
-from service.core.assignors.clients.python_sticky.claims import Claims, read_claims
+from service.core.assignors.clients.python_sticky.claims import ClaimedPartitions, read_claims
 from service.core.assignors.clients.python_sticky.library import Library
 from service.core.assignors.clients.python_sticky.order import from_the_fullest
 from service.core.assignors.clients.python_sticky.reassign import THROWN, even_out
@@ -110,7 +110,7 @@ class _Setting:
     filled : who owns what once every partition has an owner, as in the Java form; not changed
     """
 
-    claims: Claims
+    claims: ClaimedPartitions
     ranks: Int64s
     kept: Int32s
     revoked: bool
@@ -197,7 +197,7 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
     return _Try(state.new_owners, moves, chances + (several and moves > 0))
 
 
-def _throws(group: Group, library: Library, claims: Claims, partition: int) -> KafkaAssignorFails:
+def _throws(group: Group, library: Library, claims: ClaimedPartitions, partition: int) -> KafkaAssignorFails:
     member = int(claims.previous_owners[partition])
     return KafkaAssignorFails(
         "KeyError",
