@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel
+from service.core.kernels import borrowing_kernel, inner_kernel
 from service.core.model import NONE, Int32s
 from service.core.ragged import put
 
@@ -48,7 +48,7 @@ def with_more_bags(bags: Bags) -> Bags:
     return Bags(more.head, more.tail, more.size, bags.before, bags.after)
 
 
-@inner_kernel
+@borrowing_kernel
 def add(bags: Bags, bag: int, item: int) -> None:
     """Append the item."""
     _link(bags, bag, bags.tail[bag], item)
@@ -56,14 +56,14 @@ def add(bags: Bags, bag: int, item: int) -> None:
     bags.size[bag] += 1
 
 
-@inner_kernel
+@borrowing_kernel
 def take(bags: Bags, bag: int, item: int) -> None:
     """Take the item out; those behind it move up."""
     _link(bags, bag, bags.before[item], bags.after[item])
     bags.size[bag] -= 1
 
 
-@inner_kernel
+@borrowing_kernel
 def replace_by_last(bags: Bags, bag: int, item: int) -> None:
     """Take the item out; the last one takes its place."""
     last = bags.tail[bag]
@@ -74,7 +74,7 @@ def replace_by_last(bags: Bags, bag: int, item: int) -> None:
         _link(bags, bag, last, after)
 
 
-@inner_kernel
+@borrowing_kernel
 def _link(bags: Bags, bag: int, one: int, other: int) -> None:
     """Let one item come before another; NONE: the bag's start or end."""
     if one == NONE:

@@ -19,7 +19,7 @@ import numpy as np
 from service.core.assignors.clients.bags import Bags, add, no_items, replace_by_last, take
 from service.core.assignors.clients.franz_go.state import SURE, UNSURE, Given, Run
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
-from service.core.kernels import inner_kernel
+from service.core.kernels import borrowing_kernel, inner_kernel
 from service.core.model import NONE, Int32s, Int64s
 
 DISTANCE: Final = 1 << 17
@@ -35,7 +35,7 @@ def _levels(sizes: Int32s) -> Bags:
     return levels
 
 
-@inner_kernel
+@borrowing_kernel
 def _lowest(levels: Bags, level: int) -> int:
     """The lowest level with members, from this one on; the number of levels if there is none."""
     while level < len(levels.size) and levels.size[level] == 0:
@@ -43,7 +43,7 @@ def _lowest(levels: Bags, level: int) -> int:
     return level
 
 
-@inner_kernel
+@borrowing_kernel
 def _highest(levels: Bags, level: int) -> int:
     """The highest level with members, from this one down, or NONE."""
     while level >= 0 and levels.size[level] == 0:
@@ -61,9 +61,7 @@ def balance_alike(given: Given, run: Run, sizes: Int32s) -> None:
     low, high = _lowest(levels, 0), _highest(levels, len(levels.size) - 1)
     if high <= low + 1:
         return
-    for member in range(len(sizes)):
-        if sizes[member] > low + 1:
-            _sort_by_id(given, run, member)
+    _sort_by_id(given, run, sizes, low + 1)
     while high > low + 1:
         giver, taker = levels.head[high], levels.head[low]
         pairs = min(levels.size[high], levels.size[low])
@@ -80,27 +78,39 @@ def balance_alike(given: Given, run: Run, sizes: Int32s) -> None:
         low, high = _lowest(levels, low), _highest(levels, high)
 
 
-@inner_kernel
+@borrowing_kernel
 def _to_level(levels: Bags, member: int, of: int, to: int) -> None:
     take(levels, of, member)
     add(levels, to, member)
 
 
 @inner_kernel
-def _sort_by_id(given: Given, run: Run, member: int) -> None:
-    """Put the member's partitions in the order of their ids, then of their topics' names."""
-    topics_count = np.int64(len(given.first) - 1)
-    keys = np.empty(run.plan.size[member], np.int64)
-    partition = run.plan.head[member]
-    for i in range(len(keys)):
-        topic = given.topic_of[partition]
-        keys[i] = (partition - given.first[topic]) * topics_count + topic
-        partition = run.plan.after[partition]
-    keys.sort()
-    run.plan.head[member] = run.plan.tail[member] = NONE
-    run.plan.size[member] = 0
-    for key in keys:
-        add(run.plan, member, given.first[key % topics_count] + key // topics_count)
+def _sort_by_id(given: Given, run: Run, sizes: Int32s, most: int) -> None:
+    """Put the partitions of members that have more than ``most`` in the order of their ids, then of their topics' names."""
+    places = np.zeros(np.diff(given.first).max() + 1, np.int32)  # how many have the next lower id, then where each id begins
+    for partition in range(len(run.owners)):
+        if _gives(run, sizes, most, partition):
+            places[partition - given.first[given.topic_of[partition]] + 1] += 1
+    places = np.cumsum(places)
+    by_id = np.empty(places[-1], np.int32)
+    for partition in range(len(run.owners)):
+        if _gives(run, sizes, most, partition):
+            number = partition - given.first[given.topic_of[partition]]
+            by_id[places[number]] = partition
+            places[number] += 1
+    for member in range(len(sizes)):
+        if sizes[member] > most:
+            run.plan.head[member] = run.plan.tail[member] = NONE
+            run.plan.size[member] = 0
+    for partition in by_id:
+        add(run.plan, run.owners[partition], partition)
+
+
+@borrowing_kernel
+def _gives(run: Run, sizes: Int32s, most: int, partition: int) -> bool:
+    """Has the owner of the partition more than ``most``?"""
+    owner = run.owners[partition]
+    return bool(owner >= 0 and sizes[owner] > most)
 
 
 class Graph(NamedTuple):
