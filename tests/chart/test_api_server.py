@@ -7,9 +7,8 @@ import time
 
 import pytest
 import trustme
-import yaml
 
-from tests.support.charts import CHART, CI_FILES, KUBERNETES, helm, pod_templates, render
+from tests.support.charts import CHART, CI_FILES, KUBERNETES, helm, loaded, pod_templates, render
 from tests.support.cluster import cluster
 
 pytestmark = pytest.mark.slow
@@ -36,7 +35,7 @@ def api(tmp_path_factory):
 def install(api, path, *arguments):
     """``helm upgrade --install`` with a file of values, in its own namespace."""
     namespace, folder = path.name.removesuffix("-values.yaml"), api.kubeconfig.parent
-    if "certificate" in yaml.safe_load(path.read_text()).get("tls", {}):  # the file has none that could be read
+    if "certificate" in loaded(path.read_text()).get("tls", {}):  # the file has none that could be read
         arguments += ("--set-file", f"tls.certificate={folder}/tls.crt", "--set-file", f"tls.key={folder}/tls.key")
     return namespace, helm(
         *("upgrade", "--install", "allocator", str(CHART), "--namespace", namespace, "--values", str(path), *arguments),
@@ -58,7 +57,7 @@ def test_it_installs_without_a_warning_and_upgrades(api, path):
 def test_pod_security_admits_every_pod(api, path):
     """A Deployment is only warned of; the pods themselves are refused or let in."""
     namespace = path.name.removesuffix("-values.yaml")
-    templates = pod_templates(render(yaml.safe_load(path.read_text()), kubernetes=KUBERNETES))
+    templates = pod_templates(render(loaded(path.read_text()), kubernetes=KUBERNETES))
     # No controller makes the accounts that every namespace has.
     for account in {"default"} | {template["spec"].get("serviceAccountName", "default") for template in templates.values()}:
         api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": account}})

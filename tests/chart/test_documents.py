@@ -9,11 +9,10 @@ import shlex
 import click
 import jsonschema
 import pytest
-import yaml
 
 from helm.documents import documents, schema, values
 from service.cli import main
-from tests.support.charts import CHART, CI_FILES
+from tests.support.charts import CHART, CI_FILES, loaded
 from tests.support.golden import PROJECT
 
 
@@ -25,10 +24,10 @@ def test_what_is_written_from_values_and_code_is_committed(path):
 
 @pytest.mark.parametrize("path", [CHART / "values.yaml", *CI_FILES], ids=lambda path: path.name)
 def test_the_schema_accepts_the_defaults_and_what_ci_sets(path):
-    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+    defaults = loaded((CHART / "values.yaml").read_text())
     stated = schema((CHART / "values.yaml").read_text())
     jsonschema.Draft7Validator.check_schema(stated)
-    jsonschema.validate(_merged(defaults, yaml.safe_load(path.read_text())), stated)
+    jsonschema.validate(_merged(defaults, loaded(path.read_text())), stated)
 
 
 def test_the_schema_knows_each_setting_of_the_service():
@@ -48,7 +47,7 @@ def test_a_meaning_may_take_several_lines_and_a_schema_adds_to_the_kind_of_the_d
 
 
 GUIDE = (PROJECT / "docs" / "operations.md").read_text()
-RULES = yaml.safe_load((CHART / "rules" / "partition-allocator.yaml").read_text())
+RULES = loaded((CHART / "rules" / "partition-allocator.yaml").read_text())
 ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"] if "alert" in rule}
 
 
@@ -107,7 +106,7 @@ def test_the_guides_commands_exist():
 
 def test_grafana_is_told_where_the_service_is():
     """The dashboard asks a data source of the type that the file provides."""
-    sources = yaml.safe_load((PROJECT / "helm" / "grafana" / "datasources.yaml").read_text())["datasources"]
+    sources = loaded((PROJECT / "helm" / "grafana" / "datasources.yaml").read_text())["datasources"]
     provided = {source["type"] for source in sources}
     for path in (CHART / "dashboards").glob("*.json"):
         for panel in json.loads(path.read_text())["panels"]:

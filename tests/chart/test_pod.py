@@ -6,11 +6,10 @@ import json
 import re
 
 import pytest
-import yaml
 
 from service.auth.tokens import new_token
 from tests.support import images, pods
-from tests.support.charts import CHART, pod_templates, render
+from tests.support.charts import CHART, loaded, pod_templates, render
 from tests.support.golden import PROJECT
 
 pytestmark = pytest.mark.slow
@@ -107,7 +106,7 @@ def test_it_ends_within_its_grace_period(pod, template):
 
 
 def test_a_pod_without_authentication_answers_everyone():
-    resources = render(yaml.safe_load((CHART / "ci" / "plain-values.yaml").read_text()))
+    resources = render(loaded((CHART / "ci" / "plain-values.yaml").read_text()))
     (of_pod,) = pod_templates(resources).values()
     with pods.running(images.build(), resources, of_pod) as started:
         started.wait_until_started()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import kubernetes_validate
 import pytest
-import yaml
 
 from service.config import Settings
-from tests.support.charts import CHART, CI_FILES, TOKENS, helm, pod_templates, render
+from tests.support.charts import CHART, CI_FILES, TOKENS, helm, loaded, pod_templates, render
 
 VERSIONS = ("1.27", "1.31", "1.34", "1.37")
 """The oldest Kubernetes that the chart is for, the newest whose schemas there are, and two between them."""
@@ -15,8 +14,8 @@ VERSIONS = ("1.27", "1.31", "1.34", "1.37")
 OWN_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "HTTPRoute", "SparkApplication"}
 """Custom resources; the API server's test knows their schemas."""
 
-EVERYTHING = yaml.safe_load((CHART / "ci" / "everything-values.yaml").read_text())
-SECRETS = yaml.safe_load((CHART / "ci" / "secrets-values.yaml").read_text())
+EVERYTHING = loaded((CHART / "ci" / "everything-values.yaml").read_text())
+SECRETS = loaded((CHART / "ci" / "secrets-values.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def test_helm_finds_no_fault(path):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("path", CI_FILES, ids=lambda path: path.name)
 def test_every_resource_is_what_that_kubernetes_knows(path, version):
-    for name, resource in render(yaml.safe_load(path.read_text()), kubernetes=f"{version}.0").items():
+    for name, resource in render(loaded(path.read_text()), kubernetes=f"{version}.0").items():
         if resource["kind"] not in OWN_KINDS:
             kubernetes_validate.validate(resource, version, strict=True)
         assert resource["metadata"]["namespace"] == "kafka", name
@@ -76,7 +75,7 @@ def test_everything_can_be_had_together(everything):
 @pytest.mark.parametrize("path", CI_FILES, ids=lambda path: path.name)
 def test_every_container_is_restricted(path):
     """Of the Pod Security Standards: restricted; and its root file system is read-only, which they do not ask for."""
-    for name, pod in pod_templates(render(yaml.safe_load(path.read_text()))).items():
+    for name, pod in pod_templates(render(loaded(path.read_text()))).items():
         spec = pod["spec"]
         assert spec["securityContext"]["runAsNonRoot"] is True, name
         assert spec["securityContext"]["runAsUser"] == 10001, "the image's user"
@@ -283,5 +282,5 @@ def test_names_fit_however_long_the_releases_is():
 def test_the_charts_version_is_the_services():
     from service import __version__  # noqa: PLC0415 - read where it is compared
 
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    chart = loaded((CHART / "Chart.yaml").read_text())
     assert chart["appVersion"] == __version__

@@ -17,6 +17,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from tests.support.charts import loaded
 from tests.support.programs import program
 from tests.support.serving import free_port
 
@@ -105,9 +106,10 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         _wait(running, folder, processes)
         running.kubeconfig.write_text(_kubeconfig(running.url, folder))
         for path in _custom_resources():
-            made = running.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(path.read_text()))
+            definition = loaded(path.read_text())
+            made = running.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
             assert made.status_code == 201, made.text
-            _wait_for_resource(running, yaml.safe_load(path.read_text())["spec"])
+            _wait_for_resource(running, definition["spec"])
         yield running
     finally:
         for process in reversed(processes):
