@@ -31,7 +31,7 @@ def library(client: str) -> Library:
     from tests.support.clients import CRATES, Library, NotHere, librdkafka, of_go  # noqa: PLC0415 - it builds the libraries
 
     try:
-        return Library(of_go(client) if client == "franz-go" else librdkafka(list(CRATES)[-1], seconds=120))
+        return Library(of_go(client, "-gcflags=") if client == "franz-go" else librdkafka(list(CRATES)[-1], seconds=120))
     except NotHere as reason:
         raise Skipped(str(reason)) from None
 

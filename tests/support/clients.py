@@ -41,6 +41,9 @@ PLAIN: Final = ("ssl", "gssapi", "curl", "zstd", "lz4-ext", "zlib", "c11threads"
 """What is left out of the library, for assignors need none of it."""
 
 GO: Final = Path(__file__).parent / "go"
+UNOPTIMIZED: Final = "-gcflags=github.com/...=-N -l"
+"""Without optimizations Go compiles the clients in two thirds of the time; the standard library stays as a cache has it."""
+
 JAVASCRIPT: Final = Path(__file__).parent / "javascript"
 
 Command = tuple[str, ...]
@@ -100,11 +103,11 @@ def go() -> str:
 
 
 @cache
-def of_go(client: str) -> Command:
-    """The assignors of franz-go, sarama or kafka-go, of the release in go.mod; raises NotHere."""
+def of_go(client: str, flag: str = UNOPTIMIZED) -> Command:
+    """The assignors of franz-go, sarama or kafka-go, of the release in go.mod; raises NotHere. flag : ``-gcflags=`` to time it"""
     compiler = go()
     with _folder(client) as folder:
-        _run(GO, compiler, "build", "-o", str(folder / "leader"), f"./{client.replace('-', '_')}")
+        _run(GO, compiler, "build", flag, "-o", str(folder / "leader"), f"./{client.replace('-', '_')}")
         return (str(folder / "leader"),)
 
 
