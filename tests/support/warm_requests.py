@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import gc
 import json
+import re
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,9 @@ RECORD = {"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}
 ONE_OF_EACH_ENCODING = ("java", "spark", "scala-0.8", "pulsar")
 """A format takes the same kernels in all partitioners that encode keys alike, so one of each is enough."""
 
+FORM = re.compile(r'"(?:(?:\w+_)?(?:protocol|assignor|placer|partitioner|format|version)": "[^"]*"|\w+":)')
+"""The names of a request's fields, and the values of those that choose a strategy."""
+
 
 def candidates() -> Iterator[Request]:
     """Requests as lines of ``warm.REQUESTS``."""
@@ -58,12 +63,17 @@ def candidates() -> Iterator[Request]:
 
 
 def golden() -> Iterator[Request]:
-    """The requests of the vectors."""
+    """The vectors' requests: of those that have the same fields and strategies the shortest, the middle and the longest."""
+    alike: defaultdict[frozenset[str], list[Request]] = defaultdict(list)
     for name in files():
         path = "/v1/coordinators" if name.endswith("coordinators") else ENDPOINTS[name.partition("/")[0]]
         query = {"explain": "true"} if name.startswith("placement") else {}
         for case in lines(name):
-            yield {"path": path, "query": query, "json": case["request"]}
+            request = {"path": path, "query": query, "json": case["request"]}
+            alike[frozenset(FORM.findall(json.dumps(request)))].append(request)
+    for requests in alike.values():
+        requests.sort(key=lambda request: len(str(request)))
+        yield from (requests[i] for i in {0, len(requests) // 2, len(requests) - 1})
 
 
 def examples() -> Iterator[Request]:
