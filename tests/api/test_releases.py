@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from service.core.assignors import KAFKAS
@@ -22,7 +24,9 @@ PATHS = dict.fromkeys(ASSIGNORS, "/v1/group-assignments") | {"placement-striped"
     ],
 )
 def test_a_release_is_answered_as_it_answered(client, release, strategy):
-    for case in golden.lines(f"releases/{release}/{strategy}"):
+    """Of groups a tenth; the core's tests assign them all."""
+    cases = golden.lines(f"releases/{release}/{strategy}")
+    for case in islice(cases, 0, None, 1 if strategy == "placement-striped" else 10):
         response = client.post(PATHS[strategy], json={**case["request"], "kafka_version": release})
         answer = response.json
         if "error" in case["expected"]:

@@ -11,7 +11,6 @@ from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from tests.core.assignors.classic.test_sticky import KAFKA, rebalances
 from tests.reference import former_sticky as reference
 from tests.reference.sticky import Endless, Throws
-from tests.support import golden
 from tests.support.groups import bodies, flat, group_of, named
 from tests.support.parity import group_leader
 
@@ -49,13 +48,6 @@ def by_kafka(release, name, body):
     if "error" in answer:
         return f"{answer['error']['exception']}: {answer['error']['message']}"
     return {member_id: sorted(partitions) for member_id, partitions in flat(answer["assignments"]).items()}
-
-
-@every
-def test_gives_what_the_release_was_recorded_to_give(release, name):
-    for case in golden.lines(f"releases/{release}/classic-{name}"):
-        expected = flat(case["expected"]["assignments"])
-        assert assigned(release, name, case["request"]) == {m: sorted(parts) for m, parts in expected.items()}, case["id"]
 
 
 @every
