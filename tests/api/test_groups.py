@@ -36,7 +36,7 @@ TWO_BY_THREE = {
 CLASSIC = [f"groups/classic-{name}{part}" for name in ("range", "roundrobin") for part in ("", "-sequences", "-large")]
 
 
-@pytest.mark.parametrize("case", golden.params(*CLASSIC))
+@golden.each(*CLASSIC)
 def test_answers_as_kafka_was_recorded_to(client, case):
     answer = client.post(URL, data=json.dumps(case["request"]), content_type="application/json")
     assert answer.status_code == 200, answer.data

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from service.core import coordinators
 from tests.support import golden
 
 
-@pytest.mark.parametrize("case", golden.params("partitions/coordinators"))
+@golden.each("partitions/coordinators")
 def test_an_id_is_coordinated_where_kafka_says(case):
     request, expected = dict(case["request"]), case["expected"]
     count = request["partitions_count"]

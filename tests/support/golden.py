@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PROJECT = Path(__file__).parents[2]
 CHOICE = PROJECT / "tests" / "vectors"
@@ -33,6 +34,33 @@ def lines(name: str) -> Iterator[dict[str, Any]]:
     raise FileNotFoundError(f"no vectors {name}")
 
 
-def params(*names: str) -> list[Any]:
-    """The cases of several files as pytest parameters, each named by file and id."""
-    return [pytest.param(case, id=f"{name}:{case['id']}") for name in names for case in lines(name)]
+def check(name: str, test: Callable[[dict[str, Any]], object], where: Callable[[dict[str, Any]], bool] = lambda _: True) -> None:
+    """Test every case of ``name``, or those ``where`` something holds; all that fail are raised together, each with its id."""
+    failures: list[BaseException] = []
+    chosen = [case for case in lines(name) if where(case)]
+    assert chosen, f"no case of {name}"
+    for case in chosen:
+        try:
+            test(case)
+        except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 - whatever it is, the cases after it are tested, too
+            failure.add_note(f"{name}: {case['id']}")
+            failures.append(failure)
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} of {len(chosen)} cases of {name} fail", failures)
+
+
+def each(*names: str, **options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A test of every ``case`` of these files, see ``check``.
+
+    Pytest sees one test for each file: to collect and to report one for each of 15,000 cases takes more time than the cases do.
+    """
+
+    def of_files(test: Callable[..., None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("case", names)
+        @wraps(test)
+        def of_file(case: str, **fixtures: Any) -> None:
+            check(case, lambda one: test(case=one, **fixtures), **options)
+
+        return of_file
+
+    return of_files

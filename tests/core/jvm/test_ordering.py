@@ -68,7 +68,7 @@ def calls_of(asked: dict[str, Any], keys: list[Any]) -> np.ndarray:
     return np.array(entered + removed + [index[repr(key)] for key in asked.get("then_add", [])], np.int32)
 
 
-@pytest.mark.parametrize("case", golden.params("java/hash-iteration-order"))
+@golden.each("java/hash-iteration-order")
 def test_orders_are_the_jdk_s(case: dict[str, Any]) -> None:
     """Every constructor, way of insertion, removal and tree bucket."""
     values = case["input"]

@@ -35,13 +35,13 @@ def drawn(seed: int, calls: list[list[Any]]) -> Any:
         return {"error": type(refusal).__name__, "exception": refusal.exception, "message": refusal.message}
 
 
-@pytest.mark.parametrize("case", golden.params("java/random"))
+@golden.each("java/random")
 def test_draws_are_the_jdk_s(case: dict[str, Any]) -> None:
     """Every call answers as java.util.Random did, one after another on one generator."""
     assert drawn(case["input"]["seed"], case["input"]["calls"]) == case["expected"]
 
 
-@pytest.mark.parametrize("case", golden.params("java/shuffle"))
+@golden.each("java/shuffle")
 def test_shuffles_are_the_jdk_s(case: dict[str, Any]) -> None:
     """Collections.shuffle draws as often as the JDK's and arranges the same."""
     random, values, lists = JavaRandom(case["input"]["seed"]), np.arange(case["input"]["size"], dtype=np.int32), []

@@ -29,7 +29,7 @@ def pieces(encoded: Keys) -> list[bytes | None]:
     return [data[a:b] if there else None for a, b, there in zip(encoded.offsets[:-1], encoded.offsets[1:], present, strict=True)]
 
 
-@pytest.mark.parametrize("case", [p for p in golden.params("partitions/serializers") if "encoding" not in p.values[0]])
+@golden.each("partitions/serializers", where=lambda case: "encoding" not in case)
 def test_a_key_is_serialised_as_kafka_does(case):
     expected = None if case["bytes_base64"] is None else base64.b64decode(case["bytes_base64"])
     assert pieces(columns.SERIALIZED.run(column([case["value"]], case["key_format"]), case["key_format"])) == [expected]

@@ -17,7 +17,7 @@ FILES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", golden.params(*(f"partitions/{name}" for name in FILES)))
+@golden.each(*(f"partitions/{name}" for name in FILES))
 def test_a_partitioner_answers_as_the_client_it_is_named_after(case):
     expected = dict(case["expected"])
     if "error" in expected:

@@ -32,7 +32,7 @@ ONE_TOPIC = (
 )
 
 
-@pytest.mark.parametrize("case", golden.params(*(f"placement/{name}" for name in ONE_TOPIC)))
+@golden.each(*(f"placement/{name}" for name in ONE_TOPIC))
 def test_one_topic_is_placed_as_kafka_did(case: dict[str, Any]) -> None:
     """Placements and errors, at the release named."""
     body = case["request"]
@@ -41,7 +41,7 @@ def test_one_topic_is_placed_as_kafka_did(case: dict[str, Any]) -> None:
     assert placed == case["expected"]
 
 
-@pytest.mark.parametrize("case", golden.params("placement/adminutils-add-partitions"))
+@golden.each("placement/adminutils-add-partitions")
 def test_partitions_are_added_as_kafka_did(case: dict[str, Any]) -> None:
     """From partition 0's first replica, as AdminUtils.addPartitions goes about it, whatever the brokers' order."""
     body = {key: value for key, value in case["request"].items() if key != "start_index"}
@@ -50,7 +50,7 @@ def test_partitions_are_added_as_kafka_did(case: dict[str, Any]) -> None:
     assert answer(body["placer"], cluster_of(brokers), request, JavaRandom(0)) == case["expected"]
 
 
-@pytest.mark.parametrize("case", golden.params("placement/striped-topics"))
+@golden.each("placement/striped-topics")
 def test_topics_share_one_random(case: dict[str, Any]) -> None:
     """Several topics go on from where the one before, refused or not, has left the generator."""
     request = case["request"]
@@ -62,7 +62,7 @@ def test_topics_share_one_random(case: dict[str, Any]) -> None:
     assert placed == case["expected"]["topics"]
 
 
-@pytest.mark.parametrize("case", golden.params("placement/controller"))
+@golden.each("placement/controller")
 def test_a_controller_answers_as_kafka_s_did(case: dict[str, Any]) -> None:
     """CreateTopics and CreatePartitions, one after another, the refused ones between them."""
     request = case["request"]
@@ -93,7 +93,7 @@ def topic_result(cluster: Cluster, result: TopicResult) -> dict[str, Any]:
     return {"topic_name": result.topic_name, "placements": placements}
 
 
-@pytest.mark.parametrize("case", golden.params("placement/reassign-generate"))
+@golden.each("placement/reassign-generate")
 def test_proposals_are_the_reassignment_tool_s(case: dict[str, Any]) -> None:
     """kafka-reassign-partitions --generate with a seeded Random: every topic, every refusal."""
     request = case["request"]

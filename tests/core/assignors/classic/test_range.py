@@ -20,9 +20,7 @@ def assigned(body):
     return named(group, classic_range.assign(group).rows)
 
 
-@pytest.mark.parametrize(
-    "case", golden.params("groups/classic-range", "groups/classic-range-sequences", "groups/classic-range-large")
-)
+@golden.each("groups/classic-range", "groups/classic-range-sequences", "groups/classic-range-large")
 def test_gives_what_kafka_was_recorded_to_give(case):
     assert assigned(case["request"]) == flat(case["expected"]["assignments"])
 

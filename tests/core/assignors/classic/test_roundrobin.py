@@ -20,9 +20,7 @@ def assigned(body):
     return named(group, roundrobin.assign(group).rows)
 
 
-@pytest.mark.parametrize(
-    "case", golden.params("groups/classic-roundrobin", "groups/classic-roundrobin-sequences", "groups/classic-roundrobin-large")
-)
+@golden.each("groups/classic-roundrobin", "groups/classic-roundrobin-sequences", "groups/classic-roundrobin-large")
 def test_gives_what_kafka_was_recorded_to_give(case):
     assert assigned(case["request"]) == flat(case["expected"]["assignments"])
 

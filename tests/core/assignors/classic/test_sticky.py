@@ -61,17 +61,13 @@ def by_twin(name, body):
 # ---- what Kafka was recorded to answer ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "case", golden.params(*(f"groups/classic-{name}{part}" for name in KAFKA for part in ("", "-sequences", "-large")))
-)
+@golden.each(*(f"groups/classic-{name}{part}" for name in KAFKA for part in ("", "-sequences", "-large")))
 def test_gives_what_kafka_was_recorded_to_give(case):
     expected = flat(case["expected"]["assignments"])
     assert assigned(case["request"]["assignor"], case["request"]) == {m: sorted(parts) for m, parts in expected.items()}
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in golden.params("groups/errors") if case.values[0]["request"]["assignor"] in KAFKA]
-)
+@golden.each("groups/errors", where=lambda case: case["request"]["assignor"] in KAFKA)
 def test_throws_what_kafka_was_recorded_to_throw(case):
     request = case["request"]
     with pytest.raises(KafkaAssignorFails) as fails:
@@ -79,7 +75,7 @@ def test_throws_what_kafka_was_recorded_to_throw(case):
     assert {"exception": fails.value.exception, "message": fails.value.message} == case["expected"]["error"]
 
 
-@pytest.mark.parametrize("case", golden.params("groups/endless"))
+@golden.each("groups/endless")
 def test_recognises_movement_without_end(case):
     assert case["expected"]["error"]["exception"] is None
     with pytest.raises(

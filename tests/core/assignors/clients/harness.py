@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 CLASSIC = GROUP_PROTOCOLS["classic"]
 
 
-def recorded(*names: str) -> list[Any]:
-    """The recordings of assignors, named in full, as parameters; each has the assignor's name and the recorded line."""
-    return [
-        pytest.param(name, case, id=case["id"]) for name in names for case in golden.lines(f"clients/{name.replace(':', '-')}")
-    ]
+def recorded(name: str) -> str:
+    """The file with the recordings of an assignor, named in full."""
+    return f"clients/{name.replace(':', '-')}"
+
+
+def assert_all_agree(name: str) -> None:
+    """As ``assert_agrees``, for all recordings of an assignor."""
+    golden.check(recorded(name), lambda case: assert_agrees(name, case))
 
 
 def assert_agrees(name: str, case: dict[str, Any], release: str | None = None) -> None:
@@ -63,7 +66,7 @@ def _run(assignor: Assignor, case: dict[str, Any]) -> Callable[[Group], Assignme
 def certain(name: str) -> tuple[int, int]:
     """Of the partitions that all recorded runs of an assignor agree on: how many are in our answers, and how many there are."""
     ours = theirs = 0
-    for case in golden.lines(f"clients/{name.replace(':', '-')}"):
+    for case in golden.lines(recorded(name)):
         if "error" not in case["expected"]:
             ours += len(_run(CLASSIC[name], case)(group_of(case["request"])).rows.values)
             theirs += sum(map(len, flat(case["expected"]["assignments"]).values()))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 
 from service.core.assignors import GROUP_PROTOCOLS
-from tests.core.assignors.clients.harness import assert_agrees, recorded
+from tests.core.assignors.clients.harness import assert_all_agree
 from tests.support.groups import bodies, group_of, named
 
 NAME = "kafkajs:RoundRobinAssigner"
 ASSIGNOR = GROUP_PROTOCOLS["classic"][NAME]
 
 
-@pytest.mark.parametrize(("name", "case"), recorded(NAME))
-def test_gives_what_the_library_was_recorded_to_give(name, case):
-    assert_agrees(name, case)
+def test_gives_what_the_library_was_recorded_to_give():
+    assert_all_agree(NAME)
 
 
 def reference(body):

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
-from tests.core.assignors.clients.harness import assert_agrees, recorded
+from tests.core.assignors.clients.harness import assert_all_agree, recorded
 from tests.reference.clients import kafka_python as reference
 from tests.reference.clients.python_sticky import Endless, Executor, Throws, cooperative
+from tests.support import golden
 from tests.support.groups import bodies, group_of, named
 
 CLASSIC = GROUP_PROTOCOLS["classic"]
@@ -26,17 +27,15 @@ def assigned(name, body):
     return in_order(named(group, CLASSIC[name].run(group).rows))
 
 
-@pytest.mark.parametrize(("name", "case"), recorded(*NAMES))
-def test_gives_what_the_library_was_recorded_to_give(name, case):
-    assert_agrees(name, case)
+@pytest.mark.parametrize("name", NAMES)
+def test_gives_what_the_library_was_recorded_to_give(name):
+    assert_all_agree(name)
 
 
-@pytest.mark.parametrize(("name", "case"), recorded("kafka-python:roundrobin"))
-def test_fails_as_the_library_was_recorded_to_fail(name, case):
-    if "error" not in case["expected"]:
-        return
+@golden.each(recorded("kafka-python:roundrobin"), where=lambda case: "error" in case["expected"])
+def test_fails_as_the_library_was_recorded_to_fail(case):
     with pytest.raises(KafkaAssignorFails) as failure:
-        assigned(name, case["request"])
+        assigned("kafka-python:roundrobin", case["request"])
     assert {"exception": failure.value.exception, "message": failure.value.message} == case["expected"]["error"]
 
 

@@ -13,14 +13,14 @@ from service.core.assignors.connect.work import TASK_BITS, Work, serialized
 from service.core.jvm.hashing import java_hash_codes
 from service.decisions.budget import Budget
 from service.decisions.connect import ConnectQuestion, answer
-from tests.support.golden import params
+from tests.support.golden import each
 from tests.support.jvm import kafka_jvm
 from tests.support.task_groups import connect_differs
 
-VECTORS = params(*(f"releases/4.3.1/connect-{protocol}" for protocol in ("eager", "compatible", "sessioned")))
+VECTORS = [f"releases/4.3.1/connect-{protocol}" for protocol in ("eager", "compatible", "sessioned")]
 
 
-@pytest.mark.parametrize("case", VECTORS)
+@each(*VECTORS)
 def test_a_leader_assigns_as_connect_does(case):
     question = FORM.question(case["request"])
     rounds = FORM.document(answer(question, Budget()))["rounds"]

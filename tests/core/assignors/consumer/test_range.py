@@ -13,7 +13,6 @@ from tests.support.parity import group_coordinator
 from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.RangeAssignor"
-CASES = golden.params("groups/consumer-range", "groups/consumer-range-sequences", "groups/consumer-range-large")
 
 
 def assigned(body):
@@ -21,7 +20,7 @@ def assigned(body):
     return named(group, consumer_range.assign(group).rows)
 
 
-@pytest.mark.parametrize("case", CASES)
+@golden.each("groups/consumer-range", "groups/consumer-range-sequences", "groups/consumer-range-large")
 def test_gives_what_kafka_was_recorded_to_give(case):
     assert assigned(case["request"]) == flat(case["expected"]["assignments"])
 

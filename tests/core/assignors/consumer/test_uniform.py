@@ -19,7 +19,6 @@ from tests.support.parity import group_coordinator
 from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
-CASES = golden.params("groups/consumer-uniform", "groups/consumer-uniform-sequences", "groups/consumer-uniform-large")
 
 UNTIL_4_0_0 = partial(uniform.assign, extra_stays=False)
 
@@ -41,12 +40,12 @@ def twin(body, **options):
         return assume(False)
 
 
-@pytest.mark.parametrize("case", CASES)
+@golden.each("groups/consumer-uniform", "groups/consumer-uniform-sequences", "groups/consumer-uniform-large")
 def test_gives_what_kafka_was_recorded_to_give(case):
     assert assigned(case["request"]) == in_order(flat(case["expected"]["assignments"]))
 
 
-@pytest.mark.parametrize("case", golden.params("groups/consumer-uniform-4.0.0"))
+@golden.each("groups/consumer-uniform-4.0.0")
 def test_gives_what_kafka_4_0_0_was_recorded_to_give(case):
     assert assigned(case["request"], UNTIL_4_0_0) == in_order(flat(case["expected"]["assignments"]))
 

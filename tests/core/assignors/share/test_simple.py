@@ -18,7 +18,6 @@ from tests.support.parity import group_coordinator
 from tests.support.server_groups import coordinator_bodies
 
 KAFKA = "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"
-CASES = golden.params("groups/share-simple", "groups/share-simple-sequences", "groups/share-simple-large")
 
 
 def assigned(body):
@@ -30,7 +29,7 @@ def in_order(given_to):
     return {member: sorted(partitions) for member, partitions in given_to.items()}
 
 
-@pytest.mark.parametrize("case", CASES)
+@golden.each("groups/share-simple", "groups/share-simple-sequences", "groups/share-simple-large")
 def test_gives_what_kafka_was_recorded_to_give(case):
     assert assigned(case["request"]) == in_order(flat(case["expected"]["assignments"]))
 

@@ -8,17 +8,15 @@ import pytest
 
 from service.api.streams.document import FORM
 from service.decisions.budget import Budget
-from tests.support.golden import params
+from tests.support.golden import each
 from tests.support.task_groups import clients_differ, streams_clients
 
-VECTORS = params(
-    *(f"releases/4.3.1/streams-classic-{name}" for name in ("high-availability", "sticky", "fallback-prior", "racks"))
-)
+VECTORS = [f"releases/4.3.1/streams-classic-{name}" for name in ("high-availability", "sticky", "fallback-prior", "racks")]
 HAS_ANOTHER_TABLE = {12, 24, 48, 96}
 """Elements for which ``new HashSet<>(collection)`` makes a larger table than a set into which they come one by one."""
 
 
-@pytest.mark.parametrize("case", VECTORS)
+@each(*VECTORS)
 def test_a_leader_assigns_as_streams_does(case):
     request, expected = case["request"], case["expected"]
     answer = FORM.document(FORM.decide(FORM.question(request), Budget()))

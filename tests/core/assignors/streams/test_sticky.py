@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from service.api.streams.document import FORM
 from service.core.jvm.priority_queue import PriorityQueue
 from service.decisions.budget import Budget
-from tests.support.golden import params
+from tests.support.golden import each
 from tests.support.jvm import kafka_jvm
 from tests.support.task_groups import streams_differs, streams_group
 
-VECTORS = params("releases/4.3.1/streams-sticky", "releases/4.4.0/streams-sticky")
+VECTORS = ("releases/4.3.1/streams-sticky", "releases/4.4.0/streams-sticky")
 
 
-@pytest.mark.parametrize("case", VECTORS)
+@each(*VECTORS)
 def test_a_group_is_assigned_as_by_its_broker(case):
     answer = FORM.document(FORM.decide(FORM.question(case["request"]), Budget()))
     assert answer["assignments"] == case["expected"]["assignments"]
