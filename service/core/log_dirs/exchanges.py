@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.reassignments.evenness import band, squares
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
@@ -137,7 +137,7 @@ def exchange(s: DirState, most_work: int) -> None:
             gained = _take(s, first, second, target)
 
 
-@inner_kernel
+@borrowing_kernel
 def _take(s: DirState, first: int, second: int, target: int) -> bool:
     """Have the first go to the target, and the second, unless it is NONE, to where the first was. True"""
     source = s.dirs[first]
@@ -167,12 +167,12 @@ def _best_of(s: DirState, i: int, best: tuple[int, float, float]) -> tuple[tuple
     return best, second, target
 
 
-@inner_kernel
+@borrowing_kernel
 def _may_be(s: DirState, replica: int, log_dir: int) -> bool:
     return bool(s.receives[log_dir] or (s.keeps[log_dir] and s.homes[replica] == log_dir))
 
 
-@inner_kernel
+@borrowing_kernel
 def _put(s: DirState, replica: int, log_dir: int) -> None:
     size, now, home = s.sizes[replica], s.dirs[replica], s.homes[replica]
     s.loads[now] -= size
@@ -183,7 +183,7 @@ def _put(s: DirState, replica: int, log_dir: int) -> None:
     s.dirs[replica] = log_dir
 
 
-@inner_kernel
+@borrowing_kernel
 def _rank(s: DirState, i: int, j: int, b: int) -> tuple[int, float, float]:
     """What changes if i goes to b, and j, unless it is NONE, from b to where i is: the less, the better; zeros if that cannot be.
 
@@ -213,7 +213,7 @@ def _rank(s: DirState, i: int, j: int, b: int) -> tuple[int, float, float]:
     return beyond, float(amount), evenness
 
 
-@inner_kernel
+@borrowing_kernel
 def _beyond(s: DirState, log_dir: int, load: int) -> int:
     """Bytes outside the band."""
     return int(max(s.low[log_dir] - load, load - s.high[log_dir], 0))

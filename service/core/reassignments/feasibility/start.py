@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, rack_limit
 from service.core.reassignments.search.turns import DONE, MORE, STUCK, TURN, in_turns
@@ -72,7 +72,7 @@ def _each(s: ReplicaSets, one: _Partition, step: int, kept: Int32s, copies: Int6
     return DONE
 
 
-@inner_kernel
+@borrowing_kernel
 def _fill(s: ReplicaSets, one: _Partition, partition: int, first: int, copies: Int64s) -> bool:
     """Fill the places from ``first`` on; False if there is no broker for one."""
     end = s.offsets[partition + 1]
@@ -94,14 +94,14 @@ def _fill(s: ReplicaSets, one: _Partition, partition: int, first: int, copies: I
     return True
 
 
-@inner_kernel
+@borrowing_kernel
 def _add(s: ReplicaSets, one: _Partition, broker: int) -> None:
     one.holds[broker] = True
     one.covered[0] += one.on_rack[s.racks[broker]] == 0
     one.on_rack[s.racks[broker]] += 1
 
 
-@inner_kernel
+@borrowing_kernel
 def _clear(s: ReplicaSets, one: _Partition, start: int, end: int) -> None:
     for place in range(start, end):
         one.holds[s.members[place]] = False
@@ -109,7 +109,7 @@ def _clear(s: ReplicaSets, one: _Partition, start: int, end: int) -> None:
     one.covered[0] = 0
 
 
-@inner_kernel
+@borrowing_kernel
 def _keep(s: ReplicaSets, one: _Partition, partition: int, kept: Int32s) -> None:
     """Keep as many homes as the rack rule allows: first those pinned, then those on further racks, then any."""
     start, end = s.offsets[partition], s.offsets[partition + 1]
@@ -134,7 +134,7 @@ def _keep(s: ReplicaSets, one: _Partition, partition: int, kept: Int32s) -> None
             _add(s, one, home)
 
 
-@inner_kernel
+@borrowing_kernel
 def _least_loaded(s: ReplicaSets, one: _Partition, partition: int, missing: int) -> int:
     """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none.
 
@@ -159,7 +159,7 @@ def _least_loaded(s: ReplicaSets, one: _Partition, partition: int, missing: int)
     return best
 
 
-@inner_kernel
+@borrowing_kernel
 def _better(loads: Int64s, most: Int64s, weights: Int64s, a: int, b: int) -> bool:
     room_a, room_b = loads[a] < most[a], loads[b] < most[b]
     if room_a != room_b:

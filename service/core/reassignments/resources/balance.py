@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.kernels import borrowing_kernel, inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Float64s, Int32s, Int64s
 from service.core.reassignments.resources.state import (
     FREE,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MOST: Final = 1_000_000_000
-"""Most work in all, some ten seconds; then no further steps are tried."""
+"""Most work in all, some two seconds; then no further steps are tried."""
 
 ANY_COPIES: Final = 2
 """The most copies that a step adds: a swap copies two replicas."""
@@ -154,7 +154,7 @@ def _may_gain(r: Resources, rule: tuple[int, int, float], partition: int, a: int
     return max(moved, led if role == 1 else 0.0) >= rule[2] * FREE
 
 
-@inner_kernel
+@borrowing_kernel
 def _best_step(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], partition: int, a: int, targets: Int32s) -> bool:
     """Move the partition's replica on a, or its leader, to where that gains most; False if it gains nowhere."""
     leader, best = (NONE, 0, rule[0] + 1, 0.0), (NONE, 0, rule[0] + 1, 0.0)
@@ -175,7 +175,7 @@ def _best_step(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], parti
     return True
 
 
-@inner_kernel
+@borrowing_kernel
 def _best_leader(
     s: ReplicaSets, r: Resources, rule: tuple[int, int, float], partition: int, a: int
 ) -> tuple[int, int, int, float]:
@@ -192,7 +192,7 @@ def _best_leader(
     return best, 0, best_level, best_gain
 
 
-@inner_kernel
+@borrowing_kernel
 def _best_broker(
     s: ReplicaSets,
     r: Resources,

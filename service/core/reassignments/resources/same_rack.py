@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bools, Int32s, Int64s
 from service.core.reassignments.resources.state import (
     GAIN,
@@ -42,7 +42,7 @@ def _swap_each(s: ReplicaSets, r: Resources, on_rack: Bools, offsets: Int32s, gu
     return DONE
 
 
-@inner_kernel
+@borrowing_kernel
 def _swap(s: ReplicaSets, r: Resources, on_rack: Bools, guests: tuple[Int32s, Int32s], place: int) -> bool:
     """Have the replica at this place go back to its rack, alone or for another stray; False if that raises a sum."""
     partition, a = s.row_of[place], int(s.members[place])
@@ -74,7 +74,7 @@ def _swap(s: ReplicaSets, r: Resources, on_rack: Bools, guests: tuple[Int32s, In
     return False
 
 
-@inner_kernel
+@borrowing_kernel
 def _as_even(s: ReplicaSets, r: Resources, a: int, b: int) -> bool:
     """Does no sum rise, in the order of priorities, if ``step`` goes from a to b?"""
     s.work[0] += GAIN * len(r.step)

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from service.core.kernels import borrowing_kernel, inner_kernel
+from service.core.kernels import borrowing_kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.core.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, replace_broker
 
@@ -75,7 +75,7 @@ def _gain_within_bands(r: Resources, priority: int, broker: int, k: int, change:
     return weighted * (before - after), weighted * (abs(before - after) + _BELOW_ROUNDING * load)
 
 
-@inner_kernel
+@borrowing_kernel
 def gain_of(r: Resources, priority: int, a: int, b: int) -> tuple[int, float]:
     """By how much the sum falls if ``step`` goes from a to b: the first priority whose sum changes, and by how much it falls.
 
@@ -98,7 +98,7 @@ def gain_of(r: Resources, priority: int, a: int, b: int) -> tuple[int, float]:
     return priority + 1, 0.0
 
 
-@inner_kernel
+@borrowing_kernel
 def most_gained(r: Resources, priority: int, a: int, b: int) -> float:
     """No step between a and b gains more at this priority."""
     most = 0.0
@@ -144,7 +144,7 @@ def shift(r: Resources, a: int, b: int) -> None:
         r.loads[b, k] += r.step[k]
 
 
-@inner_kernel
+@borrowing_kernel
 def replace_replica(s: ReplicaSets, r: Resources, partition: int, a: int, b: int, cost: int) -> None:
     """Have b take the place of a in a partition, as its leader too. ``loads`` stay as they are."""
     replace_broker(s, partition, a, b)
@@ -179,7 +179,7 @@ def take_leadership(r: Resources, partition: int) -> None:
         r.step[k] = r.parts[1, partition, k] - r.parts[0, partition, k]
 
 
-@inner_kernel
+@borrowing_kernel
 def copies_of(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     """As ``exchange_cost``, which is inlined wherever it is called and takes long to compile."""
     s.work[0] += breadth(s, partition)

@@ -91,7 +91,7 @@ def _swap_pair(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], a: in
     return swaps
 
 
-@inner_kernel
+@borrowing_kernel
 def _best_partner(
     s: ReplicaSets,
     r: Resources,
@@ -120,7 +120,7 @@ def _best_partner(
     return best
 
 
-@inner_kernel
+@borrowing_kernel
 def _can_swap(
     s: ReplicaSets,
     r: Resources,
@@ -139,7 +139,7 @@ def _can_swap(
     return within_limits(r, first + second, first * r.sizes[partition] + second * r.sizes[other])
 
 
-@inner_kernel
+@borrowing_kernel
 def may_swap(r: Resources, partition: int, other: int, a: int, b: int) -> bool:
     """May the partition go from a to b, and the other from b to a, as far as ``exchange_cost`` does not say so?"""
     more = r.sizes[partition] - r.sizes[other]

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
 from service.core.reassignments.model import NO_LIMIT
 from service.core.reassignments.search.curve import Record, mark
@@ -50,7 +50,7 @@ def count_touched(s: ReplicaSets) -> Int64s:
     return counts
 
 
-@inner_kernel
+@borrowing_kernel
 def _count_touched(s: ReplicaSets, partition: int, counts: Int64s, change: int) -> None:
     if touched(s, partition):
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
@@ -89,7 +89,7 @@ def fit_capacities(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int
     return STUCK
 
 
-@inner_kernel
+@borrowing_kernel
 def _to_fit(s: ReplicaSets, sizes: Int64s, loads: Int64s, capacities: Int64s, cheap: int, a: int) -> tuple[int, int]:
     """The replica of a that leaves, and where it goes; NONE if none can.
 
@@ -144,7 +144,7 @@ def _cheapest(
     return best_rank, target
 
 
-@inner_kernel
+@borrowing_kernel
 def _room(s: ReplicaSets, loads: Int64s, capacities: Int64s, a: int, size: int) -> tuple[int, int]:
     """The most room that a broker other than a has, and the least bytes ÷ weight of one with room for ``size``."""
     most, least = -1, int(NO_LIMIT)

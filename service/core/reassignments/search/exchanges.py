@@ -163,7 +163,7 @@ def link_last_first(s: ReplicaSets, order: Int32s) -> None:
             _insert(s, i, s.members[i])
 
 
-@inner_kernel
+@borrowing_kernel
 def _insert(s: ReplicaSets, place: int, broker: int) -> None:
     head = s.first[broker]
     s.after[place], s.before[place] = head, NONE
@@ -172,7 +172,7 @@ def _insert(s: ReplicaSets, place: int, broker: int) -> None:
     s.first[broker] = place
 
 
-@kernel
+@borrowing_kernel
 def _remove(s: ReplicaSets, place: int, broker: int) -> None:
     before, after = s.before[place], s.after[place]
     if before == NONE:
@@ -216,7 +216,7 @@ def _list_all(s: ReplicaSets, following: Int64s) -> int:
     return DONE
 
 
-@inner_kernel
+@borrowing_kernel
 def _list_paid(s: ReplicaSets, holders: Bools, receives: Bools) -> None:
     """List all exchanges of a set at cost 1. holders : bool[brokers], those that have replicas of it"""
     for a in range(len(holders)):
@@ -227,7 +227,7 @@ def _list_paid(s: ReplicaSets, holders: Bools, receives: Bools) -> None:
                     s.cheapest[a, b] = 1
 
 
-@inner_kernel
+@borrowing_kernel
 def touched(s: ReplicaSets, partition: int) -> bool:
     """Has the partition an exchange that costs less than 1: a broker that is not its home, or a usable home that it left?"""
     at_home = 0
@@ -316,7 +316,7 @@ def breadth(s: ReplicaSets, partition: int) -> int:
     return int(members + choices + s.home_offsets[partition + 1] - s.home_offsets[partition])
 
 
-@inner_kernel
+@borrowing_kernel
 def find(s: ReplicaSets, a: int, b: int) -> int:
     """A partition that can exchange a for b at the least cost listed; NONE if there is none, which then is no longer listed."""
     cost = s.cheapest[a, b]
@@ -339,7 +339,7 @@ def exchange(s: ReplicaSets, partition: int, a: int, b: int) -> None:
     _count(s, partition, 1)
 
 
-@inner_kernel
+@borrowing_kernel
 def replace_broker(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     """The same, for those who search for no more paths: ``available`` and ``cheapest`` stay as they are, which saves most of the
     time. Returns the place.

@@ -66,7 +66,7 @@ def search(s: ReplicaSets, sources: Bools, closed: Bools, key: Int64s, previous:
     return NONE
 
 
-@inner_kernel
+@borrowing_kernel
 def cost_of(key: int) -> int:
     """The cost in a key."""
     return key >> 24
@@ -169,7 +169,7 @@ def _step(s: ReplicaSets, broker: int, load: int) -> int:
     return int(s.parts[0] * from_band + s.parts[1] * (2 * (load - s.base[broker]) + 1))
 
 
-@inner_kernel
+@borrowing_kernel
 def lighter(s: ReplicaSets, b: int, a: int) -> bool:
     """Is one more replica on b less of a load than the last one on a?"""
     return bool(next_weighs(s, b) * s.weights[a] < last_weighs(s, a) * s.weights[b])
@@ -242,7 +242,7 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
     return MORE
 
 
-@inner_kernel
+@borrowing_kernel
 def _best_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: Int64s) -> int:
     """Where a replica of the source goes by a path of at most this cost; NONE if it improves nothing anywhere."""
     sink = int(NONE)
@@ -254,7 +254,7 @@ def _best_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: 
     return sink
 
 
-@inner_kernel
+@borrowing_kernel
 def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: Int64s, previous: Int32s) -> int:
     """The sink of another path of the same search that is still there, as long as both ends are on either side of the ideal."""
     while s.loads[source] > ideal[source]:
@@ -267,7 +267,7 @@ def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: 
     return int(NONE)
 
 
-@inner_kernel
+@borrowing_kernel
 def _better_sink(s: ReplicaSets, a: int, b: int, ideal: Int64s, key: Int64s) -> bool:
     """First those below the ideal, which are sinks at the optimum too; then the cheapest; then the least filled."""
     below_a, below_b = s.loads[a] < ideal[a], s.loads[b] < ideal[b]
@@ -278,7 +278,7 @@ def _better_sink(s: ReplicaSets, a: int, b: int, ideal: Int64s, key: Int64s) -> 
     return bool(next_weighs(s, a) * s.weights[b] < next_weighs(s, b) * s.weights[a])
 
 
-@inner_kernel
+@borrowing_kernel
 def _same_costs(s: ReplicaSets, sink: int, previous: Int32s, cost: int) -> bool:
     """Does the path to ``sink`` still have that cost?"""
     broker = sink
@@ -288,7 +288,7 @@ def _same_costs(s: ReplicaSets, sink: int, previous: Int32s, cost: int) -> bool:
     return cost == 0
 
 
-@inner_kernel
+@borrowing_kernel
 def _heavier(s: ReplicaSets, a: int, b: int) -> bool:
     return bool(last_weighs(s, a) * s.weights[b] > last_weighs(s, b) * s.weights[a])
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.kernels import borrowing_kernel, inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bools, Int32s, Int64s
 from service.core.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, replace_broker
 from service.core.reassignments.search.turns import DONE, MORE, TURN, in_turns
@@ -116,7 +116,7 @@ def _swap_each(s: ReplicaSets, swaps: Swaps, on_rack: Bools, offsets: Int32s, gu
     return DONE
 
 
-@inner_kernel
+@borrowing_kernel
 def _swap(s: ReplicaSets, swaps: Swaps, on_rack: Bools, guests: tuple[Int32s, Int32s], place: int) -> bool:
     """Have the replica at this place go back to its rack; False if it does not stray or nothing allows it."""
     partition, a = s.row_of[place], int(s.members[place])
@@ -165,7 +165,7 @@ def _suits(s: ReplicaSets, swaps: Swaps, partition: int, other: int, a: int, b: 
     return bool(fits and exchange_cost(s, other, b, a) == 0)
 
 
-@inner_kernel
+@borrowing_kernel
 def _exchange(s: ReplicaSets, swaps: Swaps, partition: int, other: int, a: int, b: int) -> None:
     """Have the partition replace a by b, and the other b by a."""
     replace_broker(s, partition, a, b)

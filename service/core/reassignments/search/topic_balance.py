@@ -99,7 +99,7 @@ def _list_changed(s: ReplicaSets, t: _Topics) -> None:
         _enlist(s, t, partition)
 
 
-@inner_kernel
+@borrowing_kernel
 def _enlist(s: ReplicaSets, t: _Topics, partition: int) -> None:
     """Put the partition into the lists."""
     changed = False
@@ -121,7 +121,7 @@ def _enlist(s: ReplicaSets, t: _Topics, partition: int) -> None:
     _count_leavers(s, t, partition, 1)
 
 
-@inner_kernel
+@borrowing_kernel
 def _delist(s: ReplicaSets, t: _Topics, partition: int) -> None:
     """Take the partition out of the lists, before it changes."""
     _count_leavers(s, t, partition, -1)
@@ -137,7 +137,7 @@ def _delist(s: ReplicaSets, t: _Topics, partition: int) -> None:
             _pull(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
 
 
-@inner_kernel
+@borrowing_kernel
 def _count_leavers(s: ReplicaSets, t: _Topics, partition: int, change: int) -> None:
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         if t.left[i]:
@@ -255,7 +255,7 @@ def _next_broker(s: ReplicaSets, partition: int, b: int) -> int:
     return following
 
 
-@inner_kernel
+@borrowing_kernel
 def _exchange(s: ReplicaSets, t: _Topics, partition: int, a: int, b: int) -> None:
     _delist(s, t, partition)
     replace_broker(s, partition, a, b)

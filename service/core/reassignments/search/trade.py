@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.core.reassignments.search.curve import Curve, Record, mark
 from service.core.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, list_exchanges
@@ -121,7 +121,7 @@ def _label(s: ReplicaSets, scale: int, num: int, den: int, least: Int64s, labels
     return int(NONE)
 
 
-@inner_kernel
+@borrowing_kernel
 def _best_sink(s: ReplicaSets, scale: int, den: int, labels: _Labels) -> tuple[int, int]:
     """The broker to which the best path leads, and its value with what the broker gets; NONE if there is none."""
     sink, best = int(NONE), int(-FAR)
