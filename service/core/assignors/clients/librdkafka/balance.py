@@ -30,7 +30,7 @@ from service.core.assignors.clients.librdkafka.records import (
     record,
 )
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 
 
@@ -133,7 +133,7 @@ def _last_holders(head: Int32s, member: Int32s, after: Int32s) -> Int32s:
     return last
 
 
-@inner_kernel
+@borrowing_kernel
 def _hold(state: BalanceState, partition: int, member: int) -> None:
     """The member holds the partition, too."""
     entry = state.free[0]
@@ -144,7 +144,7 @@ def _hold(state: BalanceState, partition: int, member: int) -> None:
     state.counts[member] += 1
 
 
-@inner_kernel
+@borrowing_kernel
 def _let_go(state: BalanceState, partition: int, member: int) -> None:
     """The member holds the partition no longer, if it did."""
     last, entry = NONE, state.head[partition]
@@ -161,7 +161,7 @@ def _let_go(state: BalanceState, partition: int, member: int) -> None:
     state.counts[member] -= 1
 
 
-@inner_kernel
+@borrowing_kernel
 def _holds(state: BalanceState, partition: int, member: int) -> bool:
     """Does the member hold the partition?"""
     entry = state.head[partition]
@@ -170,7 +170,7 @@ def _holds(state: BalanceState, partition: int, member: int) -> bool:
     return bool(entry != NONE)
 
 
-@inner_kernel
+@borrowing_kernel
 def _before(state: BalanceState, one: int, other: int) -> bool:
     if state.counts[one] != state.counts[other]:
         return bool(state.counts[one] < state.counts[other])
@@ -194,7 +194,7 @@ def _stand(state: BalanceState) -> None:
     state.size[0] = size
 
 
-@inner_kernel
+@borrowing_kernel
 def _settle(state: BalanceState, member: int) -> None:
     """Move the member to its place in the order after its count has changed."""
     place = state.place[member]
@@ -210,7 +210,7 @@ def _settle(state: BalanceState, member: int) -> None:
     state.place[member] = place
 
 
-@inner_kernel
+@borrowing_kernel
 def _subscribes(state: BalanceState, member: int, topic: int) -> bool:
     subscribers = state.subscribers[state.subscribers_of[topic] : state.subscribers_of[topic + 1]]
     if len(subscribers) == len(state.counts):
@@ -219,7 +219,7 @@ def _subscribes(state: BalanceState, member: int, topic: int) -> bool:
     return bool(place < len(subscribers) and subscribers[place] == member)
 
 
-@inner_kernel
+@borrowing_kernel
 def _fewest(state: BalanceState, topic: int) -> int:
     """The first member in order that subscribes to the topic, or NONE."""
     for place in range(state.size[0]):
@@ -316,7 +316,7 @@ def _even_out(
     return FINE, NONE, performed, records
 
 
-@inner_kernel
+@borrowing_kernel
 def _where_to(state: BalanceState, partition: int) -> tuple[int, int]:
     """Whether this is fine, and the member that is to get the partition; NONE: it stays."""
     owner, previous = state.owners[partition], state.previous[partition]
@@ -384,7 +384,7 @@ def _balanced(state: BalanceState) -> tuple[int, bool]:  # noqa: C901 (a kernel)
     return FINE, True
 
 
-@inner_kernel
+@borrowing_kernel
 def _could_have(state: BalanceState, member: int, topic: int) -> bool:
     """Is there a partition of the topic with several holders, not the member among them, of which the first has more?"""
     for partition in range(state.first[topic], state.first[topic + 1]):

@@ -15,7 +15,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import byte_ranks
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Group, Int32s, Ragged
 
 NO_ORDER: Final = (
@@ -104,7 +104,7 @@ def _sort(members: Int32s, room: Int32s, of_ids: Int32s, of_instances: Int32s) -
             _merge(members, starts[part], starts[part + 1], starts[part + 2], room, of_ids, of_instances)
 
 
-@inner_kernel
+@borrowing_kernel
 def _start(part: int, level: int, count: int) -> int:
     """Where a part begins after a number of halvings of ``count`` members; behind the last part, their end."""
     start, stop = 0, count
@@ -119,7 +119,7 @@ def _start(part: int, level: int, count: int) -> int:
     return start
 
 
-@inner_kernel
+@borrowing_kernel
 def _merge(members: Int32s, start: int, middle: int, stop: int, room: Int32s, of_ids: Int32s, of_instances: Int32s) -> None:
     """Merge two sorted halves; of two equal members the one of the first half comes first."""
     at, other, put = start, middle, 0

@@ -21,7 +21,7 @@ import numpy as np
 from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of, with_more_room
 from service.core.assignors.clients.bags import Bags, add, no_items, take, with_more_bags
 from service.core.jvm.red_black import Rows
-from service.core.kernels import inner_kernel
+from service.core.kernels import borrowing_kernel, inner_kernel
 from service.core.model import NONE, Int32s
 
 FINE: Final = 0
@@ -77,7 +77,7 @@ def no_records(partitions_count: int, topics_count: int) -> MoveRecords:
     )
 
 
-@inner_kernel
+@borrowing_kernel
 def chosen(records: MoveRecords, topic: int, partition: int, owner: int, to: int) -> tuple[int, int, int]:
     """What is to move when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved).
 
@@ -125,7 +125,7 @@ def record(  # noqa: PLR0911 (a kernel)
     return status, partition if through == NONE else records.lists.head[through], records
 
 
-@inner_kernel
+@borrowing_kernel
 def _find(records: MoveRecords, topic: int, source: int, target: int) -> tuple[int, int]:
     """The pair, if it has a list, else NONE; and whether freed memory is read to find it."""
     pair = records.slots[place_of(records.pairs, records.slots, topic, source, target)]
@@ -135,7 +135,7 @@ def _find(records: MoveRecords, topic: int, source: int, target: int) -> tuple[i
     return FINE if records.stamp[row[_CREATOR]] == row[_STAMP] else FREED, pair
 
 
-@inner_kernel
+@borrowing_kernel
 def _take_out(records: MoveRecords, pair: int, partition: int) -> None:
     take(records.lists, pair, partition)
     records.pair_of[partition] = NONE
