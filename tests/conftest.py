@@ -49,9 +49,10 @@ SHARED = ("tests/live", "tests/page", "tests/server", "tests/spark")
 minute to start and to warm up a second time."""
 
 WITHOUT_SHARED_SPARK = (
-    "tests/spark/cluster/test_cluster.py", "tests/spark/cluster/test_connector.py", "tests/spark/cluster/test_jvm.py",
+    "tests/spark/cluster/test_cluster.py",
+    "tests/spark/cluster/test_jvm.py",
     "tests/spark/skew/test_follow.py",
-)  # fmt: skip
+)
 """These start their own."""
 
 WAITING = (

@@ -1,4 +1,4 @@
-"""The JVM's options, and that its output does not mix with ours."""
+"""The JVM's options and packages, and that its output does not mix with ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 import pytest
 
 from service.spark.cluster import jvm
-from tests.support.jvm import SHORT_LIVED_SPARK
+from tests.support.jvm import SHORT_LIVED, SHORT_LIVED_SPARK
 
 
 def test_the_first_jvm_writes_an_archive_and_the_next_ones_use_it(monkeypatch, tmp_path):
@@ -33,14 +33,24 @@ def test_where_no_archive_can_be_the_jvm_starts_without(monkeypatch, tmp_path):
     assert jvm.options("17") == " ".join(jvm.LATER), "Spark divides its options at spaces"
 
 
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>org.slf4j</groupId><artifactId>slf4j-api</artifactId><version>2.0.17</version></project>"""
+
+
 @pytest.mark.slow
 def test_standard_output_is_the_summary_alone(tmp_path):
-    """Spark and the JVM print as well. The archive appears when the JVM has ended, after the command."""
+    """Spark, the JVM and Ivy print as well, which fetches a package whose jar the local Maven repository lacks.
+
+    Any Maven build leaves there the metadata of packages whose jars it did not need. The Kafka connector needs this one.
+    """
+    package = tmp_path / ".m2/repository/org/slf4j/slf4j-api/2.0.17"
+    package.mkdir(parents=True)
+    (package / "slf4j-api-2.0.17.pom").write_text(POM)
     (tmp_path / "keys.jsonl").write_text('{"key": "a"}\n{"key": "b"}\n')
     command = ["pipeline", "skew", str(tmp_path / "keys.jsonl"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
     run = subprocess.run(
-        [sys.executable, "-m", "partition_allocator", *command],
-        env={**os.environ, **SHORT_LIVED_SPARK, "XDG_CACHE_HOME": str(tmp_path)},
+        [sys.executable, "-m", "partition_allocator", *command, "--package", "org.slf4j:slf4j-api:2.0.17"],
+        env={**os.environ, **SHORT_LIVED_SPARK, "JAVA_TOOL_OPTIONS": " ".join((*SHORT_LIVED, f"-Duser.home={tmp_path}"))},
         capture_output=True,
         text=True,
         check=False,
@@ -48,6 +58,22 @@ def test_standard_output_is_the_summary_alone(tmp_path):
     assert run.returncode == 0, run.stderr[-2000:]
     assert json.loads(run.stdout)["records"] == 2
     assert "loading settings" not in run.stderr
+    assert list(tmp_path.glob(".ivy2*/jars/org.slf4j_slf4j-api-2.0.17.jar"))
+
+
+SESSION = """
+from service.spark.cluster.session import spark_session
+
+with spark_session("test", master="local[1]"):
+    pass
+"""
+
+
+@pytest.mark.slow
+def test_the_archive_appears_when_the_jvm_has_ended(tmp_path):
+    """Which is after the command; of a session without a job it is the smallest."""
+    environment = {**os.environ, **SHORT_LIVED_SPARK, "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", SESSION], env=environment, check=True)
     for _ in range(600):
         if archives := list((tmp_path / "partition-allocator").glob("spark-*.jsa")):
             break
