@@ -307,7 +307,7 @@ def rates_of_producers(operator: Operator) -> None:
 
     def produce() -> None:
         start = time.monotonic()
-        while not stop.wait(0.02):
+        while not stop.wait(0.1):
             for partition, rate in enumerate(per_second):
                 while sent[partition] < rate * (time.monotonic() - start):
                     producer.produce("rates", payload, partition=partition)

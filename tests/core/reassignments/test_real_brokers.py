@@ -50,11 +50,11 @@ class Traffic:
             (self.failed.append(str(error)) if error else self.sent.add(message.value()))
 
         number = 0
-        while not self._stop.is_set():
+        while not self._stop.wait(0.05):  # 400 records a second: brokers that have more to do prove no more
             for _ in range(20):
                 producer.produce(self.topic, str(number).encode(), on_delivery=delivered)
                 number += 1
-            producer.poll(0.02)
+            producer.poll(0)
         producer.flush(60)
 
     def _consume(self):
