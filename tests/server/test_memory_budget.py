@@ -26,7 +26,7 @@ BUDGET = WORKER_BYTES - OTHER_BYTES
 """What a worker derives from that limit: its share, less what it holds at the start and what is in transit."""
 
 BROKERS = [{"broker_id": broker} for broker in range(6)]
-ONES = b"[" + b",".join([b"1"] * (15 * M // 2)) + b"]"
+ONES = b"[" + b"1," * (15 * M // 2 - 1) + b"1]"
 LONG_NAMES = {"topics": [{"topic_name": "t" * 249, "partitions_count": 500_000}], "members": [{"member_id": "m" * 1_000}]}
 EXTREMES = {
     "keyless": ("/v1/keyless-distributions", {"partitions_count": 10 * M}, 4, {200, 503}, "application/json"),
