@@ -201,7 +201,9 @@ def _list_all(s: ReplicaSets, following: Int64s) -> int:
             return MORE
         homes = s.home_offsets[partition + 1] - s.home_offsets[partition]
         s.work[0] += 1 + homes * (s.offsets[partition + 1] - s.offsets[partition])
-        if s.rules[partition] == CHOICES or touched(s, partition):
+        if s.rules[partition] == CHOICES:
+            _count_choices(s, partition, 1)
+        elif touched(s, partition):
             _count(s, partition, 1)
     if s.paid[0] and len(s.choices) == 0:
         holders = np.zeros(s.keeps.shape, np.bool_)
@@ -241,16 +243,22 @@ def touched(s: ReplicaSets, partition: int) -> bool:
     return at_home < end - start or usable_homes > at_home
 
 
+@borrowing_kernel
+def _count_choices(s: ReplicaSets, partition: int, change: int) -> None:
+    """As ``_count`` with the rule CHOICES."""
+    a = s.members[s.offsets[partition]]
+    s.work[0] += (s.choice_offsets[partition + 1] - s.choice_offsets[partition]) ** 2
+    for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+        cost = exchange_cost(s, partition, a, s.choices[i])
+        if cost != IMPOSSIBLE:
+            _list(s.available, s.cheapest, a, s.choices[i], cost, change)
+
+
 @inner_kernel
 def _count(s: ReplicaSets, partition: int, change: int) -> None:  # noqa: C901, PLR0912 (a kernel)
     """Add the partition's exchanges to ``available`` (change 1), or take them out (-1)."""
     if s.rules[partition] == CHOICES:
-        a = s.members[s.offsets[partition]]
-        s.work[0] += (s.choice_offsets[partition + 1] - s.choice_offsets[partition]) ** 2
-        for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
-            cost = exchange_cost(s, partition, a, s.choices[i])
-            if cost != IMPOSSIBLE:
-                _list(s.available, s.cheapest, a, s.choices[i], cost, change)
+        _count_choices(s, partition, change)
         return
     # The same as exchange_cost for each pair, with what depends on one of the two brokers only computed once: it takes a tenth.
     members, racks = s.members[s.offsets[partition] : s.offsets[partition + 1]], s.racks
