@@ -42,6 +42,14 @@ def ask():
     return run
 
 
+@pytest.fixture(scope="module")
+def session():
+    """Keeps its connections, and looks for no proxies and passwords in the environment, which requests do each time."""
+    with requests.Session() as kept:
+        kept.trust_env = False
+        yield kept
+
+
 MAX_LINE_BYTES = 4_094
 """Longest request line; the server answers a longer one before it looks at credentials or at the contract (HTTP 414)."""
 
@@ -68,10 +76,10 @@ def call_and_validate(case, **arguments) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(operation, ask, server):
+def test_no_request_ends_in_a_500_and_every_answer_is_a_documented_one(operation, ask, server, session):
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     def check(case) -> None:
-        call_and_validate(case, base_url=server.url)
+        call_and_validate(case, base_url=server.url, session=session)
 
     ask(operation, check)
 
