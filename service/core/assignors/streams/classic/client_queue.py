@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
-from service.core.kernels import inner_kernel
+from service.core.kernels import borrowing_kernel, inner_kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 
 
@@ -42,7 +42,7 @@ def empty_queue(hashes: Int32s) -> ClientQueue:
     return ClientQueue(np.empty(clients, np.int32), np.zeros(1, np.int64), where, np.zeros(clients), hashes)
 
 
-@inner_kernel
+@borrowing_kernel
 def enter(queue: ClientQueue, client: int) -> None:
     """PriorityQueue.add, after PriorityQueue.remove if the client is in the queue."""
     at = queue.where[client]
@@ -82,7 +82,7 @@ def poll(queue: ClientQueue, able: Bools) -> int:
     return first
 
 
-@inner_kernel
+@borrowing_kernel
 def _pop(queue: ClientQueue, client: int) -> int:
     """The last client of the heap leaves its place, and this one is out of the queue."""
     queue.size[0] -= 1
@@ -90,19 +90,19 @@ def _pop(queue: ClientQueue, client: int) -> int:
     return int(queue.heap[queue.size[0]])
 
 
-@inner_kernel
+@borrowing_kernel
 def _is_before(queue: ClientQueue, a: int, b: int) -> bool:
     loads = queue.loads
     return bool(loads[a] < loads[b] or (loads[a] == loads[b] and a < b))
 
 
-@inner_kernel
+@borrowing_kernel
 def _put(queue: ClientQueue, at: int, client: int) -> None:
     queue.heap[at] = client
     queue.where[client] = at
 
 
-@inner_kernel
+@borrowing_kernel
 def _sift_up(queue: ClientQueue, at: int, client: int) -> None:
     while at > 0:
         parent = (at - 1) >> 1
@@ -113,7 +113,7 @@ def _sift_up(queue: ClientQueue, at: int, client: int) -> None:
     _put(queue, at, client)
 
 
-@inner_kernel
+@borrowing_kernel
 def _sift_down(queue: ClientQueue, at: int, client: int) -> None:
     size = queue.size[0]
     while at < size >> 1:
