@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
-from scipy.stats import binomtest
 
 from service.core.attribution.fingerprints import fingerprint
 from service.core.attribution.mixtures import Patterns, likelihoods
@@ -141,6 +140,8 @@ def test_intervals_hold_the_share_that_each_writer_has_in_the_topic(shares, chan
 
 
 def test_independent_records_give_the_interval_of_a_binomial_share():
+    from scipy.stats import binomtest  # noqa: PLC0415 (it takes half a second, which each worker would spend)
+
     """Each key once, each record explained by one writer: Wilson's interval of as many trials."""
     patterns = Patterns(N, np.eye(2, dtype=np.bool_), np.zeros((2, 2), np.bool_), np.array([90, 10]), np.array([90, 10]))
     of_patterns = likelihoods(patterns, [0, 1])
