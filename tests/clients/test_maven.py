@@ -10,6 +10,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.support.jvm import SHORT_LIVED
+
 PROJECT = Path(__file__).parents[2]
 
 
@@ -25,7 +27,7 @@ PROJECT = Path(__file__).parents[2]
 def test_maven_builds_a_jar_that_has_the_assignor_and_nothing_of_kafka(folder, jar, class_name, tmp_path):
     shutil.copytree(PROJECT / folder / "src", tmp_path / "src")
     shutil.copy(PROJECT / folder / "pom.xml", tmp_path)
-    environment = os.environ | {"MAVEN_OPTS": "-XX:TieredStopAtLevel=1"}
+    environment = os.environ | {"MAVEN_OPTS": " ".join(SHORT_LIVED)}
     built = subprocess.run(
         ["mvn", "-q", "-B", "package"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
