@@ -275,10 +275,10 @@ def between_log_dirs(operator: Operator) -> None:
 
     def with_capacities(snapshot: dict[str, Any]) -> None:
         for broker in snapshot["log_dirs"]:
-            for log_dir in broker["log_dirs"]:
+            for i, log_dir in enumerate(broker["log_dirs"]):  # of equal size and use they would seem to be on one disk
                 replicas = sum(stored_in(snapshot)[broker["broker_id"], log_dir["log_dir"]].values())
                 full = (broker["broker_id"], log_dir["log_dir"]) == at[3]
-                log_dir |= {"capacity_bytes": int(replicas / 0.9) if full else 50_000_000, "used_bytes": replicas}
+                log_dir |= {"capacity_bytes": int(replicas / 0.9) if full else 50_000_000, "used_bytes": replicas + i}
 
     before = operator.snapshot(with_capacities)
     plan = operator.plan("--drain", f"1:{at[1][1]}", "--disk-threshold", "0.85", "--throttle", "20000000", command="disks")
