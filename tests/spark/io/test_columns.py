@@ -40,13 +40,13 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     path = tmp_path / f"rows.{kind.partition(' ')[0]}"
     if kind == "csv":
         csv.write_csv(ROWS, path)
-    elif kind == "parquet":
+    elif kind.startswith("parquet"):
         pq.write_table(ROWS, path)
     else:
         path.write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in ROWS.to_pylist()))
         if kind != "jsonl":
             path.write_bytes(path.read_bytes() + b"\xff\n")
-    return [str(path)]
+    return [str(path), *(("--read-option", "mergeSchema=false") if kind == "parquet by Spark" else ())]
 
 
 def summary_of(job: str, source: list[str], into: Path, **columns: str) -> dict:
@@ -71,7 +71,7 @@ def test_any_name_is_the_name_of_a_key(source: list[str], tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("source", ["csv", "jsonl", "jsonl with faults", "parquet"], indirect=True)
+@pytest.mark.parametrize("source", ["csv", "jsonl", "jsonl with faults", "parquet", "parquet by Spark"], indirect=True)
 def test_any_name_is_a_name(source: list[str], tmp_path: Path) -> None:
     names = {name: NAMES[name] for name in ("topic", "partition", "size")}
     load = summary_of("load", source, tmp_path / "load", **names, time=NAMES["timestamp"])
