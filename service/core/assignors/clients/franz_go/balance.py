@@ -21,6 +21,7 @@ from service.core.assignors.clients.franz_go.state import SURE, UNSURE, Given, R
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
 from service.core.kernels import borrowing_kernel, inner_kernel
 from service.core.model import NONE, Int32s, Int64s
+from service.core.ragged import grouped_arrays
 
 DISTANCE: Final = 1 << 17
 """More than the longest way, and more than there can be members, whom Go numbers in 16 bits."""
@@ -87,30 +88,18 @@ def _to_level(levels: Bags, member: int, of: int, to: int) -> None:
 @inner_kernel
 def _sort_by_id(given: Given, run: Run, sizes: Int32s, most: int) -> None:
     """Put the partitions of members that have more than ``most`` in the order of their ids, then of their topics' names."""
-    places = np.zeros(np.diff(given.first).max() + 1, np.int32)  # how many have the next lower id, then where each id begins
+    ids = np.full(len(run.owners), NONE, np.int32)
     for partition in range(len(run.owners)):
-        if _gives(run, sizes, most, partition):
-            places[partition - given.first[given.topic_of[partition]] + 1] += 1
-    places = np.cumsum(places)
-    by_id = np.empty(places[-1], np.int32)
-    for partition in range(len(run.owners)):
-        if _gives(run, sizes, most, partition):
-            number = partition - given.first[given.topic_of[partition]]
-            by_id[places[number]] = partition
-            places[number] += 1
+        owner = run.owners[partition]
+        if owner >= 0 and sizes[owner] > most:
+            ids[partition] = partition - given.first[given.topic_of[partition]]
+    _, by_id = grouped_arrays(ids, np.diff(given.first).max())
     for member in range(len(sizes)):
         if sizes[member] > most:
             run.plan.head[member] = run.plan.tail[member] = NONE
             run.plan.size[member] = 0
     for partition in by_id:
         add(run.plan, run.owners[partition], partition)
-
-
-@borrowing_kernel
-def _gives(run: Run, sizes: Int32s, most: int, partition: int) -> bool:
-    """Has the owner of the partition more than ``most``?"""
-    owner = run.owners[partition]
-    return bool(owner >= 0 and sizes[owner] > most)
 
 
 class Graph(NamedTuple):
