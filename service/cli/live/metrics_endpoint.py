@@ -24,7 +24,7 @@ def metrics_endpoint(registry: CollectorRegistry, host: str, port: int) -> Itera
     """Serve the metrics within the block, by a thread of its own; gives the port. Raises OSError if it is taken."""
     loop = asyncio.new_event_loop()
     try:
-        server = loop.run_until_complete(asyncio.start_server(_Endpoint(registry).serve, host, port, limit=LONGEST_HEAD))
+        server = loop.run_until_complete(asyncio.start_server(_Endpoint(registry).connected, host, port, limit=LONGEST_HEAD))
         thread = Thread(target=loop.run_forever, name="metrics", daemon=True)
         thread.start()
         try:
@@ -43,13 +43,16 @@ def metrics_endpoint(registry: CollectorRegistry, host: str, port: int) -> Itera
 class _Endpoint:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._open: dict[asyncio.StreamWriter, None] = {}
+        self._open: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request, and close the connection."""
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection by a task of its own: Python 3.11 logs the cancellation of those that it makes as an error."""
         if len(self._open) >= MOST_CONNECTIONS:
             next(iter(self._open)).transport.abort()
-        self._open[writer] = None
+        self._open[writer] = asyncio.create_task(self._serve(reader, writer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, and close the connection."""
         try:
             async with asyncio.timeout(SECONDS):
                 writer.write(self._answer(await reader.readuntil(b"\r\n\r\n")))

@@ -139,6 +139,17 @@ def test_slow_readers(monkeypatch: pytest.MonkeyPatch) -> None:
         assert received < 10_000_000
 
 
+def test_an_open_connection_at_the_end(registry: CollectorRegistry, caplog: pytest.LogCaptureFixture) -> None:
+    """It is closed, and logs nothing."""
+    with ExitStack() as stack:
+        with metrics_endpoint(registry, "127.0.0.1", 0) as port:
+            half = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).status_code == 200
+        with suppress(ConnectionResetError):
+            assert half.recv(1) == b""
+    assert caplog.text == ""
+
+
 def test_a_bootstrap_server_that_is_gone(tmp_path: Path) -> None:
     """The brokers of the last snapshot take its place."""
     (tmp_path / "client.properties").write_text("default.api.timeout.ms=200\n")
