@@ -45,7 +45,7 @@ def java_version() -> str:
 
 
 def options(version: str) -> str:
-    """The JVM's options: use the archive of this Java and this Spark, or write it.
+    """The JVM's options: use the archive of this Java and these jars, or write it.
 
     version : what java_version gave
     """
@@ -60,8 +60,10 @@ def _archive(version: str) -> Path | None:
     """The file of the archive, 150 MB; None where no file can be."""
     # pathlib's way raises where there is no home.
     folder = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "partition-allocator")  # noqa: PTH111
-    parts = (version, pyspark.__version__, os.environ.get("SPARK_HOME", ""), str(Path(pyspark.__file__).resolve().parent))
-    name = f"spark-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.jsa"
+    spark = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).resolve().parent
+    # The JVM rejects, silently, an archive of jars with other paths, sizes or times: those of the same Spark installed again.
+    jars = [(str(jar), (of := jar.stat()).st_size, of.st_mtime_ns) for jar in sorted(Path(spark, "jars").glob("*.jar"))]
+    name = f"spark-{hashlib.sha256(repr((version, jars)).encode()).hexdigest()[:16]}.jsa"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:

@@ -24,6 +24,18 @@ def test_the_first_jvm_writes_an_archive_and_the_next_ones_use_it(monkeypatch, t
     assert jvm.options("21").split()[0].startswith("-XX:ArchiveClassesAtExit="), "another Java has an archive of its own"
 
 
+def test_the_same_spark_installed_again_gets_another_archive(monkeypatch, tmp_path):
+    """The JVM compares the times of the jars with those in the archive, and would silently start without it, each time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars/spark-core.jar").touch()
+    first = jvm.options("17")
+    assert jvm.options("17") == first
+    os.utime(tmp_path / "jars/spark-core.jar", (0, 0))
+    assert jvm.options("17") != first
+
+
 def test_where_no_archive_can_be_the_jvm_starts_without(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
