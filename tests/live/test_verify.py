@@ -83,11 +83,15 @@ def _formats(snapshot: dict[str, Any], folder: Path) -> None:
 
 
 def _is_complete(snapshot: dict[str, Any], sizes: dict[str, int]) -> bool:
-    """Has every group its members, and have these reached their targets?"""
+    """Has every group its members, and have these reached their targets, which have all partitions of their topics?
+
+    Leaders and the coordinator may assign before they know of topics that have just been created.
+    """
     return all(
         group["group_state"] == "Stable"
         and group.get("group_epoch") == group.get("assignment_epoch")
         and len(group.get("members", ())) == sizes[group["group_id"]]
+        and (group["group_protocol"] == "share" or _owned_count(group) == _partitions_count(snapshot, group))
         and all(
             member.get("assigned_partitions", member["owned_partitions"]) == member["owned_partitions"]
             and member.get("member_epoch") == group.get("group_epoch")
@@ -95,6 +99,15 @@ def _is_complete(snapshot: dict[str, Any], sizes: dict[str, int]) -> bool:
         )
         for group in snapshot["groups"]
     ) and len(snapshot["groups"]) == len(sizes)
+
+
+def _owned_count(group: dict[str, Any]) -> int:
+    return sum(len(part["partition_ids"]) for member in group["members"] for part in member["owned_partitions"])
+
+
+def _partitions_count(snapshot: dict[str, Any], group: dict[str, Any]) -> int:
+    read = {name for member in group["members"] for name in member["topic_names"]}
+    return sum(topic["partitions_count"] for topic in snapshot["topics"] if topic["topic_name"] in read)
 
 
 def test_what_librdkafka_assigns(secured: SecuredBroker) -> None:

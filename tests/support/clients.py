@@ -74,7 +74,9 @@ def _folder(name: str, *tools: str) -> Iterator[Path]:
         try:
             yield folder
         except subprocess.CalledProcessError as error:
-            raise NotHere(f"{error.cmd[0]} failed: {error.stderr[-300:]}") from None
+            lines = error.stderr.strip().splitlines() or [f"status {error.returncode}"]
+            said = next((line for line in lines if "error" in line.lower()), lines[-1])
+            raise NotHere(f"{error.cmd[0]} failed: {said.removeprefix('error: ')}") from None
 
 
 def _built(folder: Path, crate: str) -> Path:
