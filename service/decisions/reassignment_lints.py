@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Ragged, indices_in
 from service.core.reassignments.lint import LintFinding, Reassigned, lint
 from service.core.reassignments.model import Brokers, Placements
@@ -21,20 +22,23 @@ class LintQuestion:
     """A reassignment, and the cluster that it is for.
 
     brokers, topics, reassigned : rows (see ``reassignments.rows``: TARGET_BROKER, PLACED_TOPIC, REASSIGNED), each well-formed
+    kafka_version : of the brokers; the findings are the same for all releases
     """
 
     brokers: pa.StructArray
     topics: pa.StructArray
     reassigned: pa.StructArray
+    kafka_version: str = LATEST
 
 
 @dataclass(frozen=True)
 class LintAnswer:
     """The findings by row, at most MAX_ERRORS of one rule and severity.
 
-    counts : severity → how many there are; figures : see Figures
+    question : the one that was answered; counts : severity → how many there are; figures : see Figures
     """
 
+    question: LintQuestion
     findings: list[LintFinding]
     counts: dict[str, int]
     figures: Figures
@@ -54,7 +58,7 @@ def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
     reassigned = _read_reassigned(question.reassigned, brokers, placements)
     result = lint(brokers, placements, reassigned, budget.check_time)
     figures = Figures("lint", {"partitions": len(reassigned.partition_ids), "brokers": len(brokers)})
-    return LintAnswer(result.findings, result.counts, figures)
+    return LintAnswer(question, result.findings, result.counts, figures)
 
 
 def _check_brokers(rows: pa.StructArray) -> None:

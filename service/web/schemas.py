@@ -47,15 +47,19 @@ class ExplainSchema(Schema):
     explain = Boolean("add an `explanation` to the answer", load_default=False)
 
 
+OF_BROKERS: Final = "the release of your brokers; the answer is the same for all of them"
+"""The ``description`` of a KafkaVersion that changes no answer."""
+
+
 class KafkaVersion(fields.String):
     """The release of Apache Kafka whose answer is wanted; an unknown one is rejected with the list of the known.
 
     oldest : the oldest release that the family of questions has
     """
 
-    def __init__(self, oldest: str = "4.0.0", **kwargs: Any) -> None:
+    def __init__(self, oldest: str = "4.0.0", description: str = "the release of Apache Kafka to reproduce") -> None:
         known = validate.OneOf(since(oldest), error="Unknown Kafka version {input}; known are {choices}.")
-        super().__init__("the release of Apache Kafka to reproduce", load_default=LATEST, validate=known, **kwargs)
+        super().__init__(description, load_default=LATEST, validate=known)
 
 
 class ImplementationSchema(Schema):

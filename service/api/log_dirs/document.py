@@ -124,6 +124,7 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
     every = Positions.of_all(cluster, plan)
     copied, bound = int(plan.copied.sum()), int(plan.lower_bound.sum())
     return {
+        "kafka_version": question.kafka_version,
         "plan_id": answer.plan_id,
         "objective": question.goal.objective,
         "effects": [*effects(log_dirs, question.goal, plan, answer.usage), *timing_sentence(timing, question.pace)],

@@ -14,6 +14,7 @@ from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
+from service.web.schemas import OF_BROKERS, KafkaVersion
 
 
 def _bytes(text: str) -> Integer:
@@ -70,6 +71,7 @@ class LogDirLimitsSchema(PacedSchema):
 class LogDirQuestionSchema(Schema):
     """Brokers with their log directories, what is in them, and what is to become of it."""
 
+    kafka_version = KafkaVersion(description=OF_BROKERS)
     objective = fields.String(
         "`fewest-moves`: the fewest bytes that empty what is `draining` and keep `disk_threshold`, then the evenest disks; "
         "`even`: the evenest disks of each broker, then the fewest bytes; default `fewest-moves`, and `even` with "
@@ -139,4 +141,5 @@ class LogDirQuestionSchema(Schema):
             body["disk_threshold"],
             limits.get("throttle_bytes_per_second"),
             limits.get("duration_seconds"),
+            body["kafka_version"],
         )

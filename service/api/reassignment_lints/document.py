@@ -36,6 +36,7 @@ class SeverityCountsSchema(Schema):
 class ReassignmentLintAnswerSchema(Schema):
     """The findings."""
 
+    kafka_version = fields.String()
     findings = fields.List(
         fields.Nested(FindingSchema), "in the order of the reassignment; at most 100 for each rule and severity"
     )
@@ -50,7 +51,7 @@ def pointer(finding: LintFinding) -> str:
 
 def document(answer: LintAnswer) -> dict[str, Any]:
     """The answer, as ReassignmentLintAnswerSchema has it."""
-    return {"findings": _rows(answer), "counts": answer.counts}
+    return {"kafka_version": answer.question.kafka_version, "findings": _rows(answer), "counts": answer.counts}
 
 
 def table(answer: LintAnswer) -> pa.Table:

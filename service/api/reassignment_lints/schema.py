@@ -9,6 +9,7 @@ from service.decisions.reassignment_lints import LintQuestion
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
 from service.web import described as fields
 from service.web.columns_field import Rows
+from service.web.schemas import OF_BROKERS, KafkaVersion
 
 EXAMPLE: Final = {
     "brokers": [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)],
@@ -20,6 +21,7 @@ EXAMPLE: Final = {
 class ReassignmentLintSchema(Schema):
     """A reassignment, and the cluster that it is for."""
 
+    kafka_version = KafkaVersion(description=OF_BROKERS)
     brokers = Rows(
         TargetBrokerSchema, TARGET_BROKER, plain_target_brokers, "the cluster, as for /v1/reassignments", required=True
     )
@@ -29,4 +31,4 @@ class ReassignmentLintSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:
         """The question."""
-        return LintQuestion(body["brokers"], body["topics"], body["reassignment"]["partitions"])
+        return LintQuestion(body["brokers"], body["topics"], body["reassignment"]["partitions"], body["kafka_version"])

@@ -201,6 +201,7 @@ class PaceSchema(Schema):
 class PlanAnswerSchema(Schema):
     """What every plan has that is executed in batches."""
 
+    kafka_version = fields.String()
     plan_id = fields.String("a hash of the question and the version of the service; also the `ETag`")
     objective = fields.String()
     duration_seconds = fields.Float("of all batches, at `throttle_bytes_per_second`", allow_none=True)
@@ -302,6 +303,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
     onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
     elected = np.flatnonzero(leads).astype(np.int32)
     return {
+        "kafka_version": question.kafka_version,
         "plan_id": answer.plan_id,
         "objective": question.goal.objective,
         "effects": answer.effects,

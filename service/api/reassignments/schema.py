@@ -30,7 +30,7 @@ from service.decisions.reassignments.rows import (
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
-from service.web.schemas import topic_of_a_snapshot
+from service.web.schemas import OF_BROKERS, KafkaVersion, topic_of_a_snapshot
 
 LARGEST_FACTOR = 2**15 - 1
 
@@ -209,6 +209,7 @@ class FrontierSchema(Schema):
 class ReassignmentQuestionSchema(Schema):
     """A cluster, its placement now, and what it is to become."""
 
+    kafka_version = KafkaVersion(description=OF_BROKERS)
     objective = fields.String(
         "`fewest-moves`: the fewest copies, then the evenest load; `even`: the evenest load, then the fewest copies; default "
         "`fewest-moves`, and `even` with `tolerance`, `max_moves` or `max_bytes`",

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.kafka_versions import LATEST
 from service.core.log_dirs.model import DirReplicas, LogDirs
 from service.core.model import NONE, Cluster, Int32s
 from service.core.reassignments.batches.model import BatchLimits, Pace
@@ -28,6 +29,7 @@ class LogDirQuestion:
     included, excluded : names and patterns of topics (see ``reassignments.selection``)
     disk_threshold : the share of its ``capacity_bytes`` that a directory may use
     throttle : bytes per second of each broker; seconds : the time for all batches
+    kafka_version : of the brokers; the plan is the same for all releases
     """
 
     brokers: pa.StructArray
@@ -40,6 +42,7 @@ class LogDirQuestion:
     disk_threshold: float = 1.0
     throttle: int | None = None
     seconds: int | None = None
+    kafka_version: str = LATEST
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def _faults(question: LogDirQuestion, log_dirs: LogDirs, replicas: DirReplicas) 
 def id_of(question: LogDirQuestion, cluster: DirCluster) -> str:
     """The plan's id."""
     log_dirs, replicas, placements = cluster.log_dirs, cluster.replicas, cluster.placements
-    settled = question.goal, question.limits, question.throttle, question.seconds, question.pace
+    settled = question.goal, question.limits, question.throttle, question.seconds, question.pace, question.kafka_version
     names = log_dirs.paths, replicas.topic_names, placements.topic_names
     arrays = (
         log_dirs.broker_ids,

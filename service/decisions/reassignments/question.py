@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.kafka_versions import LATEST
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.replacements import Replacements
@@ -51,6 +52,7 @@ class ReassignmentQuestion:
     topic_leaders : for names and patterns of topics how many of their partitions each of these brokers leads at least; None: each
         broker that may lead
     infer_replaces : whether a new broker replaces one that is gone where only one can
+    kafka_version : of the brokers; the plan is the same for all releases
     """
 
     brokers: pa.StructArray
@@ -72,6 +74,7 @@ class ReassignmentQuestion:
     disk_threshold: float = 1.0
     topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...] = ()
     infer_replaces: bool = False
+    kafka_version: str = LATEST
 
     @classmethod
     def of(
@@ -170,6 +173,7 @@ def id_of(question: ReassignmentQuestion, cluster: CurrentCluster) -> str:
         question.throttle_bytes_per_second,
         question.duration_seconds,
         question.pace,
+        question.kafka_version,
     )
     if question.price_per_gb is not None:
         settled += (question.price_per_gb,)
