@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import into as into_folder
 from service.cli.errors import BadInput, PrintableGroup
-from service.cli.keys import into as into_folder
 from service.core.errors import AllocatorError
 from service.spark.jobs import JOBS, load
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from io import BufferedReader
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,12 +73,13 @@ READ_OPTIONS = click.Option(
 
 
 def shown(parameters: Iterable[click.Parameter], values: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a command that differ from the default, for a report."""
+    """The options of a command that differ from the default, for a report, without those that say where and how to show it."""
     texts = {}
     for parameter in parameters:
         value = values.get(parameter.name or "")
-        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        hidden = not isinstance(parameter, click.Option) or parameter.name == "into"
+        values_of = value if isinstance(value, tuple) else (value,)
+        text = ",".join(each.name if isinstance(each, BufferedReader) else str(each) for each in values_of)
+        hidden = not isinstance(parameter, click.Option) or parameter.name in ("into", "output")
         if not hidden and value not in (None, (), False, ""):
             default = parameter.default if isinstance(parameter.default, tuple) else (parameter.default,)
             if text != ",".join(map(str, default)):

@@ -1,1 +1,1 @@
-"""A reassignment of all topics of a table: the job ``reassign``, and ``reassign --into``."""
+"""A plan's summary, tables and report: of the job ``reassign``, which reads tables, and of ``reassign --into``."""

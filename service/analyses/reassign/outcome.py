@@ -64,7 +64,12 @@ def reassign(
         detail = "Column partition_bytes is required for --balance bytes, throttles and capacities."
         text = detail if "partition_bytes are required" in error.detail else str(error)
         raise WrongTable(f"{(brokers if error.field[:1] == ('brokers',) else placements)[0]}: {text}") from None
-    summary = _summary(planned, balance or RESOURCES[0])
+    return outcome_of(planned, balance or RESOURCES[0], placements[0])
+
+
+def outcome_of(planned: ReassignmentAnswer, balance: str, source: str) -> Outcome:
+    """The outcome of a plan. balance : as in the summary; source : the name of what was read, for the report"""
+    summary = _summary(planned, balance)
     steps = _batches(planned.batches, planned.timing.seconds, sized=planned.placements.sizes is not None)
     moves = moves_table(planned.brokers, planned.placements, planned.moves)
     tables = {REASSIGNMENT: _reassignment(planned.brokers, planned.placements, planned.batches), MOVES: moves, STEPS: steps}
@@ -74,7 +79,7 @@ def reassign(
     return Outcome(
         summary=summary,
         tables=tables,
-        report=report_of(summary, steps, placements[0], points),
+        report=report_of(summary, steps, source, points),
         headline={
             "partitions": number(len(planned.placements)),
             "replicas to copy": f"{number(summary['moves']['replicas'])} (lower bound {number(planned.plan.lower_bound)})",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream
-from service.cli.keys import into as into_folder
 from service.core.printable import printable
 from service.report.numbers import counted
 from service.web.json.codec import loads

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask, ask_stream
 from service.cli.errors import BadInput
-from service.cli.keys import into as into_folder
 from service.core.printable import printable
 from service.parameters.types import COUNTS
 from service.report.numbers import counted

@@ -1,23 +1,33 @@
 """``reassign``: a cluster's current placement → the plan to a better one, as a table, as JSON, or as files."""
 
-from io import BufferedReader
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
+import pyarrow as pa
 
+from service.cli import into as into_folder
 from service.cli import options
+from service.cli.asking import decide
 from service.cli.descriptions import reading
 from service.cli.errors import note
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import COPIED, MOVES, write_files
 from service.cli.terminal import ROWS
 from service.core.errors import InvalidQuestion
-from service.decisions.reassignments.balance import parse_balance, read_balance
+from service.core.reassignments import RESOURCES
+from service.decisions.reassignments.balance import balance_text, parse_balance, read_balance
 from service.descriptions import bodies
 from service.parameters.planning import PLANNING
 from service.report.numbers import counted
 from service.web.json.codec import loads
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+    from pathlib import Path
+
+    from service.analyses.outcome import Outcome
 
 PATH = "/v1/reassignments"
 SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "--duration": "duration_seconds"}
@@ -42,12 +52,13 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
     "Repeatable.",
 )
 @click.option("--rack", "racks_of", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
+@into_folder.option("reassign")
 @options.OUTPUT
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
     cordoned: tuple[int, ...], broker_sets: tuple[tuple[str, tuple[int, ...]], ...],
     topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...], added: tuple[str, ...], replaced: tuple[str, ...],
-    demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, output: str | None, **question: Any,
+    demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, into: str | None, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
@@ -70,6 +81,11 @@ def reassign(
     _change_brokers(body.setdefault("brokers", []), flags, added, replaced, racks_of)
     if demoted and not (drained or added or replaced):
         body.setdefault("leaders", "demote")
+    if into is not None:
+        into_folder.write(
+            into, [file.name if file else None], lambda: _outcome(body, file, frontier=frontier), options.form(output)
+        )
+        return
     answer = plans.plan(PATH, body, options.form(output), folder, write_files, frontier=frontier)
     if answer is not None:
         plan = tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
@@ -77,6 +93,14 @@ def reassign(
 
 
 reassign.params.extend(PLANNING)
+
+
+def _outcome(body: dict[str, Any], file: BufferedReader | None, *, frontier: bool) -> tuple[Outcome, pa.Table]:
+    """What ``pipeline reassign`` finds; no row is rejected."""
+    from service.analyses.reassign.outcome import outcome_of  # noqa: PLC0415 - needs matplotlib
+
+    planned = decide(PATH, body, frontier=frontier)
+    return outcome_of(planned, balance_text(body.get("balance") or RESOURCES[0]), file.name if file else "-"), pa.table({})
 
 
 def _few(points: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -58,6 +58,13 @@ def parse_balance(text: str) -> str | list[str] | dict[str, float]:
         raise InvalidQuestion(f"{text!r} is neither resources nor RESOURCE=WEIGHT, separated by commas.", "balance") from None
 
 
+def balance_text(value: str | list[str] | dict[str, float]) -> str:
+    """``balance`` as commands have it: the inverse of ``parse_balance``."""
+    if isinstance(value, dict):
+        return ",".join(f"{name}={weight:g}" for name, weight in value.items())
+    return value if isinstance(value, str) else ",".join(value)
+
+
 def faults_of_balance(goal: Goal, brokers: Brokers, placements: Placements, *, frontier: bool) -> Iterator[InvalidQuestion]:
     """What several resources cannot go with, and what they need to know."""
     if not goal.resources:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
@@ -279,3 +280,26 @@ def test_a_demotion_moves_leaders_only_unless_replicas_have_to_move(client, file
     assert run(file, "--demote", "0").stdout.encode() == client.post("/v1/reassignments", json=body).data + b"\n"
     body = {**QUESTION, "brokers": [{**first, "demoted": True}, *rest[:2], {**rest[2], "draining": True}], "limits": {}}
     assert run(file, "--demote", "0", "--drain", "3").stdout.encode() == client.post("/v1/reassignments", json=body).data + b"\n"
+
+
+def test_into_writes_the_results_of_the_job(client, file, tmp_path):
+    """Without Spark; as the service plans them, and as the job does (tests/spark/reassign)."""
+    into = tmp_path / "results"
+    shown = run(file, "--drain", "3", "--balance", "leaders,bytes", "--into", str(into))
+    assert shown.exit_code == 0, shown.stderr
+    summary = json.loads((into / "summary.json").read_text())
+    assert json.loads(shown.stdout) == summary
+    body = json.loads(json.dumps(QUESTION)) | {"balance": ["leaders", "bytes"]}
+    body["brokers"][3]["draining"] = True
+    answer = client.post("/v1/reassignments", json=body).json
+    assert (summary["job"], summary["balance"], summary["moves"]) == ("reassign", "leaders,bytes", answer["moves"])
+    assert pq.read_table(into / "moves.parquet").num_rows == len(answer["reasons"])
+    assert {path.name for path in into.glob("*.parquet")} == {"reassignment.parquet", "moves.parquet", "batches.parquet"}
+    assert "--drain 3 · --balance leaders,bytes" in re.sub(r"<[^>]+>", "", (into / "report.html").read_text())
+
+
+def test_into_says_what_is_wrong_and_writes_nothing(file, tmp_path):
+    into = tmp_path / "results"
+    assert run("--into", str(into), text='{"brokers": []}').exit_code == 2
+    assert run(file, "--output", "csv", "--into", str(into)).exit_code == 2
+    assert not list(tmp_path.glob("results/*"))
