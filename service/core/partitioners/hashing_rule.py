@@ -115,10 +115,8 @@ def _debezium(hashes: Int32s, n: int) -> Int32s:
 
 
 def _pmod(hashes: Int32s, n: int) -> Int32s:
-    # For h < 0 the result is n - 1 - (-1 - h) % n, and -1 - h is ~h: so the same loop computes it.
-    negative = hashes >> np.int32(31)  # -1 or 0
-    remainders = _modulo((hashes ^ negative).view(np.uint32), n, _ALL)
-    return (remainders ^ negative) + (negative & np.int32(n))  # ~r + n, or r
+    # h + 2^31 is not negative, and the least number to add then is that which makes 2^31 a multiple of n.
+    return _modulo((hashes ^ np.int32(-(2**31))).view(np.uint32), n, _ALL, -(2**31) % n)
 
 
 MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
@@ -130,19 +128,19 @@ DEBEZIUM = Sign("debezium", "(h & 0x7fffffff) % n, 2147483647 being 0", _debeziu
 WIDE_PMOD = Sign("modulo", "the mathematical modulo of h", lambda h, n: (h % n).astype(np.int32), lambda h: h)
 
 
-def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32) -> Int32s:
-    """int32[...], ``(values & bits) % n``. values : uint32[...]; n : 1 … 2147483647"""
+def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32, plus: int = 0) -> Int32s:
+    """int32[...], ``((values & bits) + plus) % n``. values : uint32[...]; n : 1 … 2147483647; plus : below n"""
     remainders = np.empty(len(values), np.int32)  # here, as in murmur2.py
-    _take_modulo(values, n, bits, remainders)
+    _take_modulo(values, n, bits, plus, remainders)
     return remainders
 
 
 @kernel
-def _take_modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32, remainders: Int32s) -> None:
+def _take_modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32, plus: int, remainders: Int32s) -> None:
     """The loop, by a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small."""
     reciprocal = 1.0 / n
     for i in range(len(values)):
-        value = np.int64(values[i] & bits)
+        value = np.int64(values[i] & bits) + plus
         # r >= 0: a quotient below an integer is at least 1 / n below it, and the error is less than value / n / 2⁵¹ < 1 / n.
         r = value - np.int64(np.float64(value) * reciprocal) * n
         if r >= n:

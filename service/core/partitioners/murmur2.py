@@ -1,29 +1,17 @@
 """Kafka's murmur2 (org.apache.kafka.common.utils.Utils.murmur2, 4.3.1; the same since 0.8.2)."""
 
-from typing import Final
-
 import numpy as np
 import numpy.typing as npt
-from numba.core import config
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.words import long_word, word
+from service.core.partitioners.side_by_side import FOR_ANY_CPU, PAIRS, TOGETHER, UInt64s, fill, have_one_length
+from service.core.words import word
 
 SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)
-_TOGETHER = 128
-"""Keys of equal length hashed per batch: the loops over fewer are short, and more leave the L1 cache."""
-
-_PAIRS = 8
-"""So many pairs of words of each key are put into rows at a time."""
-
-_FOR_ANY_CPU: Final = config.CPU_NAME == "generic"  # type: ignore[attr-defined]  # made from the environment
-"""Kernels for an architecture's baseline, as in the image: x86-64 multiplies words faster one by one than in its vectors."""
-
 UInt32s = npt.NDArray[np.uint32]
-UInt64s = npt.NDArray[np.uint64]
 
 
 def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
@@ -41,34 +29,26 @@ def _murmur2(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s) -> 
 
     offsets : int32[n + 1]; data : uint8[...]; hashes : uint32[n], written
     """
-    pairs = np.empty((_PAIRS, _TOGETHER), np.uint64)
-    for first in range(0, len(hashes), _TOGETHER):
-        some = offsets[first : first + _TOGETHER + 1]
-        if _have_one_length(some):
-            _hash_together(some, data, seed, hashes[first : first + _TOGETHER], pairs)
+    pairs = np.empty((PAIRS, TOGETHER), np.uint64)
+    for first in range(0, len(hashes), TOGETHER):
+        some = offsets[first : first + TOGETHER + 1]
+        if have_one_length(some):
+            _hash_together(some, data, seed, hashes[first : first + TOGETHER], pairs)
         else:
-            _hash_each(some, data, seed, hashes[first : first + _TOGETHER])
-
-
-@inner_kernel
-def _have_one_length(offsets: Int32s) -> bool:
-    alike = True
-    for i in range(1, len(offsets) - 1):
-        alike &= offsets[i + 1] - offsets[i] == offsets[1] - offsets[0]
-    return alike
+            _hash_each(some, data, seed, hashes[first : first + TOGETHER])
 
 
 @inner_kernel
 def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s, pairs: UInt64s) -> None:
     """Hash keys of one length: the first words of each, then the next, and so on, which LLVM makes vectors of.
 
-    pairs : uint64[_PAIRS, _TOGETHER]   scratch
+    pairs : uint64[PAIRS, TOGETHER]   scratch
     """
     start, length = np.uint64(offsets[0]), np.uint64(offsets[1] - offsets[0])
     tail = length & np.uint64(3)
     for i in range(np.uint64(len(hashes))):
         hashes[i] = seed ^ np.uint32(length)
-    done = np.uint64(0) if _FOR_ANY_CPU else _mix_pairs(start, length, data, hashes, pairs)
+    done = np.uint64(0) if FOR_ANY_CPU else _mix_pairs(offsets, data, hashes, pairs)
     for at in range(start + done, start + length - tail, np.uint64(4)):
         for i in range(np.uint64(len(hashes))):
             hashes[i] = _mixed(hashes[i], word(data, at + i * length))
@@ -80,20 +60,11 @@ def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32
 
 
 @inner_kernel
-def _mix_pairs(start: np.uint64, length: np.uint64, data: Bytes, hashes: UInt32s, pairs: UInt64s) -> np.uint64:
-    """Mix in all pairs of words, and return how many bytes of each key they are.
-
-    Some pairs of each key are first put into rows: one key after the other, as they are in memory, and in a loop of its own. LLVM
-    would otherwise gather words from all over the keys, which takes longer than hashing them.
-    """
-    whole = length & ~np.uint64(7)
-    for begin in range(np.uint64(0), whole, np.uint64(8 * _PAIRS)):
-        rows = min(np.uint64(_PAIRS), (whole - begin) >> np.uint64(3))
-        for i in range(np.uint64(len(hashes))):
-            at = start + i * length + begin
-            for row in range(rows):
-                pairs[row, i] = long_word(data, at + np.uint64(8) * row)
-        for row in range(rows):
+def _mix_pairs(offsets: Int32s, data: Bytes, hashes: UInt32s, pairs: UInt64s) -> np.uint64:
+    """Mix in all pairs of words, and return how many bytes of each key they are."""
+    whole = np.uint64(offsets[1] - offsets[0]) & ~np.uint64(7)
+    for begin in range(np.uint64(0), whole, np.uint64(8 * PAIRS)):
+        for row in range(fill(offsets, data, begin, whole, pairs)):
             for i in range(np.uint64(len(hashes))):
                 pair = pairs[row, i]
                 hashes[i] = _mixed(_mixed(hashes[i], np.uint32(pair)), np.uint32(pair >> np.uint64(32)))

@@ -10,12 +10,16 @@ from typing import Final
 
 import mmh3
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
-from service.core.kernels import kernel
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.hashing_rule import Hash, hash_by
+from service.core.partitioners.side_by_side import PAIRS, TOGETHER, UInt64s, are_hashed, fill, in_rows
 from service.core.words import long_word, rotl32, rotl64, word
+
+UInt32s = npt.NDArray[np.uint32]
 
 SPARK_SEED = 42
 
@@ -54,11 +58,11 @@ def _mix(h: np.uint32, k: np.uint32) -> np.uint32:
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _finish(h: np.uint32, length: np.uint64) -> np.int32:
-    h = np.uint32(h ^ np.uint32(length))
+def _finish(h: np.uint32, length: np.uint32) -> np.uint32:
+    h = np.uint32(h ^ length)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
-    return np.int32(h ^ (h >> np.uint32(16)))
+    return np.uint32(h ^ (h >> np.uint32(16)))
 
 
 @kernel
@@ -67,11 +71,35 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool
 
     by_byte : as Spark, for which each byte of the tail is a block of its own, sign-extended
     """
-    hashes = np.empty(len(offsets) - 1, np.int32)
+    hashes = np.full(len(offsets) - 1, seed, np.uint32)
+    pairs = np.empty((PAIRS, TOGETHER), np.uint64)
+    for first in range(0, len(hashes), TOGETHER):
+        some, of_some = offsets[first : first + TOGETHER + 1], hashes[first : first + TOGETHER]
+        done = in_rows(some, np.uint64(8))
+        _mix_pairs(some, data, done, of_some, pairs)
+        if not are_hashed(some, done):
+            _mix_rests(some, data, done, by_byte, of_some)
+        for i in range(len(of_some)):
+            of_some[i] = _finish(of_some[i], np.uint32(some[i + 1] - some[i]))
+    return hashes.view(np.int32)
+
+
+@inner_kernel
+def _mix_pairs(offsets: Int32s, data: Bytes, end: np.uint64, hashes: UInt32s, pairs: UInt64s) -> None:
+    """Mix in the first ``end`` bytes of each key."""
+    for begin in range(np.uint64(0), end, np.uint64(8 * PAIRS)):
+        for row in range(fill(offsets, data, begin, end, pairs)):
+            for i in range(np.uint64(len(hashes))):
+                pair = pairs[row, i]
+                hashes[i] = _mix(_mix(hashes[i], np.uint32(pair)), np.uint32(pair >> np.uint64(32)))
+
+
+@inner_kernel
+def _mix_rests(offsets: Int32s, data: Bytes, done: np.uint64, by_byte: bool, hashes: UInt32s) -> None:  # noqa: FBT001 (a kernel)
+    """Mix in what comes after the first ``done`` bytes of each key."""
     for i in range(len(hashes)):
-        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
-        length = end - at
-        h = seed
+        at, end = np.uint64(offsets[i]) + done, np.uint64(offsets[i + 1])
+        h = hashes[i]
         while end - at >= np.uint64(4):
             h = _mix(h, word(data, at))
             at += np.uint64(4)
@@ -83,8 +111,7 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool
             k = np.uint32(k | (np.uint32(data[at]) << shift))
             shift = np.uint32(shift + np.uint32(8))
             at += np.uint64(1)
-        hashes[i] = _finish(h ^ _scramble(k), length)
-    return hashes
+        hashes[i] = h ^ _scramble(k)
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -113,30 +140,66 @@ def signed_tail(data: Bytes, at: np.uint64, end: np.uint64) -> tuple[np.uint64, 
 def _cassandra_tokens(offsets: Int32s, data: Bytes) -> Int64s:
     """The loop: the first half of hash3_x64_128, seed 0. offsets : int32[n + 1]; data : uint8[...]. Returns int64[n]."""
     tokens = np.empty(len(offsets) - 1, np.int64)
-    for i in range(len(tokens)):
-        at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
-        if at == end:
-            tokens[i] = _MIN_LONG
-            continue
-        length = end - at
-        h1, h2 = np.uint64(0), np.uint64(0)
+    pairs = np.empty((PAIRS, TOGETHER), np.uint64)
+    h1, h2 = np.empty(TOGETHER, np.uint64), np.empty(TOGETHER, np.uint64)
+    for first in range(0, len(tokens), TOGETHER):
+        some, of_some = offsets[first : first + TOGETHER + 1], tokens[first : first + TOGETHER]
+        h1[:] = 0
+        h2[:] = 0
+        done = in_rows(some, np.uint64(16))
+        _mix_blocks(some, data, done, h1, h2, pairs)
+        if not are_hashed(some, done):
+            _mix_ends(some, data, done, h1, h2)
+        for i in range(len(of_some)):
+            of_some[i] = _token(h1[i], h2[i], np.uint64(some[i + 1] - some[i]))
+    return tokens
+
+
+@inner_kernel
+def _mix_blocks(offsets: Int32s, data: Bytes, end: np.uint64, h1: UInt64s, h2: UInt64s, pairs: UInt64s) -> None:
+    """Mix in the first ``end`` bytes of each key: blocks of two pairs."""
+    for begin in range(np.uint64(0), end, np.uint64(8 * PAIRS)):
+        for row in range(np.uint64(0), fill(offsets, data, begin, end, pairs), np.uint64(2)):
+            for i in range(np.uint64(len(offsets) - 1)):
+                h1[i], h2[i] = _mix_block(h1[i], h2[i], pairs[row, i], pairs[row + np.uint64(1), i])
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _mix_block(h1: np.uint64, h2: np.uint64, k1: np.uint64, k2: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """One block."""
+    h1 = rotl64(h1 ^ (rotl64(k1 * _D1, 31) * _D2), 27) + h2
+    h1 = h1 * np.uint64(5) + np.uint64(0x52DCE729)
+    h2 = rotl64(h2 ^ (rotl64(k2 * _D2, 33) * _D1), 31) + h1
+    return h1, h2 * np.uint64(5) + np.uint64(0x38495AB5)
+
+
+@inner_kernel
+def _mix_ends(offsets: Int32s, data: Bytes, done: np.uint64, h1s: UInt64s, h2s: UInt64s) -> None:
+    """Mix in what comes after the first ``done`` bytes of each key."""
+    for i in range(len(offsets) - 1):
+        at, end = np.uint64(offsets[i]) + done, np.uint64(offsets[i + 1])
+        h1, h2 = h1s[i], h2s[i]
         while end - at >= np.uint64(16):
-            k1, k2 = long_word(data, at), long_word(data, at + np.uint64(8))
-            h1 = rotl64(h1 ^ (rotl64(k1 * _D1, 31) * _D2), 27) + h2
-            h1 = h1 * np.uint64(5) + np.uint64(0x52DCE729)
-            h2 = rotl64(h2 ^ (rotl64(k2 * _D2, 33) * _D1), 31) + h1
-            h2 = h2 * np.uint64(5) + np.uint64(0x38495AB5)
+            h1, h2 = _mix_block(h1, h2, long_word(data, at), long_word(data, at + np.uint64(8)))
             at += np.uint64(16)
         k1, k2 = signed_tail(data, at, end)
-        h2 ^= rotl64(k2 * _D2, 33) * _D1
-        h1 ^= rotl64(k1 * _D1, 31) * _D2
-        h1 ^= length
-        h2 ^= length
-        h1 += h2
-        h2 += h1
-        token = np.int64(fmix64(h1) + fmix64(h2))
-        tokens[i] = token if token != _MIN_LONG else _MAX_LONG
-    return tokens
+        h1s[i] = h1 ^ (rotl64(k1 * _D1, 31) * _D2)
+        h2s[i] = h2 ^ (rotl64(k2 * _D2, 33) * _D1)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _token(h1: np.uint64, h2: np.uint64, length: np.uint64) -> np.int64:
+    """The last steps."""
+    h1 ^= length
+    h2 ^= length
+    h1 += h2
+    h2 += h1
+    token = np.int64(fmix64(h1) + fmix64(h2))
+    if length == 0:
+        token = _MIN_LONG
+    elif token == _MIN_LONG:
+        token = _MAX_LONG
+    return token
 
 
 MURMUR3 = Hash("murmur3 x86 32, seed 0", lambda keys, _: murmur3(keys))

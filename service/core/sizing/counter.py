@@ -352,10 +352,10 @@ def moduli_of(partitions_counts: tuple[int, ...], current: int | None) -> tuple[
     for n in sorted(counts, reverse=True):
         if any(modulus % n == 0 for modulus in moduli):
             continue
-        together = [(lcm(modulus, n), i) for i, modulus in enumerate(moduli) if lcm(modulus, n) <= TOGETHER]
+        together = [(lcm(modulus, n) // modulus, i) for i, modulus in enumerate(moduli) if lcm(modulus, n) <= TOGETHER]
         if together:
-            multiple, i = min(together)
-            moduli[i] = multiple
+            growth, i = min(together)
+            moduli[i] *= growth
         else:
             moduli.append(n)
     return tuple(moduli)
@@ -370,13 +370,23 @@ def _namer(keys: Keys) -> Callable[[int], bytes]:
 def add_up(residues: Int32s, weights: Int64s, table: Int64s) -> None:
     """Add ``weights[i]`` to ``table[residues[i]]``: int32[n], int64[n, 2], int64[modulus, 2]."""
     for i in range(len(residues)):
-        residue = residues[i]
+        residue = np.uint32(residues[i])  # not negative, which Numba would check
         table[residue, 0] += weights[i, 0]
         table[residue, 1] += weights[i, 1]
 
 
 @kernel
 def count_up(residues: Int32s, table: Int64s) -> None:
-    """Add one record to ``table[residues[i]]``: int32[n], int64[modulus, 2]."""
+    """Add one record to ``table[residues[i]]``: int32[n], int64[modulus, 2].
+
+    Many are first counted in a quarter of the memory: the tables of all partitioners are more than a core's cache holds.
+    """
+    if len(residues) < len(table):
+        for residue in residues:
+            table[np.uint32(residue), 0] += 1
+        return
+    counts = np.zeros(len(table), np.int32)
     for residue in residues:
-        table[residue, 0] += 1
+        counts[np.uint32(residue)] += np.int32(1)
+    for residue in range(len(table)):
+        table[residue, 0] += counts[residue]

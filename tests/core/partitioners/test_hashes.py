@@ -18,8 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.jvm import hashing
-from service.core.partitioners import lookup3, md5, murmur3
-from service.core.partitioners import murmur2 as murmur2_module
+from service.core.partitioners import lookup3, md5, murmur3, side_by_side
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.infinispan_murmur3 import DEBEZIUM
@@ -113,28 +112,43 @@ def test_a_kernel_is_its_twin(kernel, twin):
 LENGTHS = st.integers(0, 21) | st.sampled_from([63, 64, 65, 71, 72, 128, 135, 140])
 
 
-@given(LENGTHS, st.integers(1, 300), st.integers(0, 299), st.binary(max_size=9), st.randoms(use_true_random=False))
-def test_murmur2_of_many_keys_of_one_length_with_another_among_them_is_its_twin(length, count, place, other, random_):
-    keys = [random_.randbytes(length) for _ in range(count)]
-    keys[place % count] = other
-    assert murmur2(keys_of(keys)).tolist() == [twins.murmur2(key) for key in keys]
+SIDE_BY_SIDE = {
+    "murmur2": (murmur2, twins.murmur2),
+    "fnv1a": (run(FNV1A), twins.fnv1a),
+    "murmur3": (murmur3.murmur3, mmh3.hash),
+    "spark": (run(murmur3.SPARK), twins.spark_murmur3),
+    "cassandra": (murmur3.cassandra_tokens, twins.cassandra_token),
+}
+"""Kernels that hash keys of one length together, and their twins."""
+
+
+@pytest.mark.parametrize(("kernel", "twin"), SIDE_BY_SIDE.values(), ids=SIDE_BY_SIDE)
+def test_a_kernel_is_its_twin_for_many_keys_of_one_length_with_another_among_them(kernel, twin):
+    @given(LENGTHS, st.integers(1, 300), st.integers(0, 299), st.binary(max_size=9), st.randoms(use_true_random=False))
+    def check(length, count, place, other, random_):
+        keys = [random_.randbytes(length) for _ in range(count)]
+        keys[place % count] = other
+        assert kernel(keys_of(keys)).tolist() == [twin(key) for key in keys]
+
+    check()
 
 
 @pytest.mark.slow
-def test_murmur2_for_any_cpu_gives_the_same_hashes(tmp_path):
-    """As in the image, where it is another loop."""
+def test_kernels_for_any_cpu_give_the_same_hashes(tmp_path):
+    """As in the image, where murmur2 is another loop, and the others hash each key by itself."""
     script = "import sys; from tests.core.partitioners.test_hashes import of_lengths; print(*of_lengths())"
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", script]
-    assert not murmur2_module._FOR_ANY_CPU
+    assert not side_by_side.FOR_ANY_CPU
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert [int(text) for text in done.stdout.split()] == of_lengths()
 
 
 def of_lengths():
-    """The hashes of keys of lengths 0 to 80, 130 each."""
+    """The hashes of keys of lengths 0 to 80, 130 each, by every kernel."""
     random_ = Random(1)
-    return murmur2(keys_of([random_.randbytes(length) for length in range(81) for _ in range(130)])).tolist()
+    keys = keys_of([random_.randbytes(length) for length in range(81) for _ in range(130)])
+    return [hash_ for kernel, _ in SIDE_BY_SIDE.values() for hash_ in kernel(keys).tolist()]
 
 
 @given(st.lists(st.binary(max_size=40).map(lambda key: bytes(byte & 0x7F for byte in key)).filter(len), max_size=8))

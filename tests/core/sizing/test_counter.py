@@ -91,6 +91,14 @@ def test_one_scan_gives_what_a_scan_for_each_count_and_partitioner_would(rows, c
     check(counted(rows, SOME, tuple(counts), current, batch), rows)
 
 
+@given(st.lists(st.text(min_size=1, max_size=9), min_size=1, max_size=60), st.lists(st.integers(1, 50), min_size=1, max_size=5))
+def test_keys_by_themselves_are_counted_as_one_record_each(texts, counts):
+    """Few or many beside the rows of a table, which are counted in different ways."""
+    alone = KeyCounter(SOME, tuple(counts))
+    alone.add(keys.from_text(keys.strings(texts), "string"), "string")
+    check(alone, [(text, 1, 0) for text in texts])
+
+
 def test_every_partitioner_that_hashes_can_be_asked_about():
     rows = [(f"key-{i % 40}", i % 3, i) for i in range(200)] + [("", 2, 3), (None, 5, 7)]
     check(counted(rows, HASHING, (6, 7, 12), 6), rows)
