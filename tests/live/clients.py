@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tests.support.broker import Broker
 
 _DESERIALIZER = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+HEARTBEAT_MS = 500
+"""In which members of classic groups hear of a rebalance; those of other groups are told their interval by the broker."""
+
 ASSIGNORS = "org.apache.kafka.clients.consumer"
 
 
@@ -56,6 +59,8 @@ class Members:
         java = self.broker.java
         properties = java.java.util.Properties()
         settings = {"bootstrap.servers": self.broker.bootstrap, "group.id": group_id}
+        if config.get("group_protocol") == "classic":
+            settings["heartbeat.interval.ms"] = str(HEARTBEAT_MS)
         settings |= {f"{side}.deserializer": _DESERIALIZER for side in ("key", "value")}
         for name, value in (settings | {name.replace("_", "."): value for name, value in config.items()}).items():
             properties.put(name, value)
@@ -68,13 +73,16 @@ class Members:
     def librdkafka(self, group_id: str, topics: list[str], **config: str) -> None:
         """A consumer of confluent-kafka."""
         settings = {"bootstrap.servers": self.broker.bootstrap, "group.id": group_id, "auto.offset.reset": "earliest"}
+        settings["heartbeat.interval.ms"] = HEARTBEAT_MS
         consumer = Consumer(settings | {name.replace("_", "."): value for name, value in config.items()})
         consumer.subscribe(topics)
         self._add(lambda: consumer.poll(0.02), consumer.close)
 
     def kafka_python(self, group_id: str, topics: list[str], **config: Any) -> None:
         """A consumer of kafka-python."""
-        consumer = kafka.KafkaConsumer(bootstrap_servers=self.broker.bootstrap, group_id=group_id, **config)
+        consumer = kafka.KafkaConsumer(
+            bootstrap_servers=self.broker.bootstrap, group_id=group_id, heartbeat_interval_ms=HEARTBEAT_MS, **config
+        )
         consumer.subscribe(topics)
 
         def run() -> None:  # one thread each: a member that joins waits for the others

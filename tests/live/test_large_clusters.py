@@ -14,15 +14,11 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
-from py4j.protocol import Py4JError
 
 from service.live.client import ClusterClient
 from service.live.snapshot import SnapshotExtent, take_snapshot
 from service.live.verification import check_groups
-from tests.live.clients import eventually, metrics_at
 from tests.live.stub_cluster import VERSIONS, StubCluster, stub_cluster
-from tests.support.broker import running_broker
-from tests.support.serving import free_port
 
 
 @pytest.mark.slow
@@ -88,61 +84,6 @@ def test_groups_of_the_stub_are_alike() -> None:
     with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
         snapshot = take_snapshot(client, SnapshotExtent())
     assert [finding.verdict for finding in check_groups(snapshot, ())] == ["alike"] * 4
-
-
-@pytest.mark.slow
-def test_cluster_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The only broker is killed between the two looks of a snapshot: what the first has shown is there."""
-    with running_broker() as broker, ClusterClient(broker.bootstrap, {"default_api_timeout_ms": 300}) as client:
-        topic = broker.topic(2)
-
-        def kill(_: float) -> None:
-            with pytest.raises(Py4JError):  # the JVM is gone before it can answer
-                broker.java.java.lang.Runtime.getRuntime().halt(1)
-
-        monkeypatch.setattr(client, "pause", kill)
-        snapshot = take_snapshot(client, SnapshotExtent(interval_seconds=1))
-    (described,) = (described for described in snapshot["topics"] if described["topic_name"] == topic)
-    assert described["records_per_second"] == [None, None]
-    assert "log_end_offsets" not in described
-    assert {"topics[].log_end_offsets", "brokers[].used_bytes", "groups"} <= {entry["field"] for entry in snapshot["not_known"]}
-
-
-@pytest.mark.slow
-def test_watch() -> None:
-    """Metrics of a cluster that is not there, comes, and goes again."""
-    port, metrics_port = free_port(), free_port()
-    command = [sys.executable, "-m", "service", "watch", "--bootstrap-server", f"127.0.0.1:{port}", "--interval", "1"]
-    process = subprocess.Popen(
-        [*command, "--port", str(metrics_port), "--max-topics", "3", "--max-groups", "2"], stderr=subprocess.PIPE, text=True
-    )
-
-    def metrics() -> dict[str, float]:
-        return metrics_at(metrics_port)
-
-    try:
-        eventually(metrics, lambda values: values.get("allocator_cluster_up") == 0)
-        with stub_cluster(StubCluster(first_port=port)):
-            values = eventually(metrics, lambda values: values.get("allocator_cluster_up") == 1)
-            assert values['allocator_cluster_broker_replicas{broker="1"}'] == 40
-            assert values['allocator_cluster_topic_skew_ratio{measure="records",topic="topic-00000"}'] == 1
-            assert values['allocator_cluster_group_lag{group="group-0000"}'] == 10 * 4 * 2
-            assert values['allocator_cluster_group_next_moves{group="group-0000"}'] == 0
-            assert values['allocator_cluster_group_differs{group="group-0000"}'] == 0
-            assert values['allocator_cluster_dropped{kind="topic"}'] == 7
-            assert values['allocator_cluster_dropped{kind="group"}'] == 2
-            assert not any("group-0002" in name or "topic-00003" in name for name in values)
-        values = eventually(metrics, lambda values: values.get("allocator_cluster_up") == 0)
-        assert not any("topic-00000" in name for name in values)
-        assert values["allocator_cluster_snapshot_failures_total"] > 0
-        process.terminate()
-        assert process.wait(60) == 0
-        assert process.stderr is not None
-        events = [json.loads(line)["event"] for line in process.stderr.read().splitlines()]
-        assert {"watching", "no snapshot", "snapshot", "stopped"} <= set(events)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_cordoned_brokers() -> None:

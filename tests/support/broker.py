@@ -224,6 +224,11 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+# Members hear of their target in a heartbeat: tests wait for that, while their threads poll.
+group.consumer.min.heartbeat.interval.ms=500
+group.consumer.heartbeat.interval.ms=500
+group.share.min.heartbeat.interval.ms=500
+group.share.heartbeat.interval.ms=500
 group.consumer.assignors=uniform,range,partitionallocator.broker.BalancedAssignor
 """
 
