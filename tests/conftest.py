@@ -143,7 +143,7 @@ def broker() -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A server of two workers with its default settings, one for the whole run: a test leaves it as it was."""
-    with serving(ALLOCATOR_WORKERS="2") as running:
+    with serving(forked=True, ALLOCATOR_WORKERS="2") as running:
         yield running
 
 

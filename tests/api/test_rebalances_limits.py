@@ -204,7 +204,7 @@ def test_a_simulation_of_a_moment_is_not_a_long_one() -> None:
 @pytest.mark.slow
 def test_small_decisions_are_answered_while_long_simulations_have_all_other_places() -> None:
     long = group(scales(800), ROLL)
-    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_CONCURRENT="2") as server:
+    with serving(forked=True, ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_CONCURRENT="2") as server:
         statuses: list[int] = []
         threads = [
             threading.Thread(target=lambda: statuses.append(requests.post(server.url + PATH, json=long, timeout=120).status_code))

@@ -52,5 +52,5 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tls]:
     issued.private_key_pem.write_to_path(key)
     authority.cert_pem.write_to_path(trusted)
     files = {"ALLOCATOR_TLS_CERT": str(cert), "ALLOCATOR_TLS_KEY": str(key)}
-    with serving(**files, ALLOCATOR_WORKERS="1", verify=trusted) as running:
+    with serving(forked=True, **files, ALLOCATOR_WORKERS="1", verify=trusted) as running:
         yield Tls(running, authority, cert, key, trusted)

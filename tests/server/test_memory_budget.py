@@ -58,7 +58,7 @@ EXTREMES = {
 
 @pytest.fixture(scope="module")
 def server():
-    with serving(ALLOCATOR_WORKERS="2", ALLOCATOR_MAX_DECISION_BYTES=str(BUDGET)) as running:
+    with serving(forked=True, ALLOCATOR_WORKERS="2", ALLOCATOR_MAX_DECISION_BYTES=str(BUDGET)) as running:
         while len(running.workers()) < 2:
             time.sleep(0.1)
         yield running
@@ -118,7 +118,7 @@ def test_a_response_that_is_not_read_keeps_its_memory_reserved_until_it_is_dropp
     budget = 60 * M
     settings = {"ALLOCATOR_WORKERS": "1", "ALLOCATOR_MAX_DECISION_BYTES": str(budget)}
     body = {"partitions_count": 500_000}  # 55 MB, of which the response is 21
-    with serving(**settings) as server, suppress(requests.ConnectionError):
+    with serving(forked=True, **settings) as server, suppress(requests.ConnectionError):
         path = "/v1/keyless-distributions"
         unread = requests.post(server.url + path, json=body, timeout=30, stream=True)
         assert unread.status_code == 200
@@ -133,7 +133,7 @@ def test_the_largest_placement_fits_in_a_worker_of_three_gibibytes_as_json():
     """Broker ids of 9 digits make the longest answer, 1.1 GB; it is in memory once."""
     brokers = [{"broker_id": 100_000_000 + i} for i in range(6)]
     body = {"partitions_count": 10 * M, "replication_factor": 1, "brokers": brokers}
-    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_DECISION_BYTES=str(3 * 2**30 - OTHER_BYTES)) as server:
+    with serving(forked=True, ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_DECISION_BYTES=str(3 * 2**30 - OTHER_BYTES)) as server:
         (worker,) = server.workers()
         before = peak_bytes(worker)
         assert _post(server, "/v1/replica-placements", body, "application/json") == 200

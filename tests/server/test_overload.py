@@ -193,7 +193,7 @@ def test_huge_and_odd_numbers_are_refused_where_an_integer_is_wanted(client, num
 @pytest.fixture(scope="module")
 def server():
     limits = {"ALLOCATOR_MAX_BODY_BYTES": str(32 * MEBI), "ALLOCATOR_MAX_DECISION_BYTES": str(128 * MEBI)}
-    with serving(ALLOCATOR_WORKERS="1", **limits) as running:
+    with serving(forked=True, ALLOCATOR_WORKERS="1", **limits) as running:
         yield running
 
 
@@ -523,7 +523,7 @@ def test_json_that_would_fill_the_memory_is_refused_before_it_is_parsed(server, 
 @pytest.fixture(scope="module")
 def alone():
     """A server of one worker that decides one request at a time."""
-    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_CONCURRENT="1", ALLOCATOR_MAX_QUEUED="2") as running:
+    with serving(forked=True, ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_CONCURRENT="1", ALLOCATOR_MAX_QUEUED="2") as running:
         yield running
 
 
@@ -622,7 +622,7 @@ class Load:
 @pytest.fixture(scope="module")
 def pair():
     """A server of two workers."""
-    with serving(ALLOCATOR_WORKERS="2") as running:
+    with serving(forked=True, ALLOCATOR_WORKERS="2") as running:
         yield running
 
 

@@ -117,7 +117,7 @@ def guarded_server(tmp_path_factory):
     token, line = new_token("caller", ("partitions",))
     path = tmp_path_factory.mktemp("credentials") / "tokens"
     path.write_text(line)
-    with serving(ALLOCATOR_TOKENS_FILE=str(path), ALLOCATOR_AUTH="required", ALLOCATOR_WORKERS="1") as server:
+    with serving(forked=True, ALLOCATOR_TOKENS_FILE=str(path), ALLOCATOR_AUTH="required", ALLOCATOR_WORKERS="1") as server:
         yield server, token
 
 

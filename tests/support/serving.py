@@ -1,4 +1,8 @@
-"""Real servers: ours, the command as a user starts it, Gunicorn and its workers included; and those that ours asks."""
+"""Real servers: ours, the command as a user starts it, Gunicorn and its workers included; and those that ours asks.
+
+A start loads modules and kernels for seconds of a core. Where it is not what a test is about, the server is forked from a process
+that has loaded them, and calls the same command.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,24 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING
 
 import requests
 from werkzeug.serving import make_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from multiprocessing.context import ForkServerProcess
     from wsgiref.types import WSGIApplication
 
 
 class Server:
     """A running server."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Forked, url: str) -> None:
         self.process, self.url = process, url
         self.output = ""  # once it has ended
 
@@ -56,41 +63,83 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+class Forked:
+    """A process that ``multiprocessing`` has started, with the methods of ``Popen`` that tests use."""
+
+    def __init__(self, process: ForkServerProcess) -> None:
+        process.start()
+        self._process, self.pid = process, process.pid or 0
+
+    def poll(self) -> int | None:
+        """Its status, if it has ended."""
+        return self._process.exitcode
+
+    returncode = property(poll)
+
+    def wait(self, timeout: float) -> None:
+        """Wait for its end."""
+        self._process.join(timeout)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired("serve", timeout)
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it."""
+        self._process.kill()
+
+
 @contextmanager
-def serving(*, verify: str | None = None, until: str = "/readyz", **environment: str) -> Iterator[Server]:
+def serving(*, verify: str | None = None, until: str = "/readyz", forked: bool = False, **environment: str) -> Iterator[Server]:
     """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end.
 
     verify : the certificates to trust, where the settings say TLS
     until : what the server answers with 200 when it may be used
+    forked : from a process that has loaded what a start loads, which takes a quarter of the time
     """
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "service", "serve", "--port", str(port)],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        pipesize=2**20,  # nobody reads it before the end
-    )
-    server = Server(process, f"{'https' if verify else 'http'}://127.0.0.1:{port}")
-    try:
-        _wait_for(server, until, verify)
-        yield server
-    finally:
-        process.send_signal(signal.SIGTERM)
+    port, environment = free_port(), {**os.environ, **environment}
+    with NamedTemporaryFile("r") as output, Path(output.name).open("ab") as written:
+        if forked:
+            context = get_context("forkserver")
+            context.set_forkserver_preload(["tests.support.loaded"])
+            process = Forked(context.Process(target=serve, args=(port, environment, written.name)))
+        else:
+            command = [sys.executable, "-m", "service", "serve", "--port", str(port)]
+            process = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT)
+        server = Server(process, f"{'https' if verify else 'http'}://127.0.0.1:{port}")
         try:
-            server.output, _ = process.communicate(timeout=90)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise
+            _wait_for(server, until, verify, output)
+            yield server
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(90)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+            server.output = output.read()
 
 
-def _wait_for(server: Server, path: str, verify: str | None, seconds: float = 600) -> None:  # kernels may have to be compiled
-    deadline = time.monotonic() + seconds
+def serve(port: int, environment: dict[str, str], output: str) -> None:
+    """The command in this process. output : the file that has what it prints"""
+    from tests.support.loaded import main  # noqa: PLC0415 - the fork server has imported it
+
+    os.environ.clear()
+    os.environ.update(environment)
+    descriptor = os.open(output, os.O_WRONLY | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    main(["serve", "--port", str(port)])
+
+
+def _wait_for(server: Server, path: str, verify: str | None, output: IO[str], seconds: float = 600) -> None:
+    deadline = time.monotonic() + seconds  # kernels may have to be compiled
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
-            raise RuntimeError(f"the server ended: {server.process.communicate()[0]}")
+            raise RuntimeError(f"the server ended: {output.read()}")
         with suppress(requests.ConnectionError):
             if requests.get(server.url + path, timeout=5, verify=verify).ok:
                 return
