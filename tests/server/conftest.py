@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,20 @@ def fresh(server: Server) -> Iterator[Fresh]:  # noqa: ARG001 (it has compiled t
     """It, one for the whole run: a test leaves it as it was."""
     with serving(ALLOCATOR_WORKERS="1") as running:
         yield Fresh(running, running.processor_seconds())
+
+
+def children_seconds() -> float:
+    """What the processors have spent on children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.fixture(scope="session")
+def imports() -> float:
+    """The processors' seconds that one process takes to import what the service is built on: a measure of this machine."""
+    before = children_seconds()
+    subprocess.run([sys.executable, "-c", "import flask, marshmallow, numba, numpy, pyarrow, scipy.stats"], check=True)
+    return children_seconds() - before
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import socket
 import ssl
 import time
@@ -16,6 +17,7 @@ import requests
 from gunicorn.config import Config
 
 from service.server.connection import Connection
+from tests.server.conftest import children_seconds
 from tests.support.hostile import BEHAVIOURS, hostile, long_head, silent, slow_reader, tiny_chunks, trickling_body, trickling_head
 from tests.support.serving import Server, serving
 
@@ -203,3 +205,17 @@ def test_a_client_that_has_closed_its_connection_is_not_connected():
         assert conn.is_connected()
         theirs.close()
         assert not conn.is_connected()
+
+
+@pytest.mark.slow
+def test_an_idle_server_ends_without_freeing_every_object(tight, imports):
+    """That takes as much of the processors' time as the imports, and ten seconds where others want them. It ends ``tight``."""
+    with requests.Session() as session:  # whose connection stays open
+        assert session.get(f"{tight.url}/healthz", timeout=10).ok
+        time.sleep(1)
+        others = children_seconds()
+        before = tight.processor_seconds()
+        tight.process.send_signal(signal.SIGTERM)
+        tight.process.wait(30)
+    assert children_seconds() - others - before < 0.7 * imports
+    assert tight.process.returncode == 0
