@@ -52,7 +52,7 @@ def described_group(topics: Sequence[tuple[str, int]], members: str | None, pref
     if not topics or members is None:
         raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
     if len(dict(topics)) < len(topics):
-        raise click.UsageError("--topic: each topic once.")
+        raise click.UsageError("--topic names a topic twice.")
     number = count(members)
     ids = [{"member_id": name} for name in members.split(",")] if number is None else request_bodies.members(number, prefix)
     return {"topics": request_bodies.topics(dict(topics)), "members": ids}

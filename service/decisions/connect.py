@@ -277,7 +277,7 @@ def _faults(question: ConnectQuestion) -> Iterator[InvalidQuestion]:
                 yield InvalidQuestion(f"Rounds are in the order of time: must be at least {now}.", *place, "at_ms")
             now = row["at_ms"]
         if i == 0 and row.get("connectors") is None:
-            yield InvalidQuestion("Missing: the first round has the connectors.", *place, "connectors")
+            yield InvalidQuestion("Required in the first round.", *place, "connectors")
         for rows, name in (("connectors", "connector_name"), ("workers", "member_id")):
             yield from duplicates.in_rows(row.get(rows) or (), name, *place, rows)
         members = [worker["member_id"] for worker in row["workers"]]

@@ -107,7 +107,7 @@ def _possible(question: FingerprintQuestion) -> range:
     count = question.partitions_count
     if count is not None:
         if question.max_partitions_count is not None:
-            raise InvalidQuestion("The partitions_count is given.", "max_partitions_count")
+            raise InvalidQuestion("Not allowed together with partitions_count.", "max_partitions_count")
         if least > count:
             raise InvalidQuestion(f"Partition {least - 1} is not in [0, {count}).", "observations", row, "partition_id")
         return range(count, count + 1)

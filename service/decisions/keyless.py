@@ -114,7 +114,9 @@ def _partition_faults(question: KeylessQuestion) -> Iterator[InvalidQuestion]:
     for i, partition in enumerate(partitions):
         partition_id, leader_id = partition["partition_id"], partition["leader_id"]
         if partition_id >= count:
-            yield InvalidQuestion(f"There are {count} partitions, 0 to {count - 1}.", "partitions", i, "partition_id")
+            yield InvalidQuestion(
+                f"Must be in [0, {count}), since there are {count} partitions.", "partitions", i, "partition_id"
+            )
         elif partition_id in known:
             yield InvalidQuestion(f"Duplicate partition_id {partition_id}.", "partitions", i, "partition_id")
         known.add(partition_id)

@@ -257,7 +257,7 @@ def _of_histogram(columns: dict[str, Any], key_format: str, budget: Budget) -> K
         if column.null_count < len(column):
             if column.null_count:
                 row = column.is_null().index(True).as_py()
-                raise InvalidQuestion("Other rows have it: missing here.", "histogram", row, name)
+                raise InvalidQuestion("Required, because another row has it.", "histogram", row, name)
             weights[name] = np.array(column)
     with key_values.fields_of(keys=("histogram", "key")):
         column, own_format = key_values.read(columns["key"], key_format, budget)

@@ -188,7 +188,7 @@ def _record_options(records: dict[str, Any]) -> dict[str, Any]:
     if sizes.null_count < len(sizes):
         if sizes.null_count:
             row = sizes.is_null().index(True).as_py()
-            raise InvalidQuestion("Other records have bytes: missing here.", "records", row, "bytes")
+            raise InvalidQuestion("Required, because another record has it.", "records", row, "bytes")
         options["record_bytes"] = np.array(sizes)
     if switches.null_count < len(switches):
         options["enable_switch"] = np.array(switches.fill_null(True))
@@ -199,7 +199,7 @@ def _explicit(of_all: int | None, partitions: pa.Int32Array | None, n: int) -> t
     """The partitions that the caller names, int32[n], and which records have one, bool[n]."""
     if partitions is not None and partitions.null_count < n:
         if of_all is not None:
-            raise InvalidQuestion("The records name their partitions.", "explicit_partition")
+            raise InvalidQuestion("Not allowed together with records that name a partition.", "explicit_partition")
         return np.array(partitions.fill_null(0)), np.array(partitions.is_valid().to_numpy(zero_copy_only=False))
     if of_all is None:
         return None, None

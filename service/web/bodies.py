@@ -56,7 +56,7 @@ def _announced(request: Request) -> tuple[str, int | None, int]:
     coding = request.environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
     if coding not in ("identity", "gzip", "x-gzip"):
         refusal = Response(status=415, headers={"Accept-Encoding": "gzip"})
-        raise UnsupportedMediaType("The body may be encoded by gzip or not at all.", response=refusal)
+        raise UnsupportedMediaType("Unsupported Content-Encoding: only gzip is supported.", response=refusal)
     length, limit = request.content_length, request.max_content_length or 0
     if length is not None and length > limit:
         raise RequestEntityTooLarge

@@ -37,7 +37,7 @@ class ProblemSchema(Schema):
     type = fields.String("names the kind of problem", required=True, example=TYPE_PREFIX + "invalid-replication-factor")
     title = fields.String(required=True)
     status = fields.Integer(required=True)
-    detail = fields.String("the fault of this request", required=True)
+    detail = fields.String("what is wrong with this request", required=True)
     errors = fields.List(fields.Nested(ErrorAtSchema), "the faults of a rejected body, each with its place")
     error = fields.String("Kafka's name of the error, if Kafka itself rejects the request")
     exception = fields.String("the Java class that Kafka throws")

@@ -32,7 +32,7 @@ def preferred(*offered: str) -> str:
     best = max(offered, key=lambda media_type: qualities[media_type] or 0)
     if qualities[best] or qualities[offered[0]] is None:
         return best
-    raise NotAcceptable(f"The Accept header excludes what this request can be answered with: {', '.join(offered)}.")
+    raise NotAcceptable(f"The Accept header excludes all media types of this answer: {', '.join(offered)}.")
 
 
 def _quality(media_type: str) -> float | None:

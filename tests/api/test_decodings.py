@@ -108,7 +108,7 @@ def test_a_subscription_is_also_a_member_that_can_be_assigned(client):
 def test_user_data_that_an_assignor_passes_over_is_said_to_be_unreadable(client):
     answer = client.post(PATH, json={"kind": "sticky_user_data", "bytes_base64": "AAAAAQAB"}).json
     assert answer["decoded"] == {"previous_assignment": [], "generation": -1}
-    assert answer["unreadable"] == {"offset": 6, "detail": "topic is to have 1 bytes, and 0 are left"}
+    assert answer["unreadable"] == {"offset": 6, "detail": "topic has a length of 1 bytes, and 0 are left"}
     assert "unreadable" not in client.post(PATH, json={"kind": "sticky_user_data", "bytes_base64": "AAAAAA=="}).json
 
 
@@ -255,4 +255,4 @@ def test_a_line_that_is_not_json_is_named(client):
     assert ask(b'{"key_base64": "AAM="}, {"key_base64": "AAM="}').status_code == 400
     assert ask(b'{"key_base64": "AAM=", "key_base64": "AAM="}').status_code == 422
     response = client.post(PATH, query_string={"kind": "group_record", "records": "1"}, data=b"", content_type=JSON_LINES)
-    assert response.json["errors"][0]["detail"] == "The records are in the stream."
+    assert response.json["errors"][0]["detail"] == "Not allowed: the stream has the records."

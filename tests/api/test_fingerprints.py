@@ -148,7 +148,7 @@ def test_the_table_of_candidates_is_given_as_csv_and_as_arrow(client):
         ({"observations": [{"key": 1, "partition_id": 1}]}, "/observations/0/key", "1 is not a string"),
         ({"observations": [{"key": "a", "partition_id": 1, "topic": "t"}]}, "/observations/0/topic", "Unknown field"),
         ({"observations": [{"key": "a", "partition_id": 12}]}, "/observations/0/partition_id", "not in [0, 12)"),
-        ({"max_partitions_count": 50}, "/max_partitions_count", "The partitions_count is given"),
+        ({"max_partitions_count": 50}, "/max_partitions_count", "Not allowed together with partitions_count"),
         ({"partitioners": ["jaava"]}, "/partitioners/0", "There is no partitioner"),
         ({"partitioners": ["java:round-robin"]}, "/partitioners", "in 0 ways"),
         ({"max_candidates": 0}, "/max_candidates", "greater than or equal to 1"),

@@ -328,7 +328,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (
         {"events": [event("member_leaves", member_id="c1"), event("member_leaves", 9_999, member_id="c2")]},
         "/events/1/at_ms",
-        "Earlier than the event before it.",
+        "Must not be earlier than the event before it.",
     ),
     ({"timing": {"session_timeout_ms": 5_999}}, "/timing/session_timeout_ms", "minimum of 6000 ms (INVALID_SESSION_TIMEOUT)"),
     (

@@ -68,16 +68,16 @@ class Reader:
         """The next bytes, copied (``readArray``)."""
         if length > self.remaining:
             message = f"Error reading byte array of {length} byte(s): only {self.remaining} byte(s) available"
-            raise Runtime(message, self.at, f"{what} is to have {length} bytes, and {self.remaining} are left")
+            raise Runtime(message, self.at, f"{what} has a length of {length} bytes, and {self.remaining} are left")
         if length < 0:
-            raise NegativeArraySize(str(length), self.at, f"{what} is to have {length} bytes")
+            raise NegativeArraySize(str(length), self.at, f"{what} has a length of {length} bytes")
         return self._next(length)
 
     def view(self, length: int, what: str) -> bytes:
         """The next bytes, where Kafka copies nothing (``readByteBuffer``) and fails with another message."""
         if length > self.remaining:
             message = f"newLimit > capacity: ({length} > {self.remaining})"
-            raise IllegalArgument(message, self.at, f"{what} is to have {length} bytes, and {self.remaining} are left")
+            raise IllegalArgument(message, self.at, f"{what} has a length of {length} bytes, and {self.remaining} are left")
         return self._next(length)
 
     def uuid(self, what: str) -> str:
@@ -172,10 +172,12 @@ class _MessageReader:
         if isinstance(kind, StringType):
             if length > LONGEST_STRING:
                 message = f"string field {name} had invalid length {length}"
-                raise Runtime(message, start, f"{name} is to have {length} bytes, and no string has more than {LONGEST_STRING}")
+                raise Runtime(
+                    message, start, f"{name} has a length of {length} bytes, and no string has more than {LONGEST_STRING}"
+                )
             return java_text(reader.take(length, name))
         if length > reader.remaining:
             message = f"Tried to allocate a collection of size {length}, but there are only {reader.remaining} bytes remaining."
-            raise Runtime(message, start, f"{name} is to have {length} elements, and {reader.remaining} bytes are left")
+            raise Runtime(message, start, f"{name} has {length} elements, and {reader.remaining} bytes are left")
         element = MessageField(name if isinstance(kind.of, Message) else f"{name} element", kind.of)
         return [self._value(element) for _ in range(length)]

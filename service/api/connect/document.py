@@ -59,11 +59,11 @@ class RebalancedSchema(Schema):
     generation_id = fields.Integer()
     leader_id = fields.String()
     assignments = fields.List(fields.Nested(WorkerAssignmentSchema), "workers in request order")
-    delay_ms = fields.Integer("after which all workers join again; 0: they need not")
+    delay_ms = fields.Integer("the time after which all workers join again; 0: they do not")
     follow_up_rebalance = fields.Boolean(
         "whether all workers join again at once, because something was revoked. It is assigned only then"
     )
-    unassigned = fields.Nested(ConnectorsAndTasksSchema, "what is configured, and no worker runs or starts")
+    unassigned = fields.Nested(ConnectorsAndTasksSchema, "configured connectors and tasks that no worker runs or starts")
     worker_load = fields.Nested(WorkerLoadSchema)
     explanation = fields.Nested(ConnectExplanationSchema, "with `explain=true`")
 

@@ -62,7 +62,7 @@ class DecodingSchema(Schema):
 
     kafka_version = fields.String()
     kind = fields.String()
-    version = fields.Integer("the version in the bytes; of consumers any above 3 is read as 3")
+    version = fields.Integer("the version in the bytes; a consumer's above 3 is read as 3")
     decoded = fields.Dict("the fields, as Kafka reads them; user data in base64")
     member = fields.Dict("a subscription as one of the `members` of `/v1/group-assignments`")
     worker = fields.Dict("of `connect_metadata`: one of the `workers` of `/v1/connect-assignments`")

@@ -13,7 +13,8 @@ class WriterSchema(Schema):
     """Partitioners that no key tells apart."""
 
     partitioners = fields.List(
-        fields.String(), "those in use first, and of these a client's default ones; empty: no client in the list does so"
+        fields.String(),
+        "those in use first, and among them the defaults of clients; empty: none in the list has this hash and sign rule",
     )
     hash = fields.String()
     sign_rule = fields.String(example="mask")

@@ -240,7 +240,7 @@ class GroupAssignmentSchema(Schema):
 
     compare = List(
         fields.Nested(ComparedAssignorSchema),
-        "other assignors, of any protocol and client, to be set beside this one on the same group: see `comparisons`",
+        "other assignors, of any protocol and client, to compare with this one on the same group: see `comparisons`",
         load_default=None,
         validate=validate.Length(max=MOST_COMPARED),
         example=[

@@ -3,6 +3,7 @@
 from flask import Response
 
 from service.api.groups.document import FORM
+from service.decisions.groups.answer import FEW_MOVES
 from service.decisions.groups.question import GroupQuestion
 from service.web.blueprint import Blueprint, Parser
 from service.web.deciding import decide
@@ -13,7 +14,7 @@ from service.web.schemas import ExplainSchema
 class GroupQuerySchema(ExplainSchema):
     """The query."""
 
-    moves = Boolean("whether to list each partition that moves; by default if there are few", load_default=None)
+    moves = Boolean(f"whether to list each partition that moves; by default, if there are at most {FEW_MOVES}", load_default=None)
     frontier = Boolean("`balanced`: add the `frontier`, which shows what fewer moves achieve", load_default=False)
 
 

@@ -61,7 +61,7 @@ class ChanceSchema(Schema):
 
     mean = fields.Float()
     low = fields.Float("the lower end of the range in which it is in 99 of 100 cases")
-    high = fields.Float("to here")
+    high = fields.Float("the upper end of that range")
 
 
 class MeasureSchema(CountsSchema):

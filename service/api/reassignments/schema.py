@@ -56,7 +56,7 @@ class TargetBrokerSchema(Schema):
 
     broker_id = Integer(required=True)
     rack_id = Name("`broker.rack`; brokers without one count as one rack", empty=True, allow_none=True)
-    fenced = Boolean("fenced: its replicas move to other brokers, and none is copied from it; default false")
+    fenced = Boolean("whether it is fenced: its replicas move to other brokers, and none is copied from it; default false")
     draining = Boolean("whether to empty it: its replicas move to other brokers; default false")
     demoted = Boolean(
         "whether it is to lead no partition that another broker can lead: it becomes the last in each list of replicas; "
@@ -230,7 +230,7 @@ class ReassignmentQuestionSchema(Schema):
         validate=validate.OneOf(LEADER_RULES),
     )
     balance = Balance(
-        "the resources to even out: one, such as `bytes`; a list of them, the first of which come first; or an object of "
+        "the resources to even out: one, such as `bytes`; a list of them, by priority; or an object of "
         f'their weights, such as `{{"cpu": 2, "bytes": 1}}`. Resources: `{"`, `".join(RESOURCES)}`. '
         "`bytes` alone also counts copies in bytes. Default `replicas`",
         load_default=lambda: (BALANCES[0], ()),

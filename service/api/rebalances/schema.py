@@ -125,7 +125,7 @@ class EventSchema(Schema):
         allowed = {"at_ms", "type", *required, *optional}
         faults |= {name: [f"An event of type {kind} has no such field."] for name in event if name not in allowed}
         if kind == "assignor_changes" and not original.keys() & {"assignors", "group_protocol"}:
-            faults["assignors"] = ["Missing: an assignor_changes has assignors or a group_protocol."]
+            faults["assignors"] = ["An assignor_changes requires assignors or group_protocol."]
         if faults:
             raise ValidationError(faults)
 

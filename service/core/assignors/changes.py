@@ -58,7 +58,7 @@ def counterpart(client: str, assignor: Assignor) -> Assignor:
         return assignor
     if name not in GROUP_PROTOCOLS["classic"].names():
         detail = f"Clients of {client} have no assignor {assignor.protocol_name!r}"
-        raise InvalidQuestion(f"{detail}, by which the group could go over: all members must stop.")
+        raise InvalidQuestion(f"{detail}, through which the group could change over: all members must stop.")
     return GROUP_PROTOCOLS["classic"][name]
 
 

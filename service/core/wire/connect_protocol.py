@@ -162,10 +162,10 @@ class _Reader:
         """A string, not null."""
         at, size = self.at, self.int16()
         if size < 0:
-            raise self._fault(f"String length {size} cannot be negative", at, f"a string is to have {size} bytes")
+            raise self._fault(f"String length {size} cannot be negative", at, f"a string has a length of {size} bytes")
         if size > self.left:
             text = f"Error reading string of length {size}, only {self.left} bytes available"
-            raise self._fault(text, at, f"a string is to have {size} bytes, and {self.left} are left")
+            raise self._fault(text, at, f"a string has a length of {size} bytes, and {self.left} are left")
         return java_text(self._take(size))
 
     def nullable_bytes(self) -> _Reader | None:
@@ -175,7 +175,7 @@ class _Reader:
             return None
         if size > self.left:
             text = f"Error reading bytes of size {size}, only {self.left} bytes available"
-            raise self._fault(text, at, f"{size} bytes are to come, and {self.left} are left")
+            raise self._fault(text, at, f"a length of {size} bytes, and {self.left} are left")
         start = self.start + self.at
         return _Reader(self._take(size), start)
 
@@ -200,10 +200,10 @@ class _Reader:
         if size < 0 and nullable:
             return 0
         if size < 0:
-            raise self._fault(f"Array size {size} cannot be negative", at, f"there are to be {size} {what}")
+            raise self._fault(f"Array size {size} cannot be negative", at, f"a list of {size} {what}")
         if size > self.left:
             text = f"Error reading array of size {size}, only {self.left} bytes available"
-            raise self._fault(text, at, f"there are to be {size} {what}, and {self.left} bytes are left")
+            raise self._fault(text, at, f"a list of {size} {what}, and {self.left} bytes are left")
         return size
 
     def _integer(self, size: int) -> int:

@@ -110,7 +110,7 @@ def _error(fault: int, row: int, at: int, number: int, left: int, tag: int) -> U
     """The exception for a fault of ``read_spans``."""
     kind = FIELDS[row].type if row >= 0 else None
     name = FIELDS[row].name if row >= 0 else _NAMES.get(row, f"the tagged field {tag}")
-    reason = f"{name} is to have {number} bytes, and {left} are left"
+    reason = f"{name} has a length of {number} bytes, and {left} are left"
     error: type[Unreadable] = Runtime
     text: str | None = f"Error reading byte array of {number} byte(s): only {left} byte(s) available"
     if fault == spans.UNDERFLOW:
@@ -122,12 +122,12 @@ def _error(fault: int, row: int, at: int, number: int, left: int, tag: int) -> U
         text, reason = f"non-nullable field {name} was serialized as null", f"{name} is null, and may not be"
     elif fault == spans.LONG_TEXT:
         text = f"string field {name} had invalid length {number}"
-        reason = f"{name} is to have {number} bytes, and no string has more than {spans.LONGEST_STRING}"
+        reason = f"{name} has a length of {number} bytes, and no string has more than {spans.LONGEST_STRING}"
     elif fault == spans.NEGATIVE:
-        error, text, reason = NegativeArraySize, str(number), f"{name} is to have {number} bytes"
+        error, text, reason = NegativeArraySize, str(number), f"{name} has a length of {number} bytes"
     elif isinstance(kind, ArrayType):
         text = f"Tried to allocate a collection of size {number}, but there are only {left} bytes remaining."
-        reason = f"{name} is to have {number} elements, and {left} bytes are left"
+        reason = f"{name} has {number} elements, and {left} bytes are left"
     elif isinstance(kind, BytesType) and not kind.copied:
         error, text = IllegalArgument, f"newLimit > capacity: ({number} > {left})"
     return error(text, at, reason)

@@ -109,4 +109,4 @@ def _faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
     elif question.group.protocol in GROUP_PROTOCOLS:
         yield InvalidQuestion(f"Members are planned for groups that rebalance: {', '.join(KAFKAS)}.", "group_protocol")
     if question.scaling.min_replica_count > question.scaling.max_replica_count:
-        yield InvalidQuestion("Above max_replica_count.", "keda", "min_replica_count")
+        yield InvalidQuestion("Must be at most max_replica_count.", "keda", "min_replica_count")

@@ -105,7 +105,7 @@ def topic_leaders(
         known, leads = np.isin(named, ids[brokers.listed]), np.isin(named, ids[may_lead])
         faults += (
             InvalidQuestion(
-                f"Broker {named[at]} is fenced, draining, replaced or demoted, so it is to lead nothing."
+                f"Broker {named[at]} is fenced, draining, replaced or demoted, so it may not lead."
                 if known[at]
                 else f"Unknown broker {named[at]}.",
                 "min_topic_leaders", row, "broker_ids", at,

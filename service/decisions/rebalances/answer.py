@@ -143,7 +143,7 @@ class _Meter:
         self.spent = spent
         self.extent.check_cells((self.before + spent) // UNEXPECTED, self.budget)
         if len(self.rebalances) > self.extent.most_rebalances():
-            raise InvalidQuestion(f"The group does not come to rest within {len(self.rebalances)} rebalances.", "events")
+            raise InvalidQuestion(f"The group is still not stable after {len(self.rebalances)} rebalances.", "events")
 
 
 def _simulated(timeline: Timeline, meter: _Meter) -> TimelineOutcome:

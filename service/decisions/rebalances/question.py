@@ -206,7 +206,7 @@ def _event_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
     protocol, before, fits = question.protocol, 0, True
     for i, event in enumerate(question.events):
         if event["at_ms"] < before:
-            yield InvalidQuestion("Earlier than the event before it.", "events", i, "at_ms")
+            yield InvalidQuestion("Must not be earlier than the event before it.", "events", i, "at_ms")
         before = event["at_ms"]
         if "group_protocol" in event:
             if protocol != "classic":

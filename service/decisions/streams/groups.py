@@ -322,7 +322,7 @@ def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
     if getattr(question, other) is not None:
         yield InvalidQuestion(f"A group of the {question.member_protocol or 'streams'} protocol has {field} instead.", other)
     if not holders:
-        yield InvalidQuestion("Missing: at least one is required.", field)
+        yield InvalidQuestion("At least one is required.", field)
     yield from duplicates.in_rows(question.subtopologies, "subtopology_id", "subtopologies")
     yield from duplicates.in_rows(holders, name, field)
     yield from rack_faults(question)

@@ -171,9 +171,9 @@ def _topic_faults(row: Row, kind: str, counts: Mapping[str, int], i: int) -> Ite
     unknown = [name for name in names if name not in counts]
     if not names:
         read = "standby tasks restore" if kind == CHANGELOGS else "tasks read"
-        yield InvalidQuestion(f"Missing: with a strategy for racks, the topics that {read} count.", "subtopologies", i, kind)
+        yield InvalidQuestion(f"Required with rack_aware_assignment_strategy: the topics that {read}.", "subtopologies", i, kind)
     elif unknown:
-        yield InvalidQuestion(f"There is no topic {unknown[0]!r} in topics.", "subtopologies", i, kind)
+        yield InvalidQuestion(f"Unknown topic {unknown[0]!r}.", "subtopologies", i, kind)
     elif kind == SOURCES and max(counts[name] for name in names) != tasks:
         detail = f"There is a task for each of the {max(counts[name] for name in names)} partitions of the largest topic."
         yield InvalidQuestion(detail, "subtopologies", i, "tasks_count")

@@ -36,7 +36,7 @@ class ArrowParser(Parser):
         values = query_values(req, schema)
         for name in self.members:
             if name in values:
-                raise InvalidQuestion(f"The {name} are in the stream.", name)
+                raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)
         values.pop("explain", None)  # of the query's own schema
         return values | {self.members[0]: ArrowBody(req)}
 

@@ -31,7 +31,7 @@ class LinesParser(ArrowParser):
         values = query_values(req, schema)
         for name in self.members:
             if name in values:
-                raise InvalidQuestion(f"The {name} are in the stream.", name)
+                raise InvalidQuestion(f"Not allowed: the stream has the {name}.", name)
         return values | {self.members[0]: read_lines(read_body(req))}
 
 

@@ -121,7 +121,7 @@ def test_a_group_record_of_a_million_tagged_fields_that_are_not_there_is_refused
 
 def test_the_place_is_the_first_byte_of_what_could_not_be_read():
     key = b"\x00\x01\x00\x05group\x00\x05topic\x00\x00\x00\x07"
-    with pytest.raises(Unreadable, match="byte 11: topic is to have 5 bytes, and 2 are left"):
+    with pytest.raises(Unreadable, match="byte 11: topic has a length of 5 bytes, and 2 are left"):
         read_group_record(key[:13], b"")
     with pytest.raises(Unreadable, match="byte 2: offset takes 8 bytes, and 3 are left"):
         read_group_record(key, b"\x00\x03\x00\x00\x00")

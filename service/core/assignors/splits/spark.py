@@ -103,7 +103,7 @@ def _total(sizes: Int64s) -> int:
     """The sum. Raises InvalidQuestion if a long cannot hold it."""
     total = (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
     if total > LARGEST_LONG:
-        raise InvalidQuestion("There are more records than Spark can count, 2⁶³ - 1.", "topics")
+        raise InvalidQuestion("There are more records than Spark can count (2⁶³ - 1).", "topics")
     return total
 
 

@@ -101,8 +101,8 @@ def solve(group: Group, claims: Claims) -> Constrained:
             "java.lang.IllegalStateException",
             "No more unfilled consumers to be assigned.",
             cause=claims.beyond_the_end(group, kept)
-            + ", so the assignor takes partitions behind it, which their members keep, for unassigned, and runs out of members "
-            "to give them to",
+            + ", so the assignor counts later partitions as unassigned although their members keep them, and runs out of members "
+            "for them",
             remedy="restart that member, or reset what it owns, so that it no longer claims the partition",
         )
     return Constrained(kept, matched, free, takers, minimum, members_with_more)

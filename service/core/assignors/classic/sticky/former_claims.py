@@ -45,7 +45,7 @@ def read_claims_3_4(group: Group, *, cooperative: bool) -> Claims:
     if shared != NONE:
         raise InvalidQuestion(
             f"Members of three generations claim {group.topics.names[claims.topic_of[shared]]}-{claims.partition_ids[shared]}. "
-            "Kafka 3.4 takes it as owned by several of them; what comes of that is not reproduced.",
+            "Kafka 3.4 counts it as owned by several of them, which is not reproduced.",
             "members",
         )
     previous_owners = owners[:0]
@@ -77,7 +77,7 @@ def read_claims_2_4(group: Group, *, cooperative: bool) -> Claims:
         raise KafkaAssignorFails(
             "java.util.NoSuchElementException",
             None,
-            cause="the group has no members (/members is empty), of whom the assignor asks for the one with most partitions",
+            cause="the group has no members (/members is empty), and the assignor takes the one with most partitions",
             remedy="name at least one member",
         )
     claims = read_subscriptions(group)
