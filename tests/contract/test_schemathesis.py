@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import pytest
 import requests
 from hypothesis import HealthCheck, Phase, settings
@@ -17,6 +20,26 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the too
 
 OPERATIONS = [f"{method.upper()} {path}" for path, methods in CONTRACT["paths"].items() for method in methods]
 
+SHORT = {
+    "MemberCountPlans": {"members_counts": [2, 3]},
+    "GroupRebalances": {
+        "events": [
+            {"at_ms": 10, "type": "member_joins", "member": {"member_id": "c3"}},
+            {"at_ms": 10_000, "type": "rolling_restart", "down_ms": 500, "pause_ms": 100},
+        ]
+    },
+}
+"""Examples to vary: each of a hundred valid variations of the contract's own simulates minutes, or eight numbers of members."""
+
+
+def with_short_examples() -> dict[str, Any]:
+    """The contract, but for these examples."""
+    contract = copy.deepcopy(CONTRACT)
+    for name, examples in SHORT.items():
+        for field, example in examples.items():
+            contract["components"]["schemas"][name]["properties"][field]["example"] = example
+    return contract
+
 
 @pytest.fixture(scope="module")
 def ask():
@@ -30,7 +53,7 @@ def ask():
     from schemathesis.generation.feedback import FeedbackSources  # noqa: PLC0415
     from schemathesis.generation.hypothesis import builder  # noqa: PLC0415
 
-    schema = schemathesis.openapi.from_dict(CONTRACT)
+    schema = schemathesis.openapi.from_dict(with_short_examples())
     feedback = FeedbackSources()
 
     def run(label: str, test) -> None:
@@ -98,22 +121,23 @@ BROKEN = (None, "", "Bearer", "Bearer ", "Basic Og==", "Bearer a.b.c", "Bearer \
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_request_with_its_scope_is_answered_as_without_authentication(operation, ask, guarded):
+def test_a_request_with_its_scope_is_answered_as_without_authentication(operation, ask, guarded, session):
     server, tokens = guarded
 
     @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     def check(case) -> None:
-        call_and_validate(case, base_url=server.url, headers={"Authorization": f"Bearer {tokens['*']}"})
+        call_and_validate(case, base_url=server.url, session=session, headers={"Authorization": f"Bearer {tokens['*']}"})
         scope = scope_of(case.path)
         if scope is not None:
-            response = case.call(base_url=server.url, headers={"Authorization": f"Bearer {tokens[scope]}"})
+            own = {"Authorization": f"Bearer {tokens[scope]}"}
+            response = case.call(base_url=server.url, session=session, headers=own)
             assert response.status_code not in {401, 403}
 
     ask(operation, check)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_request_without_valid_credentials_is_never_answered(operation, ask, guarded):
+def test_a_request_without_valid_credentials_is_never_answered(operation, ask, guarded, session):
     server, tokens = guarded
 
     @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
@@ -121,7 +145,8 @@ def test_a_request_without_valid_credentials_is_never_answered(operation, ask, g
         scope = scope_of(case.path)
         others = [f"Bearer {token}" for name, token in tokens.items() if name not in {scope, "*"}]
         for authorization in (*BROKEN, *others):
-            response = case.call(base_url=server.url, headers={} if authorization is None else {"Authorization": authorization})
+            headers = {} if authorization is None else {"Authorization": authorization}
+            response = case.call(base_url=server.url, session=session, headers=headers)
             if has_too_long_a_line(response):
                 continue
             if scope is None:
