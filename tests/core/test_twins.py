@@ -1,0 +1,119 @@
+"""Modules with kernels name their plain-Python twin in tests/reference, or stand here with the test that covers them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from tests.support.golden import PROJECT
+
+KERNEL = re.compile(r"^@(?:(?:inner_|borrowing_|brief_)?kernel|njit)\b", re.MULTILINE)
+
+COVERED = {
+    "core/assignors/balanced/bounds.py": "core/assignors/balanced/test_weighted.py",
+    "core/assignors/balanced/exchanges.py": "core/assignors/balanced/test_weighted.py",
+    "core/assignors/balanced/items.py": "core/assignors/balanced/test_spread.py",
+    "core/assignors/balanced/kinds.py": "core/assignors/balanced/test_balanced.py",
+    "core/assignors/balanced/transport.py": "core/assignors/balanced/test_balanced.py",
+    "core/assignors/balanced/weighing.py": "core/assignors/balanced/test_weighted.py",
+    "core/assignors/balanced/weighted.py": "core/assignors/balanced/test_weighted.py",
+    "core/assignors/classic/members.py": "core/assignors/classic/test_range.py",
+    "core/assignors/classic/racks.py": "core/assignors/classic/test_sticky.py",
+    "core/assignors/classic/sticky/cooperative.py": "core/assignors/classic/test_sticky.py",
+    "core/assignors/classic/sticky/pairs.py": "core/assignors/classic/test_sticky_movements.py",
+    "core/assignors/classic/sticky/state.py": "core/assignors/classic/test_sticky.py",
+    "core/assignors/clients/bags.py": "core/assignors/clients/test_franz_go.py",
+    "core/assignors/clients/franz_go/dealt.py": "core/assignors/clients/test_franz_go.py",
+    "core/assignors/clients/librdkafka/cooperative_sticky.py": "core/assignors/clients/test_librdkafka.py",
+    "core/assignors/clients/python_sticky/claims.py": "core/assignors/clients/test_python_clients.py",
+    "core/assignors/clients/python_sticky/order.py": "core/assignors/clients/test_python_clients.py",
+    "core/assignors/clients/sarama/sticky.py": "core/assignors/clients/test_sarama.py",
+    "core/assignors/share/heterogeneous.py": "core/assignors/share/test_simple.py",
+    "core/assignors/share/homogeneous.py": "core/assignors/share/test_simple.py",
+    "core/assignors/streams/classic/held.py": "core/assignors/streams/test_high_availability.py",
+    "core/assignors/streams/classic/high_availability.py": "core/assignors/streams/test_high_availability.py",
+    "core/assignors/streams/classic/tags.py": "core/assignors/streams/test_high_availability.py",
+    "core/clock.py": "core/assignors/test_time_limits.py",
+    "core/jvm/red_black.py": "core/jvm/test_ordering.py",
+    "core/keys/codecs.py": "core/keys/test_columns.py",
+    "core/kinds.py": "core/rebalances/test_fewest_moves.py",
+    "core/log_dirs/exchanges.py": "core/log_dirs/test_exchanges.py",
+    "core/measures/skew.py": "core/measures/test_skew.py",
+    "core/measures/zone_traffic.py": "core/measures/test_zone_traffic.py",
+    "core/optimize/flows.py": "core/optimize/test_flows.py",
+    "core/partitioners/counting.py": "core/partitioners/test_rules.py",
+    "core/partitioners/crc32.py": "core/partitioners/test_hashes.py",
+    "core/partitioners/drawing.py": "core/partitioners/test_rules.py",
+    "core/partitioners/hashing_rule.py": "core/partitioners/test_rules.py",
+    "core/partitioners/md5.py": "core/partitioners/test_hashes.py",
+    "core/partitioners/murmur3.py": "core/partitioners/test_hashes.py",
+    "core/partitioners/side_by_side.py": "core/partitioners/test_hashes.py",
+    "core/placers/draws/admin_utils.py": "core/placement_audits/test_draws.py",
+    "core/placers/draws/seeds.py": "core/placement_audits/test_draws.py",
+    "core/placers/draws/striped.py": "core/placement_audits/test_draws.py",
+    "core/ragged.py": "core/test_ragged.py",
+    "core/reassignments/batches/divide.py": "core/reassignments/batches/test_batches.py",
+    "core/reassignments/batches/schedule.py": "core/reassignments/batches/test_batches.py",
+    "core/reassignments/feasibility/feasible.py": "core/reassignments/test_sets.py",
+    "core/reassignments/feasibility/start.py": "core/reassignments/test_sets.py",
+    "core/reassignments/leaders.py": "core/reassignments/test_moves.py",
+    "core/reassignments/moves.py": "core/reassignments/test_moves.py",
+    "core/reassignments/order.py": "core/reassignments/test_moves.py",
+    "core/reassignments/permits.py": "core/reassignments/test_sets.py",
+    "core/reassignments/pins.py": "core/reassignments/test_topic_leaders.py",
+    "core/reassignments/rack_traffic.py": "core/reassignments/test_racks.py",
+    "core/reassignments/resources/balance.py": "core/reassignments/resources/test_resources.py",
+    "core/reassignments/resources/same_rack.py": "core/reassignments/resources/test_resources.py",
+    "core/reassignments/resources/state.py": "core/reassignments/resources/test_resources.py",
+    "core/reassignments/resources/swaps.py": "core/reassignments/resources/test_resources.py",
+    "core/reassignments/search/byte_balance.py": "core/reassignments/search/test_improvement.py",
+    "core/reassignments/search/curve.py": "core/reassignments/search/test_improvement.py",
+    "core/reassignments/search/exchanges.py": "core/reassignments/search/test_improvement.py",
+    "core/reassignments/search/paths.py": "core/reassignments/search/test_improvement.py",
+    "core/reassignments/search/same_rack.py": "core/reassignments/test_racks.py",
+    "core/reassignments/search/topic_balance.py": "core/reassignments/search/test_topic_balance.py",
+    "core/reassignments/search/trade.py": "core/reassignments/search/test_trade.py",
+    "core/sizing/counter.py": "core/sizing/test_counter.py",
+    "core/wire/json_text.py": "core/wire/test_record_texts.py",
+    "core/words.py": "core/partitioners/test_hashes.py",
+    "decisions/groups/rows.py": "core/assignors/classic/test_sticky.py",
+    "web/json/rows.py": "web/json/test_rows.py",
+}
+"""Module → the test that compares it with a brute force, a twin of what calls it, a real implementation or its plain form."""
+
+
+def kernels_without_twin() -> set[str]:
+    sources = {file: file.read_text() for file in (PROJECT / "service").rglob("*.py")}
+    without = {file for file, text in sources.items() if KERNEL.search(text) and "tests/reference/" not in text}
+    return {str(file.relative_to(PROJECT / "service")) for file in without}
+
+
+@cache
+def named(file: Path) -> frozenset[Path]:
+    """The modules of the service and of the tests' helpers that a module imports, at once or later."""
+    text = file.read_text()
+    names = set(re.findall(r"\b(?:service|tests)(?:\.\w+)+", text))
+    for parent, listed in re.findall(r"from ((?:service|tests)[\w.]*) import (\([^)]*\)|[^\n]*)", text):
+        names |= {f"{parent}.{name}" for name in re.findall(r"\w+", listed)}
+    paths = (PROJECT / name.replace(".", "/") for name in names)
+    return frozenset(each for path in paths for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file())
+
+
+def reached(file: Path) -> set[Path]:
+    found, left = {file}, [file]
+    while left:
+        further = named(left.pop()) - found
+        found |= further
+        left += further
+    return found
+
+
+def test_each_kernel_has_a_twin_or_is_covered_by_another_test() -> None:
+    assert kernels_without_twin() == COVERED.keys()
+
+
+def test_what_covers_a_kernel_exists_and_reaches_it() -> None:
+    for test in set(COVERED.values()):
+        modules = reached(PROJECT / "tests" / test)
+        assert {PROJECT / "service" / module for module, by in COVERED.items() if by == test} <= modules, test
