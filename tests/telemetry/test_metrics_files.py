@@ -39,7 +39,7 @@ def small_folder(tmp_path):
 
 
 def test_a_full_folder_costs_metrics_and_neither_requests_nor_workers(small_folder):
-    with serving(PROMETHEUS_MULTIPROC_DIR=str(small_folder), ALLOCATOR_WORKERS="2") as server:
+    with serving(forked=True, PROMETHEUS_MULTIPROC_DIR=str(small_folder), ALLOCATOR_WORKERS="2") as server:
         while len(workers := server.workers()) < 2:
             time.sleep(0.05)
         session = requests.Session()
@@ -73,7 +73,7 @@ def test_metrics_are_right_again_when_there_is_space(small_folder):
         "pulsar",
     ]
     name, labels = "allocator_skew_ratio_count", {"strategy": partitioners[-1]}
-    with serving(PROMETHEUS_MULTIPROC_DIR=str(small_folder), ALLOCATOR_WORKERS="1") as server:
+    with serving(forked=True, PROMETHEUS_MULTIPROC_DIR=str(small_folder), ALLOCATOR_WORKERS="1") as server:
 
         def decide() -> None:
             for partitioner in partitioners:

@@ -50,7 +50,9 @@ def attributes(of) -> dict:
 def test_a_request_is_a_span_of_the_callers_trace_with_its_phases_in_it():
     with collector() as (endpoint, spans):
         settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "100", "ALLOCATOR_ACCESS_LOG": "on"}
-        with serving(**settings, ALLOCATOR_WORKERS="2", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test") as server:
+        with serving(
+            forked=True, **settings, ALLOCATOR_WORKERS="2", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test"
+        ) as server:
             headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "X-Request-ID": "asked"}
             assert requests.post(f"{server.url}/v1/group-assignments", json=QUESTION, headers=headers, timeout=60).ok
             assert requests.post(f"{server.url}/v1/group-assignments?no=1", json={}, timeout=60).status_code == 422
