@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from marshmallow import Schema
+from marshmallow.fields import Nested
 
 from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, NoPlan, PluginError
 from service.core.similar import did_you_mean
@@ -133,7 +134,7 @@ def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
         elif field is None and inner == [schema.error_messages["unknown"]]:
             messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
             left -= 1
-        elif isinstance(within, fields.Nested):
+        elif isinstance(within, Nested):
             left = suggest(inner, within.schema, left)
     return left
 

@@ -86,6 +86,14 @@ def test_an_integer_is_an_integer_in_its_range(client, value):
     assert_problem(response, 422, "invalid-request", "/partitions_count")
 
 
+def test_an_unknown_field_of_a_row_suggests_the_one_that_may_be_meant(client):
+    topic = {"topic_nam": "t", "partition_ids": [0]}
+    body = {"topics": [], "members": [{"member_id": "a", "topic_namez": ["t"], "owned_partitions": [topic]}]}
+    errors = {error["pointer"]: error["detail"] for error in client.post("/v1/group-assignments", json=body).json["errors"]}
+    assert errors["/members/0/topic_namez"] == "Unknown field. Did you mean 'topic_names'?"
+    assert errors["/members/0/owned_partitions/0/topic_nam"] == "Unknown field. Did you mean 'topic_name'?"
+
+
 def test_an_unknown_strategy_is_a_422_that_suggests_known_ones(client):
     response = client.post("/v1/partitions", json={**PARTITIONS, "partitioner": "librdkafka:murmer2"})
     assert "'librdkafka:murmur2'" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
