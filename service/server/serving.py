@@ -142,7 +142,7 @@ def _check_address(host: str, port: int) -> None:
             probe.bind(address)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or "not a host name"
-        raise Refusal(f"Cannot listen on {host}:{port}: {reason}.") from None
+        raise Refusal(f"{host}:{port}: Cannot listen: {reason}.") from None
 
 
 def _max_connections() -> int:
