@@ -61,6 +61,7 @@ class Job:
     summary : what it does, in a sentence
     parameters : its own arguments and options; SOURCE is the type of those that name a source
     columns : ``columns(**parameters)`` gives the columns that ``source`` must have, as far as the parameters say
+    scans : all that it has tasks do is to scan its source
     check : ``check(**parameters)`` raises an error of the core or of the pipeline before Spark starts
 
     ``job.py`` in the job's folder has ``run``. It is imported when the job runs, so that options and files are refused before
@@ -72,6 +73,7 @@ class Job:
     parameters: tuple[click.Parameter, ...]
     check: Callable[..., None] = lambda **_: None
     columns: Callable[..., Sequence[str]] = lambda **_: ()
+    scans: bool = False
 
     def check_early(
         self, parameters: Mapping[str, Any], into: str, master: str | None, settings: Mapping[str, str] | None
@@ -86,6 +88,10 @@ class Job:
         self.check(**parameters)
         for source in sources:
             check_brokers(source)
+
+    def is_light(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether the JVM only starts tasks, which read plain Parquet by themselves, and passes on their results."""
+        return self.scans and early_checks.is_plain_parquet(parameters["source"])
 
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""

@@ -51,7 +51,8 @@ def run(
     Raises errors of the core and of the pipeline.
     """
     name = f"partition-allocator {job.name}"
-    session = spark_session(name, master=master, packages=packages, settings=settings, verbose=verbose)
+    light = job.is_light(parameters)
+    session = spark_session(name, master=master, packages=packages, settings=settings, light=light, verbose=verbose)
     with exclusive(into), session as spark, _pipeline(spark, into) as pipeline:
         sink = pipeline.sink
         sink.check()

@@ -22,6 +22,9 @@ LATER: Final = ("-XX:Tier4InvocationThreshold=50000", "-XX:Tier4CompileThreshold
 """Calls, and calls and loops, after which the second compiler takes a method: ten times as many as by default. Long loops are
 counted separately, so work on many records is compiled as early as before."""
 
+LIGHT: Final = ("-XX:TieredStopAtLevel=1",)
+"""The first compiler alone, without the counters that the second would need: half of the CPU time of a start."""
+
 SILENT: Final = "-Xlog:cds*=off"
 """The JVM would report the classes that it cannot archive."""
 
@@ -44,16 +47,18 @@ def java_version() -> str:
     return printed
 
 
-def options(version: str) -> str:
+def options(version: str, *, light: bool = False) -> str:
     """The JVM's options: use the archive of this Java and these jars, or write it.
 
     version : what java_version gave
+    light : the JVM starts tasks and passes on their results, but computes nothing that many records depend on
     """
     archive = _archive(version)
+    compilers = LIGHT if light else LATER
     if archive is None:
-        return " ".join(LATER)
+        return " ".join(compilers)
     # A JVM that finds the archive incomplete or made for others does without it.
-    return " ".join((f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}", SILENT, *LATER))
+    return " ".join((f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}", SILENT, *compilers))
 
 
 def _archive(version: str) -> Path | None:

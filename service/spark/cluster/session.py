@@ -59,6 +59,7 @@ def spark_session(
     master: str | None = None,
     packages: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
+    light: bool = False,
     verbose: bool = False,
 ) -> Iterator[SparkSession]:
     """A session for one job, stopped at its end unless it existed before.
@@ -66,6 +67,7 @@ def spark_session(
     name : of the application
     packages : Maven coordinates of connectors; only for a JVM that starts here
     settings : Spark settings, which override the defaults
+    light : on this machine, as jvm.options has it
     verbose : show Spark's log; otherwise it goes to a file, and an error has its last lines
     Raises NoSpark.
     """
@@ -77,7 +79,8 @@ def spark_session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     builder = SparkSession.builder.appName(name)
     if not submitted and not (master or "").startswith("sc://"):
-        builder = builder.config("spark.driver.defaultJavaOptions", jvm.options(jvm.java_version()))
+        light &= master is None or (master.startswith("local") and master != os.environ.get("SPARK_REMOTE"))
+        builder = builder.config("spark.driver.defaultJavaOptions", jvm.options(jvm.java_version(), light=light))
     elif packages:
         raise NoSpark("--package needs a Spark that starts here; pass it to spark-submit or to the Connect server.")
     if not submitted:

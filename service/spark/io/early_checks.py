@@ -43,6 +43,15 @@ def check(source: Source, columns: Iterable[str]) -> None:
         require_names(names, columns, source)
 
 
+def is_plain_parquet(source: Source) -> bool:
+    """Whether tasks on this machine read the source themselves, and not Spark."""
+    if source.format != "parquet" or source.options or "://" in source.location:
+        return False
+    from service.spark.tasks.parquet_files import find  # noqa: PLC0415 - Arrow is not needed for other formats
+
+    return find(source.location) is not None
+
+
 def _first_file(path: Path) -> Path | None:
     """The first data file of a path that is not empty, in the order of names; None if there is none."""
     if path.is_file():

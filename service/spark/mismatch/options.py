@@ -25,6 +25,7 @@ JOB: Final = Job(
     name="mismatch",
     summary="Find which partitioners wrote a topic, and the records that the expected one would have put elsewhere.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
+    scans=True,
     parameters=(
         READ_OPTIONS,
         click.Argument(["source"], type=SOURCE),

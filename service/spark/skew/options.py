@@ -35,6 +35,7 @@ JOB: Final = Job(
     name="skew",
     summary="Compute how evenly partitioners and partition counts distribute records, in one scan.\n\n"
     "SOURCE is a path, table:NAME, FORMAT:PATH or kafka://host:port/topic.",
+    scans=True,
     parameters=(
         click.Argument(["source"], type=SOURCE),
         click.Option(

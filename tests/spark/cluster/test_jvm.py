@@ -8,9 +8,13 @@ import subprocess
 import sys
 import time
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from service.spark import jobs
 from service.spark.cluster import jvm
+from service.spark.io.sources import Source
 from tests.support.jvm import SHORT_LIVED, SHORT_LIVED_SPARK
 
 
@@ -22,6 +26,26 @@ def test_the_first_jvm_writes_an_archive_and_the_next_ones_use_it(monkeypatch, t
     (tmp_path / "partition-allocator" / archive.rpartition("/")[2]).touch()
     assert jvm.options("17").split()[0] == f"-XX:SharedArchiveFile={archive}"
     assert jvm.options("21").split()[0].startswith("-XX:ArchiveClassesAtExit="), "another Java has an archive of its own"
+
+
+@pytest.mark.parametrize(
+    ("job", "source", "light"),
+    [
+        ("skew", "plain", True),
+        ("mismatch", "plain/part.parquet", True),
+        ("skew", "csv:plain", False),
+        ("skew", "days", False),
+        ("skew", "kafka://localhost:1/topic", False),
+        ("load", "plain", False),
+    ],
+)
+def test_a_jvm_that_only_starts_tasks_has_no_second_compiler(tmp_path, monkeypatch, job, source, light):
+    monkeypatch.chdir(tmp_path)
+    for file in ("plain/part.parquet", "days/day=1/part.parquet"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        pq.write_table(pa.table({"key": ["a"]}), tmp_path / file)
+    assert jobs.load(job).is_light({"source": Source.parse(source)}) is light
+    assert ("-XX:TieredStopAtLevel=1" in jvm.options("17", light=light)) is light
 
 
 def test_the_same_spark_installed_again_gets_another_archive(monkeypatch, tmp_path):
