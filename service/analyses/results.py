@@ -12,7 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from service.decisions.texts import readable
+from service.decisions.rows.texts import readable
 
 SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
 

@@ -14,9 +14,9 @@ from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.registry import released
-from service.decisions import duplicates
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.decisions.rows import duplicates
 
 Row = Mapping[str, Any]
 

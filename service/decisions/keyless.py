@@ -10,9 +10,9 @@ from service.core.errors import InvalidQuestion, raise_all
 from service.core.kafka_versions import LATEST, since
 from service.core.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
 from service.core.model import NONE
-from service.decisions import duplicates
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.decisions.rows import duplicates
 
 
 @dataclass(frozen=True)

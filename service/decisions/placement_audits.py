@@ -16,10 +16,10 @@ from service.core.placement_audits.audit import PlacementAudit, audit
 from service.core.placement_audits.evenness import Evenness, evenness
 from service.core.placers import PLACERS, Placer
 from service.core.ragged import taken
-from service.decisions import duplicates
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.placements.rows import read_cluster, read_placement
+from service.decisions.rows import duplicates
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from service.core.keys.columns import Column
 from service.core.keys.formats import FORMATS
 from service.decisions.keys.columns import flat, from_arrow
 from service.decisions.keys.types import FORMAT_OF_TYPE
-from service.decisions.texts import is_text, readable
+from service.decisions.rows.texts import is_text, readable
 
 _TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
 _TEXT_OF_FLOAT: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?:NaN|Infinity)$"

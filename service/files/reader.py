@@ -39,7 +39,7 @@ from rich.progress import Progress, TaskID
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.decisions.keys.types import TYPE_OF_FORMAT
-from service.decisions.texts import is_text
+from service.decisions.rows.texts import is_text
 from service.files.encodings import wrong_encoding
 from service.files.errors import WrongTable
 from service.files.json_blocks import json_blocks

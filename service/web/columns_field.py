@@ -9,7 +9,7 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
 from service.core.errors import MAX_ERRORS
-from service.decisions import arrays
+from service.decisions.rows import arrays
 from service.web.fields import Integer, List, budget
 
 

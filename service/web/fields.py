@@ -9,7 +9,7 @@ from marshmallow.experimental.context import Context
 from service.core.errors import MAX_ERRORS
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.decisions.budget import Budget
-from service.decisions.names import LONGEST_NAME, LONGEST_TOPIC_NAME
+from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME
 from service.web import described as fields
 
 INT32 = 2**31 - 1

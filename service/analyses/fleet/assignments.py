@@ -35,7 +35,6 @@ from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, Plu
 from service.core.kafka_versions import LATEST
 from service.core.measures.zone_traffic import NOT_KNOWN
 from service.core.rebalances.rebalance import rebalance
-from service.decisions.arrays import columns
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
@@ -52,7 +51,8 @@ from service.decisions.groups.rows import (
 )
 from service.decisions.groups.tables import assignments_array, topic_partitions_array
 from service.decisions.member_counts.fewest import Need, fewest_members
-from service.decisions.names import NAME
+from service.decisions.rows.arrays import columns
+from service.decisions.rows.names import NAME
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}

@@ -17,7 +17,7 @@ from service.core.attribution.observations import observe
 from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
-from service.decisions.texts import is_text
+from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, read_keys
 from service.report.numbers import number, share

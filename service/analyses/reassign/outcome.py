@@ -14,9 +14,7 @@ from service.core.model import Ragged
 from service.core.reassignments import RESOURCES
 from service.core.reassignments.batches.model import Batches
 from service.core.reassignments.model import Brokers, Placements
-from service.decisions.arrays import struct_rows
 from service.decisions.budget import Budget
-from service.decisions.names import NAME
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
@@ -29,6 +27,8 @@ from service.decisions.reassignments.rows import (
     plain_target_brokers,
 )
 from service.decisions.reassignments.tables import moves_table
+from service.decisions.rows.arrays import struct_rows
+from service.decisions.rows.names import NAME
 from service.files.errors import WrongTable
 from service.report.numbers import number
 

@@ -11,8 +11,8 @@ from service.analyses.skew.answer import HotKey, Move, SkewAnswer, answer_from
 from service.analyses.skew.scan import SkewScan, check_partitioners, merged
 from service.core.keys.values import key_value
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
-from service.decisions.arrays import columns
-from service.decisions.texts import is_text
+from service.decisions.rows.arrays import columns
+from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, is_bytes
 

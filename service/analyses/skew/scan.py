@@ -22,7 +22,7 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
-from service.decisions.texts import readable
+from service.decisions.rows.texts import readable
 from service.files.key_columns import joined, misfit, read_keys
 from service.files.rejected import UNREADABLE
 

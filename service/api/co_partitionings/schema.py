@@ -6,7 +6,7 @@ from marshmallow import Schema, post_load, validate
 
 from service.core.keys.formats import FORMATS
 from service.decisions.co_partitionings import CoPartitioningQuestion
-from service.decisions.names import LONGEST_TOPIC_NAME
+from service.decisions.rows.names import LONGEST_TOPIC_NAME
 from service.web import described as fields
 from service.web.fields import Integer, List
 from service.web.schemas import KafkaVersion

@@ -12,8 +12,8 @@ from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTas
 from service.core.assignors.connect.model import LeaderState
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.measures.skew import spread
-from service.decisions.arrays import columns
 from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
+from service.decisions.rows.arrays import columns
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document

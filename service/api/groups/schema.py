@@ -16,7 +16,7 @@ from service.core.model import NONE
 from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
-from service.decisions.names import NAME
+from service.decisions.rows.names import NAME
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName

@@ -10,9 +10,9 @@ from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
 from service.core.member_counts.plans import MembersLoad
-from service.decisions.arrays import columns
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, meets
+from service.decisions.rows.arrays import columns
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import ImplementationSchema, ZoneTrafficSchema

@@ -13,10 +13,10 @@ from service.api.placements.schema import ReplicaPlacementSchema
 from service.core.measures.broker_load import COUNTS, Load, rack_load
 from service.core.model import Cluster, Int32s, Ragged
 from service.core.placers.controller import TopicResult, protocol_name
-from service.decisions.names import NAME
 from service.decisions.placements.answer import PlacementAnswer, answer
 from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
 from service.decisions.placements.question import UNNAMED
+from service.decisions.rows.names import NAME
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps

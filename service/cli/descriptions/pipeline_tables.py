@@ -20,7 +20,7 @@ import pyarrow.parquet
 from service.cli.errors import note
 from service.core.errors import InvalidQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC
-from service.decisions.names import NAME
+from service.decisions.rows.names import NAME
 from service.descriptions import Description, bodies
 from service.report.numbers import counted
 

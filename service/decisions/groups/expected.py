@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion
 from service.core.model import Group, Int64s, offsets_of
-from service.decisions import duplicates
-from service.decisions.arrays import with_columns
 from service.decisions.groups.rows import MEMBER, read_group
+from service.decisions.rows import duplicates
+from service.decisions.rows.arrays import with_columns
 
 MAX_COMBINATIONS: Final = 64
 """Most combinations of partition counts that are tried."""

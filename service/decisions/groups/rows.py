@@ -18,10 +18,10 @@ from service.core.kernels import kernel
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, Bools, Float64s, Group, Int32s, Int64s, Ragged, Topics, offsets_of, ranks_of
 from service.core.ragged import first_repeat
-from service.decisions import duplicates
-from service.decisions.arrays import with_columns
-from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.decisions.numbers import in_range, plain_rates
+from service.decisions.rows import duplicates
+from service.decisions.rows.arrays import with_columns
+from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.rows.numbers import in_range, plain_rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns
-from service.decisions import arrays
 from service.decisions.budget import Budget
 from service.decisions.keys.columns import filled, flat, from_arrow, validity
+from service.decisions.rows import arrays
 
 FEW: Final = 8
 """Below this many strings, Python is faster than Arrow."""

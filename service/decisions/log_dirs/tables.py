@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from service.core.log_dirs.model import REASONS, DirMoves, LogDirs
-from service.decisions.names import NAME
+from service.decisions.rows.names import NAME
 
 if TYPE_CHECKING:
     from service.decisions.log_dirs.answer import LogDirAnswer

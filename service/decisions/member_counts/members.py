@@ -5,10 +5,10 @@ import pyarrow as pa
 
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.decisions.arrays import struct_rows, with_columns
 from service.decisions.groups.rows import MEMBER
 from service.decisions.groups.tables import assignments_array, in_answer_order
-from service.decisions.names import NAME
+from service.decisions.rows.arrays import struct_rows, with_columns
+from service.decisions.rows.names import NAME
 
 
 def extended(members: pa.StructArray, count: int) -> pa.StructArray:

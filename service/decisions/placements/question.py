@@ -14,10 +14,10 @@ from service.core.model import Cluster, PlacementRequest
 from service.core.placers import PLACERS, Placer
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
-from service.decisions import duplicates
 from service.decisions.budget import Budget
 from service.decisions.placements.commands import Command, Create, Generate, Operate
 from service.decisions.placements.rows import is_cordoned, read_cluster, read_load, uncordoned
+from service.decisions.rows import duplicates
 
 UNNAMED: Final = "topic"
 """The name in ``reassignment`` of a topic that the question does not name."""

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 from service.core.measures.broker_load import load_of
 from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged, indices_in
-from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.decisions.numbers import in_range
+from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.rows.numbers import in_range
 
 BROKER = pa.struct(
     {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}

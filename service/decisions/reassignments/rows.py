@@ -11,11 +11,11 @@ from service.core.errors import InvalidQuestion, raise_all
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import first_repeat
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
-from service.decisions import duplicates
-from service.decisions.arrays import struct_rows
-from service.decisions.names import LONGEST_TOPIC_NAME, NAME, plain_names
-from service.decisions.numbers import in_range, plain_rates
 from service.decisions.placements.rows import plain_brokers
+from service.decisions.rows import duplicates
+from service.decisions.rows.arrays import struct_rows
+from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.rows.numbers import in_range, plain_rates
 
 TARGET_BROKER = pa.struct(
     {

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from service.core.model import NONE, Int32s
 from service.core.reassignments.model import Brokers, Placements
 from service.core.reassignments.moves import REASONS, ReplicaMoves
-from service.decisions.names import NAME
+from service.decisions.rows.names import NAME
 
 
 def ids_of(brokers: Brokers, indices: Int32s) -> pa.Array:

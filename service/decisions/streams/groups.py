@@ -26,9 +26,9 @@ from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.model import Int64s
 from service.core.registry import released
-from service.decisions import duplicates
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.decisions.rows import duplicates
 from service.decisions.streams.racks import (
     EDGE_BYTES,
     RACK_BYTES,

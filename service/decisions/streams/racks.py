@@ -10,7 +10,7 @@ import numpy as np
 
 from service.core.assignors.streams.classic.racks import STRATEGIES, RackCosts
 from service.core.errors import InvalidQuestion
-from service.decisions import duplicates
+from service.decisions.rows import duplicates
 
 if TYPE_CHECKING:
     from service.core.assignors.streams.classic.clients import ClientsGroup

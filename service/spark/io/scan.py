@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from service.analyses import results
 from service.analyses.results import ArrowFunction, P, Scan
 from service.core.printable import printable
-from service.decisions.texts import readable
+from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
 from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_of
 from service.spark.cluster.session import cores, is_local

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from service.core.wire.consumer_protocol import TopicPartitions, read_assignment, read_subscribed_topics, read_subscription
 from service.core.wire.errors import Unreadable
-from service.decisions.arrays import columns
+from service.decisions.rows.arrays import columns
 from service.spark.offsets.tasks.records import uuid_bytes
 
 SCHEMA: Final = pa.schema(

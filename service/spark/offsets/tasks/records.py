@@ -14,8 +14,8 @@ from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
 from service.core.wire.schemas import NO_UUID
-from service.decisions.arrays import columns
 from service.decisions.keys.columns import flat
+from service.decisions.rows.arrays import columns
 
 COMMIT_TYPE: Final = 1
 """The type of every row about an offset: legacy commits (0) have it, too."""

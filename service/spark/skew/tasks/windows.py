@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from service.analyses.skew.scan import SkewResult, SkewScan
 from service.core.measures.skew import spread
 from service.core.model import Int64s
-from service.decisions.arrays import columns
+from service.decisions.rows.arrays import columns
 
 TYPES: Final = (
     "window_start long, partitioner string, partitions_count int, partition_id int, records long, bytes long, "
