@@ -22,9 +22,9 @@ from tests.support.warm_requests import Kernels, candidates
 warm.load_kernels_of_large_requests()
 client, kernels, needless = warm.client_of(Settings()), Kernels(), []
 for line in warm.REQUESTS.read_text().splitlines():
-    before = len(kernels.loaded())
+    before = kernels.count()
     warm.send(client, json.loads(line))
-    if len(kernels.loaded()) == before:
+    if kernels.count() == before:
         needless.append(line[:200])
 loaded = kernels.loaded()
 assert len(loaded) > 100

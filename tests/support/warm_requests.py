@@ -101,12 +101,12 @@ def record() -> None:
     warm.load_kernels_of_large_requests()
     for request in candidates():
         line = json.dumps(request, separators=(",", ":"))
-        known = len(kernels.loaded())
+        known = kernels.count()
         warm.send(client, json.loads(line))
-        if len(kernels.loaded()) > known:
+        if kernels.count() > known:
             kept.append(line)
     warm.REQUESTS.write_text("\n".join(kept) + "\n")
-    print(f"{len(kept)} requests load {len(kernels.loaded())} signatures of kernels", file=sys.stderr)  # noqa: T201
+    print(f"{len(kept)} requests load {kernels.count()} signatures of kernels", file=sys.stderr)  # noqa: T201
 
 
 def _arrow(column: pa.Array) -> str:
@@ -316,10 +316,17 @@ class Kernels:
 
     def loaded(self) -> set[str]:
         """The signatures of kernels that have been loaded."""
+        return {f"{kernel} {types}" for kernel in self._known() for types in kernel.signatures}
+
+    def count(self) -> int:
+        """How many they are."""
+        return sum(len(kernel.signatures) for kernel in self._known())
+
+    def _known(self) -> list[Dispatcher]:
         if len(sys.modules) > self._modules:
             self._modules = len(sys.modules)
             self._kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
-        return {f"{kernel} {types}" for kernel in self._kernels for types in kernel.signatures}
+        return self._kernels
 
 
 if __name__ == "__main__":
