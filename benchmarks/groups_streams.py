@@ -15,7 +15,7 @@ from service.api.streams.document import FORM
 from service.core.assignors.streams.classic import LEADERS
 from service.core.assignors.streams.classic.racks import STRATEGIES
 from service.decisions.budget import Budget
-from service.decisions.streams.groups import read_clients
+from service.decisions.streams.answer import read_clients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,8 +27,8 @@ def modules_of(path: Path) -> set[tuple[str, ...]]:
 
 @cache
 def imports() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
-    """Module → what it imports."""
-    files = [path.relative_to(ROOT) for path in (ROOT / "service" / "spark").rglob("*.py") if path.name != "__init__.py"]
+    """Module → what it imports; a package is its ``__init__``."""
+    files = [path.relative_to(ROOT) for path in (ROOT / "service").rglob("*.py")]
     return {path.with_suffix("").parts: modules_of(ROOT / path) for path in files}
 
 
@@ -40,10 +40,24 @@ def test_what_lies_in_a_folder_imports_one_way(folder: Path) -> None:
     rooms = {path.stem for path in folder.iterdir()}
     graph: defaultdict[str, set[str]] = defaultdict(set)
     for module, names in imports().items():
-        if module[:depth] == place:
+        if module[:depth] == place and module[-1] != "__init__":
             beside = {name[depth] for name in names if len(name) > depth and name[:depth] == place}
             graph[module[depth]] |= (beside & rooms) - {module[depth]}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" → ".join(error.args[1]))
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    known = imports().keys()
+
+    def module_of(name: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The module that a name is, or is in."""
+        return next((each for each in (name, (*name, "__init__"), name[:-1], (*name[:-1], "__init__")) if each in known), None)
+
+    graph = {module: {module_of(name) for name in names} - {module, None} for module, names in imports().items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(".".join(module) for module in error.args[1]))

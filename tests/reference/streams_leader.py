@@ -7,7 +7,8 @@ from itertools import cycle
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from service.core.assignors.streams.classic.clients import Client, clients_in_order
+from service.core.assignors.streams.classic.client import Client
+from service.core.assignors.streams.classic.clients import clients_in_order
 from service.core.assignors.streams.classic.movements import RUNNING, UNBOUNDED
 from service.core.jvm.priority_queue import PriorityQueue
 

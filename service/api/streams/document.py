@@ -11,7 +11,7 @@ from marshmallow import Schema
 from service.api.streams.schema import StreamsAssignmentSchema, SubtopologyTasksSchema
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID
 from service.core.measures.skew import spread
-from service.decisions.streams.groups import StreamsAnswer, answer, rows_of
+from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document

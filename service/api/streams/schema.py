@@ -5,7 +5,7 @@ from typing import Any, Final
 from marshmallow import Schema, post_load, validate
 
 from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
-from service.decisions.streams.groups import StreamsQuestion
+from service.decisions.streams.question import StreamsQuestion
 from service.web import described as fields
 from service.web.fields import INT64, Boolean, FlatRows, Integer, List, Name, Subject
 

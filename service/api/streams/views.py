@@ -3,7 +3,7 @@
 from flask import Response
 
 from service.api.streams.document import FORM
-from service.decisions.streams.groups import StreamsQuestion
+from service.decisions.streams.question import StreamsQuestion
 from service.web.blueprint import Blueprint
 from service.web.deciding import decide
 

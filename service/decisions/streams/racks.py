@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from service.core.assignors.streams.classic.clients import ClientsGroup
     from service.core.assignors.streams.model import StreamsTopology
     from service.core.model import Int32s
-    from service.decisions.streams.groups import StreamsQuestion
-
-Row = Mapping[str, Any]
+    from service.decisions.streams.question import Row, StreamsQuestion
 
 NO_STRATEGY: Final = "none"
 SOURCES, CHANGELOGS = KINDS = ("source_topic_names", "changelog_topic_names")

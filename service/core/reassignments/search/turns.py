@@ -1,17 +1,17 @@
 """Kernels that run in turns of some ten milliseconds, between which the time of a request is checked.
 
-A kernel adds what it looks at (replicas, brokers, entries of a matrix) to ``State.work``, and returns MORE once that
+A kernel adds what it looks at (replicas, brokers, entries of a matrix) to ``work``, and returns MORE once that
 exceeds TURN.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.reassignments.search.exchanges import ReplicaSets
+    from service.core.model import Int64s
 
 DONE, MORE, STUCK = 0, 1, 2
 """What a kernel returns: nothing is left to do; its turn is over; the rules forbid what is left."""
@@ -21,7 +21,14 @@ TURN: Final = 5_000_000
 UNBOUNDED: Final = 2**62
 
 
-def in_turns(s: ReplicaSets, kernel: Callable[[], int], check: Callable[[], None], most: int = UNBOUNDED) -> int:
+class Working(Protocol):
+    """What kernels search, such as ``ReplicaSets``. work : int64[1], what the kernel has looked at"""
+
+    @property
+    def work(self) -> Int64s: ...  # noqa: D102
+
+
+def in_turns(s: Working, kernel: Callable[[], int], check: Callable[[], None], most: int = UNBOUNDED) -> int:
     """Call the kernel until it is DONE or STUCK; MORE if it has looked at ``most`` before."""
     looked_at = 0
     while looked_at < most:

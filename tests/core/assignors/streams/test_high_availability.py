@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from service.api.streams.document import FORM
 from service.core.assignors.streams.classic import client_queue, high_availability
-from service.core.assignors.streams.classic.clients import Client
+from service.core.assignors.streams.classic.client import Client
 from service.core.clock import UNLIMITED
 from service.core.kernels import kernel
-from service.decisions.streams.groups import read_clients
+from service.decisions.streams.answer import read_clients
 from tests.reference import streams_leader
 from tests.support.task_groups import streams_clients
 

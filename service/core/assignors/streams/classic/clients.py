@@ -8,8 +8,8 @@ Source: org.apache.kafka.streams.processor.internals.assignment.ClientState, Con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,42 +20,9 @@ from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.registry import Strategy
 
 if TYPE_CHECKING:
+    from service.core.assignors.streams.classic.client import Client
     from service.core.assignors.streams.classic.racks import RackCosts
     from service.core.model import Int32s, Int64s
-
-
-@dataclass(eq=False)
-class Client:
-    """A client: a process with its threads.
-
-    number : its place in the order of process ids; hash_code : UUID.hashCode() of its own
-    capacity : its threads; tags : ``client.tag.…``
-    had_active, had_standby : its tasks before, ascending
-    active, standby : what it is assigned
-    """
-
-    number: int
-    hash_code: int
-    capacity: int
-    tags: Mapping[str, str] = field(default_factory=dict)
-    had_active: Sequence[int] = ()
-    had_standby: Sequence[int] = ()
-    active: set[int] = field(default_factory=set)
-    standby: set[int] = field(default_factory=set)
-
-    def __contains__(self, task: int) -> bool:
-        """Is the task assigned to it, as active or standby task?"""
-        return task in self.active or task in self.standby
-
-    @property
-    def count(self) -> int:
-        """How many tasks it is assigned."""
-        return len(self.active) + len(self.standby)
-
-    @property
-    def load(self) -> float:
-        """Tasks ÷ threads."""
-        return self.count / self.capacity
 
 
 @dataclass(frozen=True)

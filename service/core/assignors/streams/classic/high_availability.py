@@ -33,7 +33,8 @@ from service.core.model import Int32s, Int64s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from service.core.assignors.streams.classic.clients import Client, ClientsGroup
+    from service.core.assignors.streams.classic.client import Client
+    from service.core.assignors.streams.classic.clients import ClientsGroup
 
 
 COSTS: Final = (10, 1)

@@ -28,7 +28,7 @@ from service.core.assignors.streams.model import TASK_BITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from service.core.assignors.streams.classic.clients import Client
+    from service.core.assignors.streams.classic.client import Client
     from service.core.clock import TimeLimit
     from service.core.model import Int32s, Int64s
 

@@ -18,7 +18,8 @@ from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
 
 if TYPE_CHECKING:
-    from service.core.assignors.streams.classic.clients import Client, ClientsGroup
+    from service.core.assignors.streams.classic.client import Client
+    from service.core.assignors.streams.classic.clients import ClientsGroup
 
 
 def may_exchange(group: ClientsGroup, source: Client, destination: Client, task: int) -> bool:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from service.core.assignors.streams.classic.clients import Client, ClientsGroup, clients_in_order
+from service.core.assignors.streams.classic.client import Client
+from service.core.assignors.streams.classic.clients import ClientsGroup, clients_in_order
 from service.core.assignors.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.core.jvm.ordering import capacity_for_set
 

@@ -12,7 +12,7 @@ from service.core.model import Bools, Int32s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from service.core.assignors.streams.classic.clients import Client
+    from service.core.assignors.streams.classic.client import Client
 
 
 class Tags(NamedTuple):

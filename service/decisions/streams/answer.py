@@ -4,14 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 
 from service.core.assignors.streams import BROKERS
 from service.core.assignors.streams.classic import LEADERS
-from service.core.assignors.streams.classic.clients import Client, ClientsGroup, LeadersAssignor, StreamsSettings
+from service.core.assignors.streams.classic.client import Client
+from service.core.assignors.streams.classic.clients import ClientsGroup, LeadersAssignor, StreamsSettings
 from service.core.assignors.streams.model import (
     TASK_BITS,
     TASK_ID,
@@ -29,6 +30,7 @@ from service.core.registry import released
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.rows import duplicates
+from service.decisions.streams.question import Row, StreamsQuestion
 from service.decisions.streams.racks import (
     EDGE_BYTES,
     RACK_BYTES,
@@ -40,58 +42,11 @@ from service.decisions.streams.racks import (
     why_disabled,
 )
 
-Row = Mapping[str, Any]
-
 NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 PROCESS_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 TASK_BYTES: Final = 900
 """Most memory for each active and standby task, for each that a member had, and for each member. Measured: 650."""
-
-
-@dataclass(frozen=True)
-class StreamsQuestion:
-    """A group of Streams.
-
-    subtopologies : rows (see ``api.streams.schema``), each well-formed, at least one
-    members : of the streams protocol, likewise; clients : of the classic protocol. One of them
-    member_protocol : streams (the broker assigns) or classic (the group leader does); default: streams
-    assignor, kafka_version : default: that of the protocol, and its newest release
-    num_standby_replicas : of the group
-    max_warmup_replicas, acceptable_recovery_lag, rack_aware_assignment_* : settings of the leader of a classic group
-    topics : rows with the racks of partitions, for ``rack_aware_assignment_strategy``
-    group_id : what the group is called in metrics
-    """
-
-    subtopologies: Sequence[Row]
-    members: Sequence[Row] | None = None
-    clients: Sequence[Row] | None = None
-    member_protocol: str | None = None
-    assignor: str | None = None
-    kafka_version: str | None = None
-    num_standby_replicas: int = 0
-    max_warmup_replicas: int = StreamsSettings.max_warmup_replicas
-    acceptable_recovery_lag: int = StreamsSettings.acceptable_recovery_lag
-    rack_aware_assignment_tags: Sequence[str] = ()
-    rack_aware_assignment_strategy: str | None = None
-    rack_aware_assignment_traffic_cost: int | None = None
-    rack_aware_assignment_non_overlap_cost: int | None = None
-    topics: Sequence[Row] = ()
-    group_id: str | None = None
-
-    protocol: ClassVar[str] = "streams"
-
-    @property
-    def is_classic(self) -> bool:
-        """Does the group leader assign?"""
-        return self.member_protocol == "classic"
-
-    @property
-    def holders(self) -> tuple[str, str, Sequence[Row]]:
-        """Of the rows that get tasks: their field, the field of their names, and the rows."""
-        if self.is_classic:
-            return "clients", "process_id", self.clients or ()
-        return "members", "member_id", self.members or ()
 
 
 @dataclass(frozen=True)
