@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+    # Its own omnibox would be a page in a process of its own for each context. This replaces Playwright's list, hence the rest.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,PaintHolding,HttpsUpgrades,MediaRouter,OptimizationHints",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # a page that asks an outside host shows it
 )
+
+DESKTOP = {"width": 1280, "height": 900}
 
 LARGEST_WAIT = 30_000
 """Milliseconds that a test waits for the page, which may share its processors with other tests."""
@@ -57,7 +61,7 @@ class Contexts:
 
     def __call__(self, **options: object) -> BrowserContext:
         """Another context."""
-        made = self._browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "base_url": self._url, **options})
+        made = self._browser.new_context(**{"viewport": DESKTOP, "base_url": self._url, **options})
         made.set_default_timeout(LARGEST_WAIT)
         made.on("weberror", lambda error: self.logged.append(str(error.error)))
         made.on("console", lambda message: self.logged.append(message.text) if message.type in {"error", "warning"} else None)
@@ -71,19 +75,9 @@ class Contexts:
         return messages
 
 
-@pytest.fixture
-def context_of(browser: Browser, server: Server) -> Iterator[Contexts]:
-    """Contexts for a test that needs its own, as its look differs or what a browser keeps."""
-    contexts = Contexts(browser, server)
-    yield contexts
-    for context in contexts.made:
-        context.close()
-    assert contexts.faults() == []
-
-
 @pytest.fixture(scope="package")
 def shared(browser: Browser, server: Server) -> Iterator[Contexts]:
-    """The context of all other tests, with one tab: a new one would start a process and compile the page's files again."""
+    """The context of all tests, with one tab: a new one would start a process and compile the page's files again."""
     contexts = Contexts(browser, server)
     contexts(permissions=["clipboard-read", "clipboard-write"]).new_page()
     yield contexts
@@ -98,8 +92,25 @@ def page(shared: Contexts) -> Iterator[Page]:
     for other in shared.made[0].pages[1:]:
         other.close()
     tab.unroute_all(behavior="ignoreErrors")
-    tab.emulate_media(reduced_motion="null")
+    tab.emulate_media(reduced_motion="null", color_scheme="null")
+    tab.set_viewport_size(DESKTOP)
     assert shared.faults() == []
+
+
+@pytest.fixture(scope="package")
+def elsewhere(browser: Browser, server: Server) -> Iterator[Contexts]:
+    """Another context, which has nothing of what the first one keeps."""
+    contexts = Contexts(browser, server)
+    contexts().new_page()
+    yield contexts
+    contexts.made[0].close()
+
+
+@pytest.fixture
+def other_page(elsewhere: Contexts) -> Iterator[Page]:
+    """Its tab: as the page of somebody else."""
+    yield elsewhere.made[0].pages[0]
+    assert elsewhere.faults() == []
 
 
 class Answer(NamedTuple):

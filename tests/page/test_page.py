@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 
 from service.page.views import FOLDER
-from tests.page.conftest import Contexts, MainThread, downloaded, dropped, link, opened, settled
+from tests.page.conftest import DESKTOP, MainThread, downloaded, dropped, link, opened, settled
 from tests.support.serving import serving
 
 WORKBENCHES = ("groups", "timeline", "members", "keys", "placement", "disks")
@@ -20,16 +20,7 @@ billing  orders  0          100             160             60   c-1          /1
 billing  orders  1          100             140             40   c-2          /127.0.0.1  c
 """
 DESCRIBED_TOPIC = "Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
-SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
-
-
-@pytest.fixture(scope="module")
-def looked_at(browser, server):
-    """A tab in which axe-core may run; its policy would forbid that."""
-    contexts = Contexts(browser, server)
-    yield contexts(bypass_csp=True).new_page()
-    contexts.made[0].close()
-    assert contexts.faults() == []
+SIZES = {"desktop": DESKTOP, "phone": {"width": 390, "height": 844}}
 
 
 NARROW = """() => [document.documentElement, ...document.querySelectorAll('.cards')].every(
@@ -37,9 +28,17 @@ NARROW = """() => [document.documentElement, ...document.querySelectorAll('.card
 """Whether the page does not scroll sideways, nor on a phone a table with many columns."""
 
 
+WIDE = """() => {
+    const style = new CSSStyleSheet();
+    style.replaceSync('.picture svg { min-width: 2000px }');
+    document.adoptedStyleSheets = [style];
+}"""
+"""Makes all pictures as wide as in a window that just became narrow."""
+
+
 @pytest.mark.parametrize("name", WORKBENCHES)
-def test_axe_finds_nothing_serious_and_nothing_overflows(looked_at, axe, name):
-    page = settled(opened(looked_at, f"/#/{name}"))
+def test_axe_finds_nothing_serious_and_nothing_overflows(page, axe, name):
+    settled(opened(page, f"/#/{name}"))
     page.evaluate(axe)
     for summary in page.locator("summary").all():
         summary.click()
@@ -47,7 +46,7 @@ def test_axe_finds_nothing_serious_and_nothing_overflows(looked_at, axe, name):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size(SIZES[size])
         assert settled(page).evaluate(NARROW), size
-        page.add_style_tag(content=".picture svg { min-width: 2000px }")  # as in a window that just became narrow
+        page.evaluate(WIDE)
         options = {"resultTypes": ["violations"], **rules}
         found = page.evaluate("(options) => axe.run(options)", options)["violations"]
         serious = [
@@ -56,7 +55,7 @@ def test_axe_finds_nothing_serious_and_nothing_overflows(looked_at, axe, name):
             if each["impact"] in ("serious", "critical")
         ]
         assert serious == [], (scheme, size)
-        page.locator("head > style").evaluate("(style) => style.remove()")
+        page.evaluate("document.adoptedStyleSheets = []")
 
 
 PLACES = """() => [...document.querySelectorAll('.picture > svg')].map((svg) => {
@@ -179,10 +178,10 @@ def test_nothing_moves_for_a_reader_who_wants_less_motion(page):
 
 
 @pytest.mark.slow
-def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(context_of, tokens):
+def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(other_page, tokens):
     path, by_scope = tokens
     with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_AUTH="required", ALLOCATOR_TOKENS_FILE=str(path)) as server:
-        page = context_of().new_page()
+        page = other_page
         page.goto(f"{server.url}/#/groups")
         field = page.get_by_label("This service answers callers with a token")
         for scope in ("keys", "groups"):  # the first is no token
@@ -213,12 +212,12 @@ def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(
         field.wait_for()
 
 
-def test_the_state_is_in_the_link(page, context_of):
+def test_the_state_is_in_the_link(page, other_page):
     opened(page, "/#/groups")
     page.get_by_label("Change of billing-2").select_option("leaves")
     page.get_by_text("billing-5 joins and billing-2 leaves").wait_for()
     page.wait_for_url(re.compile("#/groups/.{30}"))
-    again = opened(context_of().new_page(), page.url)
+    again = opened(other_page, page.url)
     assert again.locator(".verdict").inner_text() == page.locator(".verdict").inner_text()
 
 

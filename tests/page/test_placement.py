@@ -54,7 +54,7 @@ def filled(page, label, text):
     field.press("Tab")
 
 
-def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(page, service, context_of):
+def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(page, service, other_page):
     opened(page, "/#/placement")
     for name in ("More about batches", "Topics, brokers, disks", "Disks, weights", "Request as JSON"):
         page.locator("summary", has_text=name).click()
@@ -94,7 +94,7 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
     assert json.loads(raw.input_value()) == expected
     effect = service.post("/v1/reassignments", json=expected).json["effects"][0]
     page.locator(".verdict", has_text=effect).wait_for()
-    again = opened(context_of().new_page(), page.url)
+    again = opened(other_page, page.url)
     again.locator(".verdict", has_text=effect).wait_for()
     again.get_by_role("button", name="broker 1 demoted").wait_for()
     filled(page, "And then, in this order", "leaders")
