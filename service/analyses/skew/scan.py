@@ -20,7 +20,7 @@ from service.analyses.skew import MAX_KEYS
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
-from service.core.sizing.counter import ONE, KeyCounter, hashing_rule, key_hashes_of
+from service.core.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
 from service.decisions.rows.texts import readable
 from service.files.key_columns import joined, misfit, read_keys
@@ -129,7 +129,7 @@ class KeySample:
 
         records, sizes : None: each row is one record, of unknown size
         """
-        weights = ONE[None]
+        weights = ONE_RECORD[None]
         if records is not None or sizes is not None:
             weights = np.ones((len(keys), 2), np.int64) if records is None else np.repeat(records[:, None], 2, axis=1)
             weights[:, 1] = 0 if sizes is None else sizes

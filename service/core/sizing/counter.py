@@ -37,13 +37,13 @@ from service.core.sizing.random_baseline import Weights
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""
 
-TOGETHER: Final = 2**15
+LARGEST_SHARED: Final = 2**15
 """Counts share a table up to this least common multiple: half a megabyte, which stays in the cache too."""
 
-PAIRED: Final = 2**16
+LARGEST_PAIRED: Final = 2**16
 """Largest least common multiple of the current count and another for which moves are counted by partition."""
 
-ONE: Final = np.array([1, 0], np.int64)
+ONE_RECORD: Final = np.array([1, 0], np.int64)
 """The weight of most rows: one record of unknown size."""
 
 LARGEST: Final = 2**62
@@ -66,7 +66,7 @@ class Moved:
 
     keys, records, bytes : those that leave their partition
     from_partitions, to_partitions : int32[cells], the nonempty cells of the matrix from old to new partition, in this order; None
-        if the least common multiple of both counts is above PAIRED
+        if the least common multiple of both counts is above LARGEST_PAIRED
     cells : the totals of each cell, int64[cells] each
     """
 
@@ -102,7 +102,7 @@ class KeyCounter:
         self.empty = np.zeros(2, np.int64)  # those with an empty key, which some partitioners treat as no key
         rules = [hashing_rule(name) for name in names]
         self.moduli = moduli_of(partitions_counts, current)
-        self.wide = tuple(n for n in partitions_counts if current is not None and lcm(n, current) > PAIRED)
+        self.wide = tuple(n for n in partitions_counts if current is not None and lcm(n, current) > LARGEST_PAIRED)
         self.tables = [[np.zeros((modulus, 2), np.int64) for modulus in self.moduli] for _ in names]
         self.wide_moved = np.zeros((len(names), len(self.wide), 2), np.int64)
         self.distinct = DistinctKeys(len(_functions(rules)), max_keys)
@@ -186,11 +186,11 @@ class KeyCounter:
                     add_up(residues, placed, table)
             for w, n in enumerate(self.wide):
                 moves = sign.run(hashes, n) != sign.run(hashes, self.current or n)
-                self.wide_moved[p, w] += ONE * np.count_nonzero(moves) if placed is None else placed[moves].sum(axis=0)
+                self.wide_moved[p, w] += ONE_RECORD * np.count_nonzero(moves) if placed is None else placed[moves].sum(axis=0)
         hash_columns = list(hashed.values())
         name = _namer(serialized)
         if weights is None:
-            self.distinct.add(key_hashes, ONE[None], hash_columns, name)
+            self.distinct.add(key_hashes, ONE_RECORD[None], hash_columns, name)
         elif serialized.valid is None:
             self.distinct.add(key_hashes, weights, hash_columns, name)
         else:
@@ -249,7 +249,7 @@ class KeyCounter:
             raise ValueError("the current count is not known")
         p = self.names.index(name)
         both = lcm(partitions_count, self.current)
-        if both > PAIRED:
+        if both > LARGEST_PAIRED:
             records, sizes = self.wide_moved[p, self.wide.index(partitions_count)].tolist()
             hashes, sign = self._distinct_hashes(p), hashing_rule(name).sign
             stays = sign.run(hashes, partitions_count) == sign.run(hashes, self.current)
@@ -347,12 +347,12 @@ def moduli_of(partitions_counts: tuple[int, ...], current: int | None) -> tuple[
     """The moduli of the tables, largest first: they include a multiple of every count, and of its pair with the current one."""
     counts = set(partitions_counts)
     if current is not None:
-        counts |= {current} | {lcm(n, current) for n in partitions_counts if lcm(n, current) <= PAIRED}
+        counts |= {current} | {lcm(n, current) for n in partitions_counts if lcm(n, current) <= LARGEST_PAIRED}
     moduli: list[int] = []
     for n in sorted(counts, reverse=True):
         if any(modulus % n == 0 for modulus in moduli):
             continue
-        together = [(lcm(modulus, n) // modulus, i) for i, modulus in enumerate(moduli) if lcm(modulus, n) <= TOGETHER]
+        together = [(lcm(modulus, n) // modulus, i) for i, modulus in enumerate(moduli) if lcm(modulus, n) <= LARGEST_SHARED]
         if together:
             growth, i = min(together)
             moduli[i] *= growth

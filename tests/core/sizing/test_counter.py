@@ -22,7 +22,7 @@ from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
 from service.core.partitioners.model import AS_NULL
 from service.core.sizing import distinct_keys, frequent_keys
-from service.core.sizing.counter import PAIRED, TOGETHER, KeyCounter, add_up, count_up, key_hashes_of
+from service.core.sizing.counter import LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
 from service.core.sizing.distinct_keys import enter, find
 from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
 from service.core.sizing.plans import CountLimits, Rates, plans
@@ -73,7 +73,7 @@ def check(result: KeyCounter, rows) -> None:
             moved = result.moved(name, count)
             leaving = [cell for (a, b), cell in cells.items() if a != b]
             assert [moved.keys, moved.records, moved.bytes] == [sum(cell[i] for cell in leaving) for i in range(3)]
-            if lcm(count, result.current) <= PAIRED:
+            if lcm(count, result.current) <= LARGEST_PAIRED:
                 found = dict(
                     zip(
                         zip(moved.from_partitions.tolist(), moved.to_partitions.tolist(), strict=True),
@@ -137,7 +137,7 @@ def test_counts_share_tables_but_no_table_outgrows_the_cache():
     assert KeyCounter(("java",), (6, 12, 18, 24, 30, 36), 6).moduli == (360,)
     moduli = KeyCounter(("java",), tuple(range(100, 130)), 12).moduli
     assert len(moduli) < 20
-    assert max(moduli) <= TOGETHER
+    assert max(moduli) <= LARGEST_SHARED
 
 
 @pytest.mark.parametrize("name", ["java:round-robin", "cassandra:murmur3"])

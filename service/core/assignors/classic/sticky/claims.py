@@ -38,7 +38,7 @@ class Claims:
     contested : bool[partitions]       two members of one generation have claimed it
     previous_owners : int32[partitions]   if subscriptions differ, the member that claims each from an older generation, or NONE;
         else empty
-    odd_one : the first member in ``order`` whose subscription is not that of those before it, or NONE
+    first_differing : the first member in ``order`` whose subscription is not that of those before it, or NONE
     rack_aware : do racks matter?
     racks : int32[members]       each member's rack, or NONE; all NONE if racks do not matter
     partition_racks : Ragged partition → racks, ascending; all empty if racks do not matter
@@ -56,7 +56,7 @@ class Claims:
     owners: Int32s
     contested: Bools
     previous_owners: Int32s
-    odd_one: int
+    first_differing: int
     rack_aware: bool
     racks: Int32s
     partition_racks: Ragged
@@ -120,7 +120,7 @@ def read_claims(group: Group) -> Claims:
         claims.order, group.generations, owned.offsets, owned.values, first, unknown[:, 0].copy(), counting
     )
     previous_owners = owners[:0]
-    if claims.odd_one != NONE:
+    if claims.first_differing != NONE:
         previous_owners = claims_of_older_generations(claims.order, group.generations, owned.offsets, owned.values, len(owners))
     claims = replace(claims, owners=owners, contested=contested, previous_owners=previous_owners)
     partition_racks = _partition_racks(group)
@@ -140,8 +140,8 @@ def read_subscriptions(group: Group) -> Claims:
 
     counts = np.zeros(len(topics) + len(group.unknown_topic_names), np.int32)
     counts[: len(topics)] = topics.partitions_counts()
-    odd_one, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
-    if odd_one != NONE:
+    first_differing, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
+    if first_differing != NONE:
         subscribed = np.bincount(subscriptions.values, minlength=len(counts)) > 0
     partitions = topics.partitions_count + len(group.unknown_partitions)
     nobody, no_racks = np.full(partitions, NONE, np.int32), np.full(len(group), NONE, np.int32)
@@ -153,8 +153,8 @@ def read_subscriptions(group: Group) -> Claims:
         topics=subscribed & (counts > 0),
         owners=nobody,
         contested=np.zeros(partitions, np.bool_),
-        previous_owners=nobody[:0] if odd_one == NONE else nobody,
-        odd_one=odd_one,
+        previous_owners=nobody[:0] if first_differing == NONE else nobody,
+        first_differing=first_differing,
         rack_aware=False,
         racks=no_racks,
         partition_racks=Ragged(np.zeros(partitions + 1, np.int32), nobody[:0]),

@@ -80,22 +80,23 @@ def solve(group: Group, claims: Claims) -> Constrained:
     counts = group.topics.partitions_counts()
     minimum, members_with_more = divmod(int(counts[claims.topics[: len(counts)]].sum()), len(group))
     racks = _Racks(len(group.rack_ids), claims.racks, *claims.partition_racks.arrays())
-    kept, have, surplus, over, is_short, has_enough = _keep(
+    kept, held, surplus, with_more, is_under_quota, is_at_quota = _keep(
         claims.second_order, claims.owners, claims.contested, racks, minimum, members_with_more
     )
     if len(claims.listed):
-        kept = keep_first(claims.listed, have, len(kept))
+        kept = keep_first(claims.listed, held, len(kept))
     elif surplus.any():
         if len(group.unknown_partitions):
             _give_up(np.lexsort((claims.topic_of, claims.partition_ids)).astype(np.int32), kept, surplus)
         else:
             _give_up_existing(group.topics.first, kept, surplus)
-    short, enough = claims.by_id[is_short[claims.by_id]], claims.by_id[has_enough[claims.by_id]]
+    under_quota, at_quota = claims.by_id[is_under_quota[claims.by_id]], claims.by_id[is_at_quota[claims.by_id]]
     free = indices_of(claims.free(group, kept, np.arange(len(claims.topics), dtype=np.int32)))
     matched = np.empty(0, np.int32)
     if claims.rack_aware:
-        matched, free, short, enough = _match(free, short, enough, have, racks, minimum, members_with_more - over)
-    takers, all_dealt = deal(len(free), short, enough, have, minimum)
+        more = members_with_more - with_more
+        matched, free, under_quota, at_quota = _match(free, under_quota, at_quota, held, racks, minimum, more)
+    takers, all_dealt = deal(len(free), under_quota, at_quota, held, minimum)
     if not all_dealt:
         raise KafkaAssignorFails(
             "java.lang.IllegalStateException",
@@ -108,14 +109,14 @@ def solve(group: Group, claims: Claims) -> Constrained:
     return Constrained(kept, matched, free, takers, minimum, members_with_more)
 
 
-def keep_first(listed: Ragged, have: Int32s, partitions: int) -> Int32s:
+def keep_first(listed: Ragged, held: Int32s, partitions: int) -> Int32s:
     """int32[partitions], the member that keeps each, or NONE: of its list the first.
 
-    listed : Ragged member → partitions; have : int32[members]   how many of them it keeps
+    listed : Ragged member → partitions; held : int32[members]   how many of them it keeps
     """
     kept = np.full(partitions, NONE, np.int32)
     rows = listed.row_of_each_value()
-    keeps = np.arange(len(rows), dtype=np.int32) - listed.offsets[rows] < have[rows]
+    keeps = np.arange(len(rows), dtype=np.int32) - listed.offsets[rows] < held[rows]
     kept[listed.values[keeps]] = rows[keeps]
     return kept
 
@@ -147,34 +148,34 @@ def _keep(
     """
     members = len(order)
     kept = np.empty_like(owners)
-    have = np.zeros(members, np.int32)
+    held = np.zeros(members, np.int32)
     for partition in range(len(owners)):
         # A contested partition has an owner if a still newer claim came after; but it is not kept either.
         member = NONE if contested[partition] else owners[partition]
         if member != NONE:
             rack = racks.of_members[member]
             if rack == NONE or on_rack(racks.offsets, racks.values, partition, rack):
-                have[member] += 1
+                held[member] += 1
             else:
                 member = NONE
         kept[partition] = member
-    over = 0
+    with_more = 0
     surplus = np.zeros(members, np.int32)
-    short = np.zeros(members, np.bool_)
-    enough = np.zeros(members, np.bool_)
+    under_quota = np.zeros(members, np.bool_)
+    at_quota = np.zeros(members, np.bool_)
     for member in order:
-        if have[member] < minimum:
-            short[member] = True
-        elif have[member] > minimum and over < members_with_more:
-            surplus[member] = have[member] - minimum - 1
-            over += 1
+        if held[member] < minimum:
+            under_quota[member] = True
+        elif held[member] > minimum and with_more < members_with_more:
+            surplus[member] = held[member] - minimum - 1
+            with_more += 1
         else:
-            surplus[member] = have[member] - minimum
-            enough[member] = True
-        have[member] -= surplus[member]
-    if over == members_with_more:
-        enough[:] = False
-    return kept, have, surplus, over, short, enough
+            surplus[member] = held[member] - minimum
+            at_quota[member] = True
+        held[member] -= surplus[member]
+    if with_more == members_with_more:
+        at_quota[:] = False
+    return kept, held, surplus, with_more, under_quota, at_quota
 
 
 @kernel
@@ -259,36 +260,37 @@ class _Queue(NamedTuple):
 
 @kernel
 def _match(
-    free: Int32s, short: Int32s, enough: Int32s, have: Int32s, racks: _Racks, minimum: int, more: int
+    free: Int32s, under_quota: Int32s, at_quota: Int32s, held: Int32s, racks: _Racks, minimum: int, more: int
 ) -> tuple[Int32s, Int32s, Int32s, Int32s]:
     """Step 2 (assignRackAwareRoundRobin).
 
     free : int32[...]            the partitions that are left, ascending
-    short, enough : int32[...]   the members of the two lists, by member_id
-    have : int32[members]        how many partitions each member has; written
+    under_quota, at_quota : int32[...]   the members below the minimum, and those at it, by member_id
+    held : int32[members]        how many partitions each member has; written
     more : how many members may still get more than the minimum
 
     Kafka looks through the lists for every partition. Here each rack has its own part of them: the members short of the minimum
     who are on it (a place in the circle is found by bisection, who has left by union-find), and a queue of those at the minimum.
 
-    Returns the member given to each partition, and what is then left of ``free``, ``short`` and ``enough``.
+    Returns the member given to each partition, and what is then left of ``free``, ``under_quota`` and ``at_quota``.
     """
     matched = np.full(len(racks.offsets) - 1, NONE, np.int32)
     rest = np.empty(len(free), np.int32)
     left = at = length = 0
-    offsets, places = grouped_arrays(racks.of_members[short], racks.size)
-    circle = _Circle(offsets, places, np.arange(len(places) + 1, dtype=np.int32), np.zeros(len(short), np.bool_))
-    members, behind = np.full(len(short) + len(enough), NONE, np.int32), np.full(len(short) + len(enough), NONE, np.int32)
+    offsets, places = grouped_arrays(racks.of_members[under_quota], racks.size)
+    circle = _Circle(offsets, places, np.arange(len(places) + 1, dtype=np.int32), np.zeros(len(under_quota), np.bool_))
+    members = np.full(len(under_quota) + len(at_quota), NONE, np.int32)
+    behind = members.copy()
     queue = _Queue(members, behind, np.full(racks.size, NONE, np.int32), np.full(racks.size, NONE, np.int32))
-    for member in enough:
+    for member in at_quota:
         length = _enqueue(queue, length, member, racks.of_members[member])
     for partition in _fewest_consumers_first(free, racks):
         here = _nearest(circle, at, racks, partition)
         entry = _first_entry(queue, racks, partition) if here == NONE and more > 0 else NONE
         if here != NONE:
             place = circle.places[here]
-            member, at = short[place], place + 1
-            if have[member] + 1 >= minimum:
+            member, at = under_quota[place], place + 1
+            if held[member] + 1 >= minimum:
                 circle.following[here] = here + 1
                 circle.gone[place] = True
                 if more > 0:
@@ -303,8 +305,8 @@ def _match(
             left += 1
             continue
         matched[partition] = member
-        have[member] += 1
-    return matched, rest[:left], short[~circle.gone], queue.members[(queue.members != NONE) & (more > 0)]
+        held[member] += 1
+    return matched, rest[:left], under_quota[~circle.gone], queue.members[(queue.members != NONE) & (more > 0)]
 
 
 @inner_kernel
@@ -377,26 +379,26 @@ def _fewest_consumers_first(free: Int32s, racks: _Racks) -> Int32s:
 
 
 @kernel
-def deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -> tuple[Int32s, bool]:
+def deal(free: int, under_quota: Int32s, at_quota: Int32s, held: Int32s, minimum: int) -> tuple[Int32s, bool]:
     """Step 3 (assignRoundRobin). Arguments as in ``_match``, but of ``free`` only how many there are.
 
-    Returns the member given to each of the partitions left, and whether there were members enough. Members enough and still one
-    short of the minimum (verifyUnfilledMembers) there cannot be: no member is given more than the minimum before.
+    Returns the member given to each of the partitions left, and whether there were enough members; if so, none stays below
+    the minimum (verifyUnfilledMembers): no member is given more than the minimum before.
     """
     takers = np.empty(free, np.int32)
-    queue = np.empty(len(short) + len(enough), np.int32)
-    head, tail = 0, put(enough, queue, 0)
-    circle = short.copy()
+    queue = np.empty(len(under_quota) + len(at_quota), np.int32)
+    head, tail = 0, put(at_quota, queue, 0)
+    circle = under_quota.copy()
     size, at, stay = len(circle), 0, 0
-    i = _deal_rounds(takers, circle, have, minimum)
+    i = _deal_rounds(takers, circle, held, minimum)
     while i < free:
         if at == size:
             size, at, stay = stay, 0, 0
         if size > 0:
             member = circle[at]
             at += 1
-            have[member] += 1
-            if have[member] == minimum:
+            held[member] += 1
+            if held[member] == minimum:
                 queue[tail] = member
                 tail += 1
             else:
@@ -413,15 +415,15 @@ def deal(free: int, short: Int32s, enough: Int32s, have: Int32s, minimum: int) -
 
 
 @inner_kernel
-def _deal_rounds(takers: Int32s, circle: Int32s, have: Int32s, minimum: int) -> int:
-    """Deal as long as no member leaves the circle; returns how many partitions that are. takers, have : written"""
+def _deal_rounds(takers: Int32s, circle: Int32s, held: Int32s, minimum: int) -> int:
+    """Deal as long as no member leaves the circle; returns how many partitions that are. takers, held : written"""
     if len(circle) == 0:
         return 0
     rounds = len(takers) // len(circle)
     for member in circle:
-        rounds = min(rounds, minimum - have[member] - 1)
+        rounds = min(rounds, minimum - held[member] - 1)
     for member in circle:
-        have[member] += rounds
+        held[member] += rounds
     for i in range(rounds):
         put(circle, takers, i * len(circle))
     return rounds * len(circle)

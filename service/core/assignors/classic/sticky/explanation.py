@@ -57,13 +57,13 @@ def name(group: Group, claims: Claims, partition: int) -> Json:
 
 
 def _algorithm(group: Group, claims: Claims, *, constrained: bool) -> str:
-    if claims.odd_one == NONE and not constrained:
+    if claims.first_differing == NONE and not constrained:
         return "up to Kafka 2.6 there is no other (KAFKA-9987)"
     if constrained:
         return "all members subscribe to the same topics, so that what each gets in the end is known beforehand"
     return (
-        f"member {group.member_ids[claims.odd_one]!r} subscribes to other topics than the members before it in the leader's map "
-        "(names that do not exist count)"
+        f"member {group.member_ids[claims.first_differing]!r} subscribes to other topics than the members before it in the "
+        "leader's map (names that do not exist count)"
     )
 
 

@@ -49,7 +49,7 @@ def read_claims_3_4(group: Group, *, cooperative: bool) -> Claims:
             "members",
         )
     previous_owners = owners[:0]
-    if claims.odd_one != NONE:
+    if claims.first_differing != NONE:
         previous_owners = claims_of_older_generations(claims.order, group.generations, owned.offsets, owned.values, len(owners))
     listed = _kept_lists(owned, owners, contested)
     return replace(claims, owners=owners, contested=contested, previous_owners=previous_owners, listed=listed)
@@ -59,13 +59,13 @@ def read_claims_2_8(group: Group, *, cooperative: bool) -> Claims:
     """As a leader of 2.8 reads them."""
     claims = read_subscriptions(group)
     owned = _by_partition(claims) if cooperative else _by_hashed_topic(claims)
-    if claims.odd_one == NONE:
+    if claims.first_differing == NONE:
         counting = claims.topics[claims.topic_of]
         newest = group.generations == group.generations.max(initial=NONE)
         owners, contested = _only_claimants(newest, owned.offsets, owned.values, counting)
         return replace(claims, owners=owners, contested=contested, listed=_kept_lists(owned, owners, contested))
     read_twice = np.zeros(len(group), np.bool_)
-    read_twice[claims.order[: np.flatnonzero(claims.order == claims.odd_one)[0]]] = True
+    read_twice[claims.order[: np.flatnonzero(claims.order == claims.first_differing)[0]]] = True
     if cooperative:
         return _with_newest_claims(claims, owned, np.where(read_twice, np.int32(NONE), group.generations))
     return _with_newest_claims(claims, owned.where(~read_twice[owned.row_of_each_value()]), group.generations)

@@ -29,19 +29,19 @@ def solve(group: Group, claims: Claims) -> Constrained:
     minimum, members_with_more = divmod(total, members)
     maximum = minimum + (members_with_more > 0)
     owned = listed.lengths()
-    have = np.minimum(owned, np.int32(maximum))
-    kept = keep_first(listed, have, len(claims.owners))
+    held = np.minimum(owned, np.int32(maximum))
+    kept = keep_first(listed, held, len(claims.owners))
     in_map = claims.second_order[owned[claims.second_order] >= minimum]
-    short = claims.by_id[owned[claims.by_id] < minimum]
-    full = in_map[have[in_map] == maximum]
+    under_quota = claims.by_id[owned[claims.by_id] < minimum]
+    full = in_map[held[in_map] == maximum]
     free = kept == NONE
     free[group.topics.partitions_count :] = False
     free &= claims.topics[claims.topic_of]
     given = indices_of(free)
-    takers, all_dealt = deal(len(given), short, in_map[have[in_map] == minimum], have, minimum)
+    takers, all_dealt = deal(len(given), under_quota, in_map[held[in_map] == minimum], held, minimum)
     if not all_dealt:
         raise _illegal_state("Some partitions are unassigned but all consumers are at maximum capacity", group, claims, kept)
-    missing = np.repeat(short, minimum - have[short])
+    missing = np.repeat(under_quota, minimum - held[under_quota])
     if len(missing) > len(full):
         raise _illegal_state("Some consumers are under capacity but all partitions have been assigned", group, claims, kept)
     taken = listed.values[listed.offsets[full[: len(missing)]]]

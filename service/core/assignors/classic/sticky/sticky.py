@@ -40,7 +40,7 @@ def explain(
 def solve(group: Group, rules: Rules, check_time: TimeLimit) -> Solution:
     """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
     claims = rules.read(group)
-    if rules.constrained is not None and claims.odd_one == NONE:
+    if rules.constrained is not None and claims.first_differing == NONE:
         phases = rules.constrained(group, claims)
         return Solution(claims, phases, phases.kept, *phases.new_owners())
     rebalance = general.solve(group, claims, rules.tolerance, check_time)
