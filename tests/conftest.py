@@ -48,6 +48,14 @@ SHARED = ("tests/live", "tests/page", "tests/server", "tests/spark")
 """The files of each of these folders go to one worker: they share a broker, a browser, servers, and a Spark, which would take a
 minute to start and to warm up a second time."""
 
+WITH_BROKER = (
+    "tests/clients/test_real_consumers.py",
+    "tests/clients/test_python_assignor.py",
+    "tests/brokers/test_real_broker.py",
+    "tests/support/test_broker.py",
+)
+"""These go to one worker, too, and share its broker."""
+
 WITHOUT_SHARED_SPARK = (
     "tests/spark/cluster/test_cluster.py",
     "tests/spark/cluster/test_jvm.py",
@@ -57,9 +65,7 @@ WITHOUT_SHARED_SPARK = (
 
 WAITING = (
     "tests/auth/",
-    "tests/brokers/test_real_broker.py",
-    "tests/clients/test_python_assignor.py",
-    "tests/clients/test_real_consumers.py",
+    WITH_BROKER[0],
     "tests/core/timelines/test_live.py",
     "tests/live",
     "tests/server",
@@ -94,6 +100,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith(WITHOUT_SHARED_SPARK):
                 return super()._split_scope(nodeid)
+            if nodeid.startswith(WITH_BROKER):
+                return WITH_BROKER[0]
             return next((folder for folder in SHARED if nodeid.startswith(f"{folder}/")), super()._split_scope(nodeid))
 
         def _assign_work_unit(self, node: WorkerController) -> None:

@@ -73,7 +73,5 @@ SHARED_NAMES = {
 
 def test_no_two_classes_have_one_name() -> None:
     modules = [*MODULES, *(PROJECT / "partition_allocator").glob("*.py")]
-    names = Counter(
-        node.name for path in modules for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
-    )
+    names = Counter(name for path in modules for name in re.findall(r"^ *class (\w+)[(:]", path.read_text(), re.MULTILINE))
     assert {name for name, count in names.items() if count > 1} == SHARED_NAMES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -131,20 +132,24 @@ def test_each_partition_has_a_replica_on_every_rack(partitioned, answered, choic
         assert set(result.racks.tolist()) == {3}
 
 
+@cache
+def shown(columns: int, *arguments: str) -> str:
+    """What the demo prints on a terminal of this width."""
+    result = CliRunner().invoke(main, arguments, env={"COLUMNS": str(columns)}, catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
 @pytest.mark.parametrize("columns", [100, 140])
 def test_it_fits_its_terminal(columns):
     """And says what it found: the null keys, the hottest route, every table."""
-    shown = CliRunner().invoke(main, env={"COLUMNS": str(columns)}, catch_exceptions=False)
-    assert shown.exit_code == 0
-    assert max(map(len, shown.output.splitlines())) <= columns
-    assert "…" not in shown.output
+    output = shown(columns)
+    assert max(map(len, output.splitlines())) <= columns
+    assert "…" not in output
     for text in ("336,776 flights", "2,512", "JFK-LAX", "Key → partition", "Partition → consumer", "Replica → broker"):
-        assert text in shown.output
+        assert text in output
 
 
 @pytest.mark.slow
 def test_a_running_server_gives_the_same_figures(server):
-    def shown(*arguments):
-        return CliRunner().invoke(main, arguments, env={"COLUMNS": "100"}, catch_exceptions=False).output
-
-    assert shown("--url", server.url) == shown()
+    assert shown(100, "--url", server.url) == shown(100)
