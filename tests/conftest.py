@@ -16,7 +16,7 @@ from tests.support.programs import commands
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from flask import Flask
@@ -84,9 +84,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((i for i, prefix in enumerate(SLOWEST) if item.nodeid.startswith(prefix)), len(SLOWEST)))
 
 
-def pytest_collection_finish() -> None:
-    """Leave what has been imported out of garbage collections, which takes a tenth off the time of tests in this process."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """
+    Import and collect without garbage collections, and leave what is there then out of all that follow.
+
+    The one takes a fifth off the time of the collection, the other a tenth off the time of tests in this process.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
