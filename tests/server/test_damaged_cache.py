@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -154,11 +155,14 @@ def test_a_kernel_that_cannot_be_saved_answers_and_the_log_says_so_once(function
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize(("compiler", "is_ready"), [(lambda: None, True), (lambda: sys.exit(1), False), (lambda: 1 // 0, False)])
-def test_a_server_is_ready_if_all_kernels_were_compiled_and_not_if_compiling_failed(monkeypatch, compiler, is_ready):
+@pytest.mark.parametrize(
+    ("compiler", "is_ready"), [(lambda: time.sleep(0.5), True), (lambda: sys.exit(1), False), (lambda: 1 // 0, False)]
+)
+def test_a_server_is_ready_when_all_kernels_have_been_compiled_and_not_if_compiling_failed(monkeypatch, compiler, is_ready):
     monkeypatch.setattr(serving_module, "compile_kernels", compiler)
     monkeypatch.setattr("atexit.register", lambda *_: None)
     compilation = serving_module._Compilation()
+    assert not compilation.is_set()
     os.waitpid(compilation._process, 0)
     assert compilation.has_ended()
     assert compilation.is_set() == is_ready

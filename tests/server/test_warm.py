@@ -68,18 +68,6 @@ call(1)
 print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
 
-WAIT = """
-import os
-import time
-from service.server import serving
-
-serving.compile_kernels = lambda: time.sleep(0.5)
-compilation = serving._Compilation()
-assert not compilation.is_set()
-os.waitpid(compilation._process, 0)
-assert compilation.is_set()
-"""
-
 
 @pytest.mark.slow
 def test_every_recorded_request_loads_a_kernel_and_no_request_of_any_family_one_more():
@@ -105,7 +93,3 @@ def test_a_server_whose_kernels_are_not_compiled_answers_while_they_are(tmp_path
         assert (response.status_code, response.json()["type"]) == (503, "urn:partition-allocator:problem:not-ready")
     assert "Kernels are being compiled" in server.output
     assert server.process.returncode == 0
-
-
-def test_a_server_is_ready_when_the_compiler_has_ended():
-    subprocess.run([sys.executable, "-c", WAIT], check=True)
