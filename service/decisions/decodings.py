@@ -8,7 +8,6 @@ import numpy as np
 
 from service.core.kafka_versions import FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9
 from service.core.model import Keys
-from service.core.wire import printed
 from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata, read_worker_assignment, read_worker_metadata
 from service.core.wire.consumer_protocol import (
     MemberAssignment,
@@ -21,9 +20,10 @@ from service.core.wire.consumer_protocol import (
 )
 from service.core.wire.coordinator_records import CoordinatorRecord, read_group_record, read_share_group_state_record
 from service.core.wire.errors import Printed, Unreadable
+from service.core.wire.formatters import lines as printed
+from service.core.wire.formatters.of_3_9 import lines_of_group_record
+from service.core.wire.formatters.scala import OF_2_8, SINCE_3_4, scala_lines_of_group_record
 from service.core.wire.offsets_topic import OffsetsTopic, read_offsets_topic, record_bytes
-from service.core.wire.printed_by_3_9 import lines_of_group_record
-from service.core.wire.printed_by_scala_3_9 import OF_2_8, SINCE_3_4, scala_lines_of_group_record
 from service.core.wire.record_texts import UNREAD, RecordTexts, read_group_records, read_share_group_state_records
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures

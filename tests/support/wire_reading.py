@@ -13,10 +13,10 @@ from service.core.wire.consumer_protocol import (
 )
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
+from service.core.wire.formatters.lines import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
+from service.core.wire.formatters.of_3_9 import lines_of_group_record
+from service.core.wire.formatters.scala import scala_lines_of_group_record
 from service.core.wire.members import group_request, member_document
-from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
-from service.core.wire.printed_by_3_9 import lines_of_group_record
-from service.core.wire.printed_by_scala_3_9 import scala_lines_of_group_record
 from service.core.wire.reader import read_message
 from service.core.wire.schemas import (
     ASSIGNMENT,

@@ -9,7 +9,7 @@
     consumer_protocol.py     Subscription, Assignment, and the user data of the sticky assignors
     coordinator_records.py   the keys and values of ``__consumer_offsets`` and ``__share_group_state``
     members.py               captured members and groups as requests for ``/v1/group-assignments``
-    printed.py               the lines that Kafka's own formatters print;  printed_by_3_9.py, printed_by_scala_3_9.py   of 3.9
+    formatters/              what Kafka's own formatters print: lines.py, of_3_9.py, and scala.py for deprecated ones
     offset_commits.py        offset commits in bulk, as columns
     record_texts.py          records of every type in bulk, as JSON
     offsets_topic.py         the groups that the records of ``__consumer_offsets`` describe

@@ -15,8 +15,8 @@ import pytest
 from service.api.decodings.document import document
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.printed import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
-from service.core.wire.printed_by_scala_3_9 import OF_2_8, SINCE_3_4, scala_lines_of_group_record
+from service.core.wire.formatters.lines import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, instead_of, lines
+from service.core.wire.formatters.scala import OF_2_8, SINCE_3_4, scala_lines_of_group_record
 from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE

@@ -10,8 +10,8 @@ Source: org.apache.kafka.tools.consumer.OffsetsMessageFormatter, GroupMetadataMe
 from typing import Any, Final
 
 from service.core.wire.errors import Printed, Unreadable
+from service.core.wire.formatters.lines import GROUP_METADATA, OFFSET_COMMITS, failure, json_text
 from service.core.wire.messages import Message
-from service.core.wire.printed import GROUP_METADATA, OFFSET_COMMITS, failure, json_text
 from service.core.wire.reader import read_message, read_version
 from service.core.wire.schemas import GROUP_RECORDS, OFFSET_COMMIT_3_9
 

@@ -5,8 +5,8 @@
     4.3.1       of __consumer_offsets: OffsetsMessageFormatter,            a JSON object, and no line break
                 GroupMetadataMessageFormatter, ShareGroupMessageFormatter;
                 of __share_group_state: ShareGroupStateMessageFormatter
-    3.9.1       see printed_by_3_9.py, and printed_by_scala_3_9.py for those that 3.9 deprecates
-    3.4.1, 2.8.2    see printed_by_scala_3_9.py
+    3.9.1       see of_3_9.py, and scala.py for those that 3.9 deprecates
+    3.4.1, 2.8.2    see scala.py
     0.10.2.1    of __consumer_offsets:                                     text, and a line break
                 GroupMetadataManager.OffsetsMessageFormatter and
                 GroupMetadataManager.GroupMetadataMessageFormatter

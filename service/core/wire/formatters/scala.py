@@ -1,7 +1,7 @@
 """The lines of the deprecated formatters of Kafka 3.9, whose classes are in the brokers' jar: text, and a line break.
 
 kafka-console-consumer 3.9 still runs them if they are named, with a warning on standard error; Kafka 4.0 removed them. They know
-what those of ``printed_by_3_9.py`` know, print nothing for a later type of record, and make a group of each GROUP_METADATA as a
+what those of ``of_3_9.py`` know, print nothing for a later type of record, and make a group of each GROUP_METADATA as a
 broker that loads it: a group that no broker would load makes them fail. They print the same in 3.4, which has no others. Those of
 2.8 fail on later types and versions, write a comma too many, and load two static members of one ``group.instance.id``.
 
@@ -16,8 +16,8 @@ from typing import Final
 from service.core.jvm.hashing import string_hash_code
 from service.core.wire.consumer_protocol import read_subscribed_topics
 from service.core.wire.errors import Printed, Schema, Unreadable
+from service.core.wire.formatters.lines import GROUP_METADATA, OFFSET_COMMITS, failure
 from service.core.wire.messages import Message
-from service.core.wire.printed import GROUP_METADATA, OFFSET_COMMITS, failure
 from service.core.wire.reader import Document, read_message, read_version
 from service.core.wire.schemas import GROUP_RECORDS, OFFSET_COMMIT_3_9
 

@@ -1,0 +1,1 @@
+"""The lines that Kafka's own formatters print for records of coordinators."""
