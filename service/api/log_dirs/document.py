@@ -11,9 +11,7 @@ from service.api.log_dirs.schema import LogDirQuestionSchema
 from service.api.log_dirs.texts import DirTexts, Positions
 from service.api.placements.document import ReassignedSchema
 from service.api.reassignments.document import BatchSchema, MovesSchema, PlanAnswerSchema, batch_seconds, timing_document
-from service.core.log_dirs.effects import effects, warnings
 from service.core.measures.skew import spread
-from service.core.reassignments.effects import timing_sentence
 from service.decisions.log_dirs.answer import LogDirAnswer, answer
 from service.decisions.log_dirs.tables import moves_table
 from service.web import described as fields
@@ -120,15 +118,15 @@ class LogDirAnswerSchema(PlanAnswerSchema):
 def document(answer: LogDirAnswer) -> dict[str, Any]:
     """The answer, as LogDirAnswerSchema has it."""
     question, cluster, plan, timing = answer.question, answer.cluster, answer.plan, answer.timing
-    texts, log_dirs = DirTexts(cluster), cluster.log_dirs
+    texts = DirTexts(cluster)
     every = Positions.of_all(cluster, plan)
     copied, bound = int(plan.copied.sum()), int(plan.lower_bound.sum())
     return {
         "kafka_version": question.kafka_version,
         "plan_id": answer.plan_id,
         "objective": question.goal.objective,
-        "effects": [*effects(log_dirs, question.goal, plan, answer.usage), *timing_sentence(timing, question.pace)],
-        "warnings": list(warnings(log_dirs, cluster.replicas, cluster.partitions, plan)),
+        "effects": answer.effects,
+        "warnings": answer.warnings,
         "moves": {"replicas": len(plan.moves), "bytes": copied, "lower_bound": bound, "gap": _gap(copied, bound)},
         "brokers": _brokers(answer),
         "outside_tolerance": None if question.goal.tolerance is None else _outside(answer),

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.core.log_dirs.effects import effects, warnings
 from service.core.log_dirs.model import LogDirPlan
 from service.core.log_dirs.plan import plan_log_dirs
 from service.core.log_dirs.usage import DirUsage
 from service.core.reassignments.batches.model import BatchTiming, Traffic
+from service.core.reassignments.effects import timing_sentence
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, id_of, read
@@ -23,6 +25,17 @@ class LogDirAnswer:
     plan: LogDirPlan
     usage: tuple[DirUsage, DirUsage]
     timing: BatchTiming
+
+    @property
+    def effects(self) -> list[str]:
+        """What the plan does, in sentences."""
+        about_disks = effects(self.cluster.log_dirs, self.question.goal, self.plan, self.usage)
+        return [*about_disks, *timing_sentence(self.timing, self.question.pace)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before it is executed, in sentences."""
+        return list(warnings(self.cluster.log_dirs, self.cluster.replicas, self.cluster.partitions, self.plan))
 
     @property
     def figures(self) -> Figures:
