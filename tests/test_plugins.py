@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from tests.support.golden import PROJECT
-from tests.support.jvm import SHORT_LIVED_SPARK
+from tests.support.jvm import short_lived_spark
 from tests.support.plugins import install
 from tests.support.serving import serving
 
@@ -188,7 +188,7 @@ def results(environment, tmp_path_factory):
         [*skew, "--partitioner", "indexing", "--into", f"{folder}/fault"],
     ]
     command = [sys.executable, "-c", JOBS, json.dumps(jobs)]
-    variables = {**os.environ, **environment, **SHORT_LIVED_SPARK}
+    variables = {**os.environ, **environment, **short_lived_spark()}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout.splitlines()[-1])

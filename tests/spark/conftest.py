@@ -13,7 +13,7 @@ from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
 from service.spark.job import Pipeline
-from tests.support.jvm import INTERPRETED, SHORT_LIVED
+from tests.support.jvm import INTERPRETED, SHORT_LIVED, with_archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 SETTINGS = INTERPRETED | {
     "spark.driver.memory": "1g",
-    "spark.driver.defaultJavaOptions": "",  # an archive of classes would be written at the end
     "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
@@ -33,7 +32,8 @@ SETTINGS = INTERPRETED | {
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session, on two cores. Jobs that are run while it is there run on it."""
-    with spark_session("tests", master="local[2]", settings=SETTINGS) as session:
+    settings = SETTINGS | {"spark.driver.defaultJavaOptions": with_archive()}
+    with spark_session("tests", master="local[2]", settings=settings) as session:
         yield session
         gateway = SparkContext._gateway
     gateway.shutdown()

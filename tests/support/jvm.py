@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
 from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
+from service.spark.cluster import jvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,9 +73,6 @@ SHORT_LIVED = (
     "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote",
 )  # fmt: skip
 """Options of a JVM that has little to do: its own compiler would take more time than it saves, and its classes are known."""
-
-SHORT_LIVED_SPARK = {"JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED), "XDG_CACHE_HOME": os.devnull}
-"""The environment of a command that starts Spark: these options for each of its JVMs, and no archive of classes at their end."""
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings of a Spark that has few rows: to compile its own code for them would take longer than to interpret it."""
@@ -131,6 +130,47 @@ def kafka_jvm(*coordinates: str) -> Any:
     """A JVM with these artifacts on its class path (and PySpark's, for logging, JSON and compression)."""
     jars = fetch(*(coordinates or JARS))
     return _gateway(":".join((*jars, f"{_find_spark_home()}/jars/*"))).jvm
+
+
+SESSION = """
+from pyspark import SparkContext
+from service.spark.cluster.session import spark_session
+
+with spark_session("test", master="local[1]"):
+    gateway = SparkContext._gateway
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait(60)
+"""
+"""A session without a job, whose archive of classes is the smallest, until its JVM has ended."""
+
+
+@cache
+def spark_archive() -> Path:
+    """The archive of classes that the first session on this machine leaves behind, in ``$XDG_CACHE_HOME/partition-allocator``."""
+
+    def leave(folder: Path) -> None:
+        environment = {**os.environ, "JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED), "XDG_CACHE_HOME": str(folder)}
+        subprocess.run([sys.executable, "-c", SESSION], env=environment, check=True)
+        assert list(folder.rglob("*.jsa")), "the session leaves an archive"
+
+    spark = _find_spark_home()
+    installed = str(Path(spark, "jars").stat().st_mtime_ns)  # for other jars, or of another time, the archive is of no use
+    sources = (path.read_text() for path in sorted(Path(jvm.__file__).parent.glob("*.py")))
+    folder = made_once(leave, "archive", SESSION, " ".join(SHORT_LIVED), spark, installed, jvm.java_version(), *sources)
+    return next(folder.glob("partition-allocator/spark-*.jsa"))
+
+
+@cache
+def with_archive() -> str:
+    """The options of a JVM of Spark that takes its classes from there."""
+    return f"-XX:SharedArchiveFile={spark_archive()} {jvm.SILENT}"
+
+
+@cache
+def short_lived_spark() -> dict[str, str]:
+    """The environment of a command that starts Spark: options for each of its JVMs, and an archive of classes for its own."""
+    return {"JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED), "XDG_CACHE_HOME": str(spark_archive().parents[1])}
 
 
 PROJECTS = {

@@ -19,7 +19,7 @@ import pytest
 
 from service.analyses.fleet.assignments import Choice, assign_groups
 from tests.reference.hashes import murmur2
-from tests.support.jvm import INTERPRETED, SHORT_LIVED_SPARK
+from tests.support.jvm import INTERPRETED, SHORT_LIVED, short_lived_spark, with_archive
 from tests.support.serving import free_port
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,8 @@ def daemon(home, python):
     """``daemon(port, "spark-class", …)`` runs one of Spark's programs until the tests are over, and returns when it listens."""
     running = []
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
-    environment |= SHORT_LIVED_SPARK | {
+    environment |= {
+        "JAVA_TOOL_OPTIONS": " ".join((*SHORT_LIVED, with_archive())),
         "PYSPARK_PYTHON": str(python),
         "XDG_CACHE_HOME": str(home / "cache"),
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -162,7 +163,7 @@ def run(master, python, data, into, skew, fleet, **options):
         ["skew", skew, "--partitions-counts", "5", "--into", f"{into}/skew"],
         ["fleet", fleet, "--assignor", "range", "--into", f"{into}/fleet"],
     ]
-    environment = {**os.environ, **SHORT_LIVED_SPARK, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**os.environ, **short_lived_spark(), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, master, data, json.dumps(options), json.dumps(commands)],
         capture_output=True, text=True, check=False, env=environment, timeout=SECONDS, cwd=Path(__file__).parents[3],

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +14,7 @@ import pytest
 from service.spark import jobs
 from service.spark.cluster import jvm
 from service.spark.io.sources import Source
-from tests.support.jvm import SHORT_LIVED, SHORT_LIVED_SPARK
+from tests.support.jvm import short_lived_spark, spark_archive
 
 
 def test_the_first_jvm_writes_an_archive_and_the_next_ones_use_it(monkeypatch, tmp_path):
@@ -84,9 +83,10 @@ def test_standard_output_is_the_summary_alone(tmp_path):
     (package / "slf4j-api-2.0.17.pom").write_text(POM)
     (tmp_path / "keys.jsonl").write_text('{"key": "a"}\n{"key": "b"}\n')
     command = ["pipeline", "skew", str(tmp_path / "keys.jsonl"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
+    command += ["--spark-option", f"spark.driver.extraJavaOptions=-Duser.home={tmp_path}"]
     run = subprocess.run(
         [sys.executable, "-m", "partition_allocator", *command, "--package", "org.slf4j:slf4j-api:2.0.17"],
-        env={**os.environ, **SHORT_LIVED_SPARK, "JAVA_TOOL_OPTIONS": " ".join((*SHORT_LIVED, f"-Duser.home={tmp_path}"))},
+        env={**os.environ, **short_lived_spark()},
         capture_output=True,
         text=True,
         check=False,
@@ -97,21 +97,7 @@ def test_standard_output_is_the_summary_alone(tmp_path):
     assert list(tmp_path.glob(".ivy2*/jars/org.slf4j_slf4j-api-2.0.17.jar"))
 
 
-SESSION = """
-from service.spark.cluster.session import spark_session
-
-with spark_session("test", master="local[1]"):
-    pass
-"""
-
-
 @pytest.mark.slow
-def test_the_archive_appears_when_the_jvm_has_ended(tmp_path):
-    """Which is after the command; of a session without a job it is the smallest."""
-    environment = {**os.environ, **SHORT_LIVED_SPARK, "XDG_CACHE_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", SESSION], env=environment, check=True)
-    for _ in range(600):
-        if archives := list((tmp_path / "partition-allocator").glob("spark-*.jsa")):
-            break
-        time.sleep(0.2)
-    assert archives
+def test_the_archive_appears_when_the_jvm_has_ended():
+    """Which is after the command."""
+    assert spark_archive().stat().st_size > 10_000_000

@@ -18,7 +18,7 @@ import requests
 
 from service.analyses.skew.scan import SkewScan
 from service.spark.skew.tasks.windows import SCHEMA, Windows, WindowScan, summed
-from tests.support.jvm import INTERPRETED, SHORT_LIVED_SPARK
+from tests.support.jvm import INTERPRETED, short_lived_spark
 from tests.support.serving import free_port
 
 SECOND = 1_000
@@ -74,7 +74,7 @@ def follower(broker, topic, folder, port):
         arguments += ["--spark-option", setting]
     return subprocess.Popen(
         [sys.executable, "-m", "service", "pipeline", "skew", *arguments],
-        env={**os.environ, **SHORT_LIVED_SPARK},
+        env={**os.environ, **short_lived_spark()},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
