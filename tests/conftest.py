@@ -53,6 +53,7 @@ WITH_BROKER = (
     "tests/clients/test_python_assignor.py",
     "tests/brokers/test_real_broker.py",
     "tests/support/test_broker.py",
+    "tests/chart/test_dashboards.py",
 )
 """These go to one worker, too, and share its broker."""
 

@@ -113,7 +113,7 @@ def guarded(tmp_path_factory):
     made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
     path = tmp_path_factory.mktemp("tokens") / "tokens"
     path.write_text("".join(f"{line}\n" for _, line in made.values()))
-    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_TOKENS_FILE=str(path)) as running:
+    with serving(forked=True, ALLOCATOR_WORKERS="1", ALLOCATOR_TOKENS_FILE=str(path)) as running:
         yield running, {scope: token for scope, (token, _) in made.items()}
 
 

@@ -180,7 +180,7 @@ def test_nothing_moves_for_a_reader_who_wants_less_motion(page):
 @pytest.mark.slow
 def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(other_page, tokens):
     path, by_scope = tokens
-    with serving(ALLOCATOR_WORKERS="1", ALLOCATOR_AUTH="required", ALLOCATOR_TOKENS_FILE=str(path)) as server:
+    with serving(forked=True, ALLOCATOR_WORKERS="1", ALLOCATOR_AUTH="required", ALLOCATOR_TOKENS_FILE=str(path)) as server:
         page = other_page
         page.goto(f"{server.url}/#/groups")
         field = page.get_by_label("This service answers callers with a token")
