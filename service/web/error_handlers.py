@@ -4,7 +4,7 @@ from typing import Any
 
 import werkzeug
 from flask import Response, current_app, request
-from werkzeug.exceptions import HTTPException, ServiceUnavailable, UnprocessableEntity
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, ServiceUnavailable, UnprocessableEntity
 
 from service.core.errors import AllocatorError, PluginError
 from service.decisions.budget import OutOfTime
@@ -42,12 +42,21 @@ def from_http_exception(error: HTTPException) -> werkzeug.Response:
     response = error.get_response()
     messages = getattr(error, "data", {}).get("messages")
     if messages is None:
-        document = problem(error.code or 500, kebab(error.name.replace(" ", "-")), error.name, error.description or error.name)
+        document = problem(error.code or 500, kebab(error.name.replace(" ", "-")), error.name, _detail(error))
     else:  # webargs nests a location ("json", "query") around what Marshmallow says of the fields in it
         document = of_messages([*messages.values()])
     response.data = dumps(document | _request_id())
     response.mimetype = MEDIA_TYPE
     return response
+
+
+def _detail(error: HTTPException) -> str:
+    """What is wrong; Werkzeug's own sentences about paths and methods are for people who typed a URL into a browser."""
+    if isinstance(error, NotFound) and error.description == NotFound.description:
+        return "There is no such resource; GET /openapi.yaml lists all."
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        return f"{request.method} is not allowed here; allowed are {', '.join(sorted(error.valid_methods))}."
+    return error.description or error.name
 
 
 def from_exception(error: Exception) -> Response:

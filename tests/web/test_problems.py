@@ -145,3 +145,10 @@ def test_a_body_shorter_than_its_length_says_is_a_400(client):
         "/v1/partitions", data=body, content_type="application/json", environ_overrides={"CONTENT_LENGTH": str(len(body) + 1)}
     )
     assert_problem(response, 400, "bad-request")
+
+
+def test_paths_and_methods_that_do_not_exist(client):
+    assert client.get("/v1/nothing").json["detail"] == "There is no such resource; GET /openapi.yaml lists all."
+    response = client.put("/v1/replica-placements")
+    assert response.json["detail"] == "PUT is not allowed here; allowed are OPTIONS, POST."
+    assert set(response.headers["Allow"].split(", ")) == {"OPTIONS", "POST"}
