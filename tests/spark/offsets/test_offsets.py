@@ -11,6 +11,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from service.analyses.fleet.assignments import assign_groups
 from service.core.coordinators import of_group
@@ -77,9 +78,9 @@ def rows_of(found):
     return (pq.read_table(found) if isinstance(found, str) else found.toArrow()).to_pylist()
 
 
-def random_log(seed, records=1500):
+def random_log(seed, start, records=1500):
     """A fortnight of a cluster: groups that come and go, commits that expire by themselves, tombstones."""
-    chance, time = random.Random(seed), START
+    chance, time = random.Random(seed), start
     for _ in range(records):
         time += chance.randrange(2 * 14 * DAY // records)
         group, topic = f"g{chance.randrange(12)}", f"t{chance.randrange(4)}"
@@ -205,21 +206,35 @@ def test_what_expires_depends_on_the_protocol_and_on_who_is_there(group, keeps, 
 
 
 @pytest.mark.slow
-def test_what_has_expired_is_what_kafkas_own_coordinator_cleans_up(pipeline, tmp_path):
-    """Groups of every protocol, committed long ago and lately, to topics that they read and others; some name their expiry."""
-    chance, retention, now = random.Random(7), 7 * DAY, START + 14 * DAY
-    log = [(*record, START) for group in GROUPS for record in records_of(group)]
+def test_what_is_committed_and_expired_is_what_a_coordinator_would_have_after_replaying_the_log(pipeline, tmp_path):
+    """Groups of every protocol beside a log at random, the last records of which are later than ``as_of``.
+
+    The former have committed long ago and lately, to topics that they read and others; some name their expiry. What of
+    theirs has expired is what Kafka's own coordinator cleans up.
+    """
+    chance, retention, now = random.Random(7), 3 * DAY, START + 14 * DAY
+    of_protocols = [(*record, START) for group in GROUPS for record in records_of(group)]
     for group in GROUPS:
         for topic in "tuv":
             for partition in range(4):
-                time = START + chance.choice((0, 5, 6 * DAY, 7 * DAY - 1, 7 * DAY, 7 * DAY + 1, 13 * DAY))
+                time = START + chance.choice((0, 5, 10 * DAY, 11 * DAY - 1, 11 * DAY, 11 * DAY + 1, 13 * DAY))
                 expires = chance.choice((-1, -1, -1, now - 1, now, now + 1))
-                log.append((commit_key(group, topic, partition), commit_value(9, time, expires), START))
-    _, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=now, retention_minutes=retention // 60_000)
-    expired = {(row["group"], row["topic"], row["partition"]) for row in tables[job.OFFSETS] if row["expired"]}
-    expected = cleaned_up(log, now, retention)
-    assert expired == expected
+                of_protocols.append((commit_key(group, topic, partition), commit_value(9, time, expires), START))
+    at_random = list(random_log(1, START + now - list(random_log(1, START))[-200][2]))
+    log = of_protocols + at_random
+    outcome, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=now, retention_minutes=retention // 60_000)
+    rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[job.OFFSETS]}
+    expired = {place for place, row in rows.items() if row["expired"]}
+    expected = cleaned_up(of_protocols, now, retention)
+    assert {place for place in expired if place[0] in GROUPS} == expected
     assert {group for group, _, _ in expected} == set(GROUPS) - {"unreadable", "connect", "share", "share, empty"}
+
+    replayed = committed_offsets(at_random, now, retention)
+    committed = {place: row for place, row in rows.items() if place[0] not in GROUPS and row["committed_offset"] is not None}
+    assert {place: (row["committed_offset"], row["expired"]) for place, row in committed.items()} == replayed
+    assert 10 < sum(of_one for _, of_one in replayed.values()) < len(replayed) - 10
+    assert outcome.summary["records"]["records"] == len(log)
+    assert outcome.summary["partitions"]["expired"] == len(expired)
 
 
 def cleaned_up(log, now, retention_ms):
@@ -230,20 +245,6 @@ def cleaned_up(log, now, retention_ms):
     script = "\n".join((f"{now},{retention_ms // 60_000}", *texts, ""))
     done = subprocess.run(cleaner, input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return {tuple(json.loads(line)) for line in done.stdout.splitlines()}
-
-
-@pytest.mark.slow
-def test_what_is_committed_and_expired_is_what_a_coordinator_would_have_after_replaying_the_log(pipeline, tmp_path):
-    log = list(random_log(1))
-    as_of = log[-200][2]
-    outcome, tables = run(pipeline, tmp_path, log, job.OFFSETS, as_of=as_of, retention_minutes=3 * 24 * 60)
-    rows = [row for row in tables[job.OFFSETS] if row["committed_offset"] is not None]
-    result = {(row["group"], row["topic"], row["partition"]): (row["committed_offset"], row["expired"]) for row in rows}
-    expected = committed_offsets(log, as_of, 3 * DAY)
-    assert result == expected
-    assert 10 < sum(expired for _, expired in expected.values()) < len(expected) - 10
-    assert outcome.summary["records"]["records"] == len(log)
-    assert outcome.summary["partitions"]["expired"] == sum(expired for _, expired in expected.values())
 
 
 TIMES = [START + 1000, START + 5000]
@@ -271,19 +272,6 @@ def test_times_are_read_as_pandas_and_others_write_them(spark, tmp_path):
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     read_times = frame.select(*(milliseconds(name, kind).alias(name) for name, kind in kinds.items())).toArrow().to_pydict()
     assert read_times == dict.fromkeys(KINDS_OF_TIME, TIMES)
-
-
-@pytest.mark.slow
-def test_log_ends_and_records_may_have_times_of_different_kinds(pipeline, tmp_path):
-    log = table([(commit_key("g", "t", 0), commit_value(100 * i, time), time) for i, time in enumerate(TIMES, 1)])
-    log = log.set_column(4, "timestamp", KINDS_OF_TIME["ISO text and ms"])
-    times = KINDS_OF_TIME["ns, Europe/Berlin"]
-    ends = pa.table({"topic": ["t", "t"], "partition": [0, 0], "log_end_offset": [150, 250], "time": times})
-    pq.write_table(ends, tmp_path / "ends.parquet")
-    outcome, tables = run(pipeline, tmp_path, log, job.HISTORY, log_end=Source.parse(str(tmp_path / "ends.parquet")))
-    assert [(row["at"], row["lag"]) for row in tables[job.HISTORY]] == [(TIMES[0], 50), (TIMES[1], 50)]
-    assert outcome.summary["as_of"] == "2023-11-14T22:13:25+00:00"
-    assert outcome.summary["rejected_log_ends"] == {}
 
 
 @pytest.mark.slow
@@ -318,6 +306,7 @@ def test_rows_without_a_readable_time_are_rejected(pipeline, tmp_path):
 
 @pytest.mark.slow
 def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
+    """Times of records and of log ends may be of different kinds: ISO text and ms, ns in Berlin, and ms as text."""
     log = [
         (classic_key("g"), classic_value({"a": {"t": [0]}, "b": {"t": [1, 2]}}, START), START),
         *((commit_key("g", "t", 0), commit_value(100 * i, START + 1000 * i), START + 1000 * i) for i in range(1, 11)),
@@ -327,11 +316,22 @@ def test_lag_has_a_trend_a_holder_and_an_end(pipeline, tmp_path, client):
         (commit_key("new", "u", 0), commit_value(7, START + 800, topic_id=TOPIC_ID), START + 800),
         (b"\x00\x01\x00", None, START + 900),
     ]
-    ends = [(f"{topic},{partition},{end},{START + 1000 * i}") for i in (1, 5, 9) for topic, partition, end in
+    ends = [{"topic": topic, "partition": partition, "log_end_offset": end, "time": START + 1000 * i}
+            for i in (1, 5, 9) for topic, partition, end in
             (("t", 0, 1000 + 50 * i), ("t", 1, 100 + 10 * i), ("t", 2, 5), ("u", 0, 7))]  # fmt: skip
-    (tmp_path / "ends.csv").write_text("topic,partition,log_end_offset,time\n" + "\n".join(ends))
+    ends = pa.Table.from_pylist(ends)
+    csv.write_csv(ends, tmp_path / "ends.csv")
+    in_berlin = ends["time"].cast(pa.timestamp("ms", "Europe/Berlin")).cast(pa.timestamp("ns", "Europe/Berlin"))
+    pq.write_table(ends.set_column(3, "time", in_berlin), tmp_path / "ends.parquet")
+    mixed = table(log)
+    texts = [
+        f"{time:%Y-%m-%dT%H:%M:%S.%fZ}" if i % 2 else str(log[i][2]) for i, time in enumerate(mixed["timestamp"].to_pylist())
+    ]
+    mixed = mixed.set_column(4, "timestamp", pa.array(texts))
     names = (job.OFFSETS, job.GROUPS, job.MEMBERS, job.HISTORY, job.REQUESTS, job.REJECTED_ROWS)
-    outcome, tables = run(pipeline, tmp_path, log, *names, log_end=Source.parse(str(tmp_path / "ends.csv")))
+    outcome, tables = run(pipeline, tmp_path, mixed, *names, log_end=Source.parse(str(tmp_path / "ends.parquet")))
+    assert outcome.summary["as_of"] == "2023-11-14T22:13:29+00:00"
+    assert outcome.summary["rejected_log_ends"] == {}
     rows = {(row["group"], row["topic"], row["partition"]): row for row in tables[job.OFFSETS]}
 
     first = rows["g", "t", 0]
