@@ -17,12 +17,16 @@ from service.cli import main
 from service.core.attribution.equivalents import classify, hash_all
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
+from service.spark.errors import WrongSource
+from service.spark.io.sources import Source
+from service.spark.load import job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from flask.testing import FlaskClient
+    from pyspark.sql import SparkSession
 
     from tests.support.broker import Broker
 
@@ -195,9 +199,8 @@ def test_what_is_no_record_is_set_aside_and_text_is_read_as_times(write: Callabl
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark")
 def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
-    write: Callable[[str, str], str], tmp_path: Path, client: FlaskClient
+    write: Callable[[str, str], str], tmp_path: Path, client: FlaskClient, spark: SparkSession
 ) -> None:
     """One plan of skew's table, joined with a group."""
     plans = [{"partitioner": name, "partitions_count": 6, "partition_id": p, "records": 60 * p, "bytes": 600 * p}
@@ -221,8 +224,9 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
     assert question["topics"][0]["partition_weights"] == [0, 1, 2, 3, 4, 5]
     assert (question["group_protocol"], question["assignor"]) == ("consumer", "uniform")
     assert client.post("/v1/group-assignments", json=question).json["weighted_member_load"]["totals"] == [3, 12]
-    unable = CliRunner().invoke(main, ["pipeline", "load", *command, "--group", "empty"])
-    assert "has no group 'empty' that can be assigned" in unable.output
+    requests = spark.read.parquet(str(tmp_path / "out" / job.REQUESTS))
+    with pytest.raises(WrongSource, match=r"groups\.jsonl has no group 'empty' that can be assigned"):
+        job._only("empty", requests, Source.parse("groups.jsonl"))
 
 
 @pytest.mark.parametrize(
