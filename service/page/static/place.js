@@ -21,6 +21,7 @@ export function usePlace(workbenches) {
 
   const follow = async () => {
     const fragment = (latest.current.fragment = location.hash);
+    latest.current.step = -ONE_STEP; // a change replaces no state that the reader went to
     const { name, state, fault } = await followed(fragment);
     if (latest.current.fragment !== fragment) return; // the reader has gone on
     const known = name in workbenches ? name : Object.keys(workbenches)[0];
