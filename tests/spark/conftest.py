@@ -23,7 +23,9 @@ SETTINGS = INTERPRETED | {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": " ".join(SHORT_LIVED),
     "spark.ui.enabled": "false",
+    "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",  # each stage would be planned again; it is there where tests start commands
     "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
     "spark.sql.warehouse.dir": "/tmp/partition-allocator-warehouse",  # noqa: S108 - nothing is written there
 }
@@ -31,9 +33,9 @@ SETTINGS = INTERPRETED | {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The session, on two cores. Jobs that are run while it is there run on it."""
+    """The session, on one core; most stages have two tasks. Jobs that are run while it is there run on it."""
     settings = SETTINGS | {"spark.driver.defaultJavaOptions": with_archive()}
-    with spark_session("tests", master="local[2]", settings=settings) as session:
+    with spark_session("tests", master="local[1]", settings=settings) as session:
         yield session
         gateway = SparkContext._gateway
     gateway.shutdown()
