@@ -82,9 +82,10 @@ def reassign(
     if demoted and not (drained or added or replaced):
         body.setdefault("leaders", "demote")
     if into is not None:
-        into_folder.write(
-            into, [file.name if file else None], lambda: _outcome(body, file, frontier=frontier), options.form(output)
-        )
+        if folder:
+            raise click.UsageError("Give either --into or --out.")
+        sources = [each.name for each in (file, *snapshots) if each]
+        into_folder.write(into, sources, lambda: _outcome(body, file, frontier=frontier), options.form(output))
         return
     answer = plans.plan(PATH, body, options.form(output), folder, write_files, frontier=frontier)
     if answer is not None:

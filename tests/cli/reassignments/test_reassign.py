@@ -302,4 +302,13 @@ def test_into_says_what_is_wrong_and_writes_nothing(file, tmp_path):
     into = tmp_path / "results"
     assert run("--into", str(into), text='{"brokers": []}').exit_code == 2
     assert run(file, "--output", "csv", "--into", str(into)).exit_code == 2
+    both = run(file, "--into", str(into), "--out", str(tmp_path / "files"))
+    assert (both.exit_code, both.stderr.splitlines()[-1]) == (2, "Error: Give either --into or --out.")
     assert not list(tmp_path.glob("results/*"))
+    into.mkdir()
+    snapshot = into / "snapshot.json"
+    snapshot.write_text(json.dumps({"brokers": []}))
+    within = run(file, "--snapshot", str(snapshot), "--into", str(into))
+    assert within.exit_code == 2
+    assert "contains the source" in within.stderr
+    assert [*into.iterdir()] == [snapshot]
