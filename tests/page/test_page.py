@@ -8,6 +8,7 @@ from io import BytesIO
 
 import pytest
 from PIL import Image, ImageChops, ImageStat
+from playwright.sync_api import expect
 
 from service.page.views import FOLDER
 from tests.page.conftest import DESKTOP, MainThread, downloaded, dropped, link, opened, settled
@@ -264,6 +265,25 @@ def test_back_and_forward_step_through_the_states(page):
     page.locator(".verdict", has_text=texts[1]).wait_for()
     page.get_by_role("link", name="Example").click()
     page.locator(".verdict", has_text=texts[0]).wait_for()
+
+
+GOES_ON = """() => {
+    const encode = btoa;
+    window.btoa = (bytes) => {
+        location.hash = "#/members";
+        window.btoa = encode;
+        return encode(bytes);
+    };
+}"""
+
+
+def test_the_link_of_a_change_does_not_call_back_a_reader_who_goes_on(page):
+    opened(page, "/#/groups").evaluate(GOES_ON)  # while the link is made
+    page.get_by_label("Change of billing-3").select_option("leaves")
+    page.get_by_role("heading", name="How many members").wait_for()
+    assert page.url.endswith("#/members")
+    page.get_by_role("link", name="Groups").click()  # with the change
+    expect(page.get_by_label("Change of billing-3")).to_have_value("leaves")
 
 
 def test_a_state_too_large_for_a_link_stays_in_the_browser(page):

@@ -30,11 +30,12 @@ export function usePlace(workbenches) {
     setPlace({ name: known, state: state ?? workbenches[known].example(), fault, linked: true });
   };
   const write = async (/** @type {Place} */ decided) => {
+    const before = location.hash;
     const link = await linkTo(decided.name, decided.state);
     const now = latest.current;
     if (now.place !== decided && now.place?.name === decided.name) return; // a newer state is written
     setLinks((old) => ({ ...old, [decided.name]: link }));
-    if (now.place !== decided) return; // another workbench is shown
+    if (now.place !== decided || location.hash !== before) return; // the reader has gone on
     const same = performance.now() - now.step < ONE_STEP;
     now.step = performance.now();
     now.fragment = link;
