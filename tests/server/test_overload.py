@@ -430,6 +430,8 @@ def test_clients_that_do_not_close_after_their_answer_hold_nobody_up(server):
     try:
         for sock in lazy:
             sock.sendall(GOOD)
+        for sock in lazy:
+            assert sock.recv(1)  # the answer has come: one more request finds the queue empty
         assert requests.post(server.url + PATH, json=QUESTION, timeout=60).ok
     finally:
         for sock in lazy:
