@@ -1,7 +1,6 @@
 """The service under Gunicorn: workers forked from one process that has loaded every kernel, if they had been compiled before."""
 
 import atexit
-import ctypes
 import ipaddress
 import logging
 import os
@@ -13,12 +12,10 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from prometheus_client.multiprocess import mark_process_dead
@@ -29,6 +26,7 @@ from service.auth.principals import InvalidCredentials
 from service.bounded.files import UnreadableFile, read_small_file
 from service.config import Settings, environment_name
 from service.core.kernels import DamagedCache
+from service.server import heaps
 from service.server.draining import DrainingArbiter
 from service.server.warm import NotCompiled, compile_kernels, load_kernels
 from service.server.worker import Worker, end_process
@@ -36,15 +34,6 @@ from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
 
 logger = logging.getLogger(__name__)
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-"""Of glibc's malloc.h."""
-
-LARGE_BYTES = 2**20
-"""Allocations of this size and more go back to the system when they are freed. By default the limit grows to 32 MiB."""
-
-FREE_BYTES = 64 * 2**20
-"""Free memory that the heap keeps."""
 
 RESERVED_FILES = 64
 """Open files that a worker needs beside its connections; about 30 are in use."""
@@ -79,7 +68,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     _check(settings, host, loopback=loopback)
     _check_address(host, port)
     logs.configure()
-    _share_heaps()
+    heaps.share()
     os.environ.pop("SCRIPT_NAME", None)  # Gunicorn would take it for the prefix of all paths
     scheme, tls = "http", {}
     if settings.tls_cert:
@@ -148,19 +137,6 @@ def _check_address(host: str, port: int) -> None:
 def _max_connections() -> int:
     """The most connections of a worker: what the limit of open files leaves, and 1,000 at most."""
     return max(1, min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES))
-
-
-def _share_heaps() -> None:
-    """Let all threads share heaps. By default malloc and Arrow give each thread its own, which keeps the memory it once needed.
-
-    That was half of the memory that workers gained under mixed requests. A malloc other than glibc's is left as it is.
-    """
-    pa.set_memory_pool(pa.system_memory_pool())
-    with suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-        mallopt(M_ARENA_MAX, 2)
-        mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
-        mallopt(M_TRIM_THRESHOLD, FREE_BYTES)
 
 
 def _welcome(url: str, *, loopback: bool, compiling: bool) -> None:

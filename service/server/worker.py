@@ -29,6 +29,7 @@ from gunicorn.http.wsgi import Response, create
 from gunicorn.util import close as close_socket
 from gunicorn.workers.gthread import ThreadWorker
 
+from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
 from service.web.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
 from service.web.error_handlers import MEDIA_TYPE
@@ -46,6 +47,9 @@ STOP_SECONDS: Final = 1.0
 
 SWEEP_SECONDS: Final = 0.25
 """Seconds between sweeps for expired connections."""
+
+TRIM_SECONDS: Final = 20.0
+"""Seconds between two trims of the heaps."""
 
 LOG_SECONDS: Final = 1.0
 """Seconds between two log lines about refused requests, so that clients cannot fill the log."""
@@ -83,7 +87,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().__init__(*arguments, **options)
         self.waiting: dict[Connection, Callable[[Connection], int]] = {}
         self._buffer = bytearray(IO_BYTES)
-        self._next_sweep = self._next_log = 0.0
+        self._next_sweep = self._next_trim = self._next_log = 0.0
         self._transit = 0
 
     # ---- the loop ------------------------------------------------------------------------------------------------------
@@ -304,11 +308,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # ---- deadlines -----------------------------------------------------------------------------------------------------
 
     def murder_pending(self) -> None:
-        """End the connections whose deadline has passed; see ThreadWorker."""
+        """End the connections whose deadline has passed, and give free memory back; see ThreadWorker."""
         now = time.monotonic()
         if now < self._next_sweep:
             return
         self._next_sweep = now + SWEEP_SECONDS
+        if now >= self._next_trim:
+            self._next_trim = now + TRIM_SECONDS
+            heaps.trim()
         for conn in [conn for conn in self.waiting if conn.deadline <= now]:
             step = self.waiting.get(conn)  # None: dropped to make room for another
             if step == self._receive and conn.head_complete:
