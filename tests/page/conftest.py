@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import requests
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.support.golden import PROJECT
 from tests.support.programs import program
@@ -33,15 +33,16 @@ FLAGS = (
 
 DESKTOP = {"width": 1280, "height": 900}
 
-LARGEST_WAIT = 30_000
-"""Milliseconds that a test waits for the page, which may share its processors with other tests."""
+LARGEST_WAIT = 120_000
+"""Milliseconds that a test waits for the page, which may share its processors with many others; one that passes never does."""
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium."""
+    expect.set_options(timeout=LARGEST_WAIT)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program("chromium"), args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=program("chromium"), args=FLAGS, timeout=LARGEST_WAIT)
         yield chromium
         chromium.close()
 
@@ -133,7 +134,7 @@ class Service:
 
     def post(self, path: str, **request: Any) -> Answer:
         """The answer to a request, which is as those of the module ``requests``."""
-        response = requests.post(self._url + path, timeout=60, **request)
+        response = requests.post(self._url + path, timeout=LARGEST_WAIT / 1000, **request)
         return Answer(response.status_code, response.text)
 
 
@@ -148,6 +149,12 @@ def link(name: str, state: object) -> str:
     packer = zlib.compressobj(wbits=-15)
     text = packer.compress(json.dumps(state).encode()) + packer.flush()
     return f"/#/{name}/{urlsafe_b64encode(text).decode().rstrip('=')}"
+
+
+def linked(url: str) -> str:
+    """The JSON of the state that a link has in it, if it has one."""
+    text = url.partition("/#/")[2].partition("/")[2]
+    return zlib.decompress(urlsafe_b64decode(text + "=" * (-len(text) % 4)), wbits=-15).decode() if text else ""
 
 
 def opened(page: Page, path: str) -> Page:
@@ -167,6 +174,22 @@ def settled(page: Page) -> Page:
             (frame) => Math.abs(frame.firstElementChild.getAttribute('width') - Math.max(frame.clientWidth, 240)) <= 1)"""
     )
     return page
+
+
+SAYS_SO = """(button) => {
+    window.copied = new Promise((resolve) => {
+        const seen = new MutationObserver(() => button.textContent === 'Copied' && resolve(seen.disconnect()));
+        seen.observe(button, { characterData: true, childList: true, subtree: true });
+    });
+}"""
+
+
+def copied(page: Page, button: Locator) -> str:
+    """What a button puts on the clipboard. That it says so is seen within the page: it does for a moment only."""
+    button.evaluate(SAYS_SO)
+    button.click()
+    page.evaluate("window.copied")
+    return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 class MainThread:

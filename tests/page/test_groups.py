@@ -6,7 +6,7 @@ import subprocess
 
 from playwright.sync_api import expect
 
-from tests.page.conftest import MainThread, downloaded, link, opened
+from tests.page.conftest import LARGEST_WAIT, MainThread, copied, downloaded, link, opened
 from tests.support.programs import program
 
 GROUP = {"group_protocol": "classic", "assignor": "range", "assignor_then": ""}
@@ -185,11 +185,9 @@ def test_names_are_data_and_never_markup(page):
 def assert_the_command_gives_the_answer(page):
     """The first request, pasted into a shell."""
     curl, row = program("curl"), page.locator(".requests li").first
-    row.get_by_role("button", name="Copy as curl").click()
-    row.get_by_role("button", name="Copied").wait_for()
-    command = page.evaluate("navigator.clipboard.readText()").replace("curl", f"{curl} -s", 1)
-    answer = subprocess.run(["/bin/sh"], input=command, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert answer == downloaded(page, row, "JSON").decode()
+    command = copied(page, row.get_by_role("button", name="Copy as curl")).replace("curl", f"{curl} -s", 1)
+    done = subprocess.run(["/bin/sh"], input=command, capture_output=True, text=True, check=True, timeout=LARGEST_WAIT / 1000)
+    assert done.stdout == downloaded(page, row, "JSON").decode()
 
 
 def test_a_large_group_stays_fluent(page):

@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import expect
 
 from service.page.views import FOLDER
-from tests.page.conftest import DESKTOP, MainThread, downloaded, dropped, link, opened, settled
+from tests.page.conftest import DESKTOP, MainThread, copied, downloaded, dropped, link, opened, settled
 from tests.support.serving import serving
 
 WORKBENCHES = ("groups", "timeline", "members", "keys", "placement", "disks")
@@ -75,9 +75,7 @@ def test_screenshots_and_downloads(page, pictures, service, name):
         picture = picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         picture.save(pictures / f"{name}.png", optimize=True)
     row = page.locator(".requests li").last
-    row.get_by_role("button", name="Copy as curl").click()
-    row.get_by_role("button", name="Copied").wait_for()
-    command = page.evaluate("navigator.clipboard.readText()")
+    command = copied(page, row.get_by_role("button", name="Copy as curl"))
     path, body = re.fullmatch(r"curl 'http://127.0.0.1:\d+(/v1/\S+)' --json '(.*)'", command, re.DOTALL).groups()
     body = json.loads(body.replace("'\\''", "'"))
     assert downloaded(page, row, "JSON").decode() == service.post(path, json=body).text
@@ -167,11 +165,14 @@ def test_a_service_that_turns_requests_away_is_asked_again(page):
     assert page.get_by_role("alert").count() == 0
 
 
-def test_nothing_moves_for_a_reader_who_wants_less_motion(page):
+def test_nothing_moves_for_a_reader_who_waits_or_wants_less_motion(page):
     opened(page, "/#/placement")
     page.route("**/v1/reassignments", lambda _: None)  # never answered
-    page.get_by_role("button", name="broker 4").click()
+    button = page.get_by_role("button", name="broker 4")
+    place = button.bounding_box()
+    button.click()
     page.get_by_role("status").filter(has_text="The service computes").wait_for()
+    assert button.bounding_box() == place  # what is about to be pressed stays where it is
     assert page.locator("progress").is_visible()
     page.emulate_media(reduced_motion="reduce")
     assert not page.locator("progress").is_visible()
@@ -195,6 +196,7 @@ def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(
         assert by_scope["groups"] not in page.url
         for name in ("timeline", "members"):
             page.get_by_role("link", name=name.title()).click()
+            page.locator("nav [aria-current]", has_text=name.title()).wait_for()
             page.locator(".verdict").wait_for()
             assert field.count() == 0
         for name, scope in [("keys", "partitions"), ("placement", "placements"), ("disks", None)]:

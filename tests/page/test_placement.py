@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.page.conftest import link, opened
+from tests.page.conftest import link, linked, opened
 
 DESCRIBED = """\
 Topic: orders\tTopicId: kJ5mZYJmQ_K4cXmVbGt2Wg\tPartitionCount: 3\tReplicationFactor: 2\tConfigs:
@@ -94,6 +94,7 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
     assert json.loads(raw.input_value()) == expected
     effect = service.post("/v1/reassignments", json=expected).json["effects"][0]
     page.locator(".verdict", has_text=effect).wait_for()
+    page.wait_for_url(lambda url: '"demoted":true' in linked(url))
     again = opened(other_page, page.url)
     again.locator(".verdict", has_text=effect).wait_for()
     again.get_by_role("button", name="broker 1 demoted").wait_for()
