@@ -178,14 +178,14 @@ def settled(page: Page) -> Page:
 
 SAYS_SO = """(button) => {
     window.copied = new Promise((resolve) => {
-        const seen = new MutationObserver(() => button.textContent === 'Copied' && resolve(seen.disconnect()));
-        seen.observe(button, { characterData: true, childList: true, subtree: true });
+        const observer = new MutationObserver(() => button.textContent === 'Copied' && resolve(observer.disconnect()));
+        observer.observe(button, { characterData: true, childList: true, subtree: true });
     });
 }"""
 
 
 def copied(page: Page, button: Locator) -> str:
-    """What a button puts on the clipboard. That it says so is seen within the page: it does for a moment only."""
+    """What a button puts on the clipboard. The page itself waits until it says so, which it does for a moment only."""
     button.evaluate(SAYS_SO)
     button.click()
     page.evaluate("window.copied")

@@ -253,11 +253,11 @@ def test_the_slider_answers_while_it_moves(page, server, tmp_path):
 
 CANCELS = """() => {
     window.cancelled = new Promise((resolve) => {
-        const seen = new MutationObserver(() => {
+        const observer = new MutationObserver(() => {
             const button = [...document.querySelectorAll('button')].find((each) => each.textContent === 'Cancel');
-            if (button) resolve([seen.disconnect(), button.click()]);
+            if (button) resolve([observer.disconnect(), button.click()]);
         });
-        seen.observe(document.body, { childList: true, subtree: true });
+        observer.observe(document.body, { childList: true, subtree: true });
     });
 }"""
 """Cancels the next reading from within the page, which may be over before a test hears of it."""

@@ -166,7 +166,7 @@ def test_a_service_that_turns_requests_away_is_asked_again(page):
 
 
 def test_nothing_moves_for_a_reader_who_waits_or_wants_less_motion(page):
-    opened(page, "/#/placement")
+    settled(opened(page, "/#/placement"))
     page.route("**/v1/reassignments", lambda _: None)  # never answered
     button = page.get_by_role("button", name="broker 4")
     place = button.bounding_box()
