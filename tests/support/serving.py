@@ -140,7 +140,7 @@ def _wait_for(server: Server, path: str, verify: str | None, output: IO[str], se
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
             raise RuntimeError(f"the server ended: {output.read()}")
-        with suppress(requests.ConnectionError):
+        with suppress(requests.ConnectionError, requests.Timeout):  # a busy machine answers late
             if requests.get(server.url + path, timeout=5, verify=verify).ok:
                 return
         time.sleep(0.05)
