@@ -13,7 +13,7 @@ LARGE_BYTES: Final = 2**20
 """Allocations of this size and more go back to the system when they are freed. By default the limit grows to 32 MiB."""
 
 FREE_BYTES: Final = 64 * 2**20
-"""Free memory that the top of a heap keeps."""
+"""Free memory that the top of a heap keeps until the next trim."""
 
 LIBC: Final = "libc.so.6"
 
@@ -32,10 +32,10 @@ def share() -> None:
 
 
 def trim() -> None:
-    """Give all whole pages that are free back to the system, also those below what is still in use. Takes 1 to 30 ms.
+    """Give all whole pages that are free back to the system, also those below what is still in use.
 
-    Without it, a fifth of a worker's memory was free pages between used ones after some minutes of mixed requests, and the share
-    grew. A malloc other than glibc's is left as it is.
+    Without it, up to a fifth of a worker's memory was free pages after some minutes of mixed requests. It takes 1 to 30 ms, and
+    more where other processes want the processor. A malloc other than glibc's is left as it is.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(LIBC).malloc_trim(0)
