@@ -21,6 +21,7 @@ billing  orders  0          100             160             60   c-1          /1
 billing  orders  1          100             140             40   c-2          /127.0.0.1  c
 """
 DESCRIBED_TOPIC = "Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+TOPICS = [{"topic_name": "orders", "partitions_count": 6}]
 SIZES = {"desktop": DESKTOP, "phone": {"width": 390, "height": 844}}
 
 
@@ -285,6 +286,37 @@ def test_the_link_of_a_change_does_not_call_back_a_reader_who_goes_on(page):
     page.get_by_role("heading", name="How many members").wait_for()
     assert page.url.endswith("#/members")
     page.get_by_role("link", name="Groups").click()  # with the change
+    expect(page.get_by_label("Change of billing-3")).to_have_value("leaves")
+
+
+FOLLOWS = """([select, link]) => {
+    const [encode, Unpacking] = [btoa, DecompressionStream];
+    const written = new Promise((resolve) => {
+        window.btoa = (bytes) => {
+            setTimeout(resolve);
+            window.btoa = encode;
+            return encode(bytes);
+        };
+    });
+    window.DecompressionStream = function (format) {
+        window.DecompressionStream = Unpacking;
+        const { readable, writable } = new TransformStream({ start: () => written });
+        return { writable, readable: readable.pipeThrough(new Unpacking(format)) };
+    };
+    select.value = 'leaves';
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+    location.hash = link;
+}"""
+"""Changes a state, and follows a link that takes longer to unpack than the change's own link takes to be made."""
+
+
+def test_the_link_of_a_change_does_not_call_back_a_reader_who_follows_a_large_one(page):
+    opened(page, "/#/groups")
+    followed = link("members", {"assignor": "range", "topics": TOPICS, "members": [{"member_id": "a"}]}).removeprefix("/")
+    page.evaluate(FOLLOWS, [page.get_by_label("Change of billing-3").element_handle(), followed])
+    page.get_by_role("heading", name="How many members").wait_for()
+    assert page.url.endswith(followed)
+    page.get_by_role("link", name="Groups").click()
     expect(page.get_by_label("Change of billing-3")).to_have_value("leaves")
 
 

@@ -16,26 +16,26 @@ export function usePlace(workbenches) {
   const [place, setPlace] = useState(/** @type {Place | null} */ (null));
   const [other, setOther] = useState("");
   const [links, setLinks] = useState(/** @type {Record<string, string>} */ ({}));
-  const latest = useRef({ place, fragment: "", step: -ONE_STEP });
+  const latest = useRef({ place, fragment: "", step: -ONE_STEP }); // the fragment of what is shown, not of what is followed
   latest.current.place = place;
 
   const follow = async () => {
-    const fragment = (latest.current.fragment = location.hash);
+    const fragment = location.hash;
     latest.current.step = -ONE_STEP; // a change replaces no state that the reader went to
     const { name, state, fault } = await followed(fragment);
-    if (latest.current.fragment !== fragment) return; // the reader has gone on
+    if (location.hash !== fragment) return; // the reader has gone on
     const known = name in workbenches ? name : Object.keys(workbenches)[0];
+    latest.current.fragment = fragment;
     setOther(name in workbenches ? "" : name);
     setLinks((old) => ({ ...old, [known]: state === undefined ? `#/${known}` : fragment }));
     setPlace({ name: known, state: state ?? workbenches[known].example(), fault, linked: true });
   };
   const write = async (/** @type {Place} */ decided) => {
-    const before = location.hash;
     const link = await linkTo(decided.name, decided.state);
     const now = latest.current;
     if (now.place !== decided && now.place?.name === decided.name) return; // a newer state is written
     setLinks((old) => ({ ...old, [decided.name]: link }));
-    if (now.place !== decided || location.hash !== before) return; // the reader has gone on
+    if (now.place !== decided || location.hash !== now.fragment) return; // the reader has gone on
     const same = performance.now() - now.step < ONE_STEP;
     now.step = performance.now();
     now.fragment = link;
