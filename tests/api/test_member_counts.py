@@ -9,6 +9,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
+from service.decisions.member_counts import standstill
 
 PATH = "/v1/member-count-plans"
 LAGS = [90_000, 40_000, 30_000, 30_000, 20_000, 10_000]
@@ -217,6 +218,14 @@ def test_standstills_are_simulated_as_far_as_they_may_cost(client):
     assert known
     assert set(known) <= {*answer["worth_using"], 30}
     assert any("idle_partition_ms was simulated for" in sentence for sentence in answer["warnings"])
+
+
+def test_members_whose_coming_is_not_simulated_are_not_made(client, monkeypatch):
+    made, new_member = [], standstill.NewMember
+    monkeypatch.setattr(standstill, "NewMember", lambda name, *more: made.append(name) or new_member(name, *more))
+    answer = ask(client, topics=[orders(30)], members=members(3), members_counts=[3, 5, 20_000])
+    assert [plan["idle_partition_ms"] is None for plan in answer["plans"]] == [False, False, True]
+    assert len(set(made)) == 2
 
 
 def test_a_group_without_members_is_planned(client):

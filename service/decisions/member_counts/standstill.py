@@ -58,7 +58,7 @@ def standstills(
         return found, [f"idle_partition_ms is not known, because the group is not stable: {fault.detail}"]
     if timeline.group.capacities is not None:
         return found, ["idle_partition_ms is not known, because a timeline takes all members alike, whatever their capacity."]
-    now, joins = len(question.members), _joins(timeline, further)
+    now = len(question.members)
     wanted = sorted(
         (not plan.gains, plan.members_count, which, plan.moved) for which, (_, plans) in enumerate(several) for plan in plans
     )
@@ -72,8 +72,8 @@ def standstills(
         spent += _cost(changed, now, count)
         if spent > MOST_CELLS:
             break
-        leaves = _leaves(timeline, count) if count < now else ()
-        found[which][count] = _simulated(replace(changed, events=leaves or joins[: count - now]), budget)
+        events = _leaves(timeline, count) if count < now else _joins(timeline, further[: count - now])
+        found[which][count] = _simulated(replace(changed, events=events), budget)
     simulated = sum(map(len, found))
     if spent <= MOST_CELLS:
         return found, []
