@@ -13,12 +13,14 @@ import requests
 from tests.support.serving import serving
 
 LOAD_AND_ASK = """
+import gc
 import json
 from service.app import create_app
 from service.config import Settings
 from service.server import warm
 from tests.support.warm_requests import Kernels, candidates
 
+gc.disable()  # it would go through the vectors again and again, a fifth of the time
 warm.load_kernels_of_large_requests()
 client, kernels, needless = warm.client_of(Settings()), Kernels(), []
 for line in warm.REQUESTS.read_text().splitlines():

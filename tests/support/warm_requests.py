@@ -325,7 +325,8 @@ class Kernels:
     def _known(self) -> list[Dispatcher]:
         if len(sys.modules) > self._modules:
             self._modules = len(sys.modules)
-            self._kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+            # isinstance would ask the metaclass of Dispatcher, a million times
+            self._kernels = [each for each in gc.get_objects() if Dispatcher in type(each).__mro__]
         return self._kernels
 
 
