@@ -21,11 +21,12 @@ TOPIC_NAMES = ("t", "t0", "t1", "t10", "t2", "T", "orders", "été", "\uffee", "
 MEMBER_IDS = (*(f"c{i}" for i in range(12)), "C1", "Ж", "\uffee", "\U0001f418", "é")
 RACKS = ("a", "b", "c")
 
+TOPICS, MEMBERS = schema.topics_field(), schema.members_field()
+
 
 def group_of(body: Body) -> Group:
     """The group of a well-formed body."""
-    topics, members = schema.topics_field(), schema.members_field()
-    return read_group(topics.deserialize(body["topics"]), members.deserialize(body["members"]))
+    return read_group(TOPICS.deserialize(body["topics"]), MEMBERS.deserialize(body["members"]))
 
 
 def named(group: Group, assignment: Ragged) -> dict[str, list[tuple[str, int]]]:
