@@ -23,13 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from pyspark.find_spark_home import _find_spark_home
 
 from service.report.numbers import counted
 from tests.core.reassignments.test_real_brokers import Traffic
 from tests.support.broker import JARS
 from tests.support.broker_set import running_brokers
-from tests.support.jvm import KAFKA, SHORT_LIVED, fetch
+from tests.support.jvm import KAFKA, SHORT_LIVED, fetch, libraries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +71,7 @@ class Operator:
         """The output of one of Kafka's tools. line : as in ``plan.md``"""
         name, *words = shlex.split(line.replace('"$BOOTSTRAP"', self.cluster.bootstrap))
         jars = fetch(*JARS, f"org.apache.kafka:kafka-tools:{KAFKA}", "info.picocli:picocli:4.7.7")
-        classpath = ":".join((*jars, f"{_find_spark_home()}/jars/*"))
+        classpath = ":".join((*jars, *libraries("log4j-")))
         return self._run(["java", "-Xmx256m", *SHORT_LIVED, "-cp", classpath, TOOLS[name], *words])
 
     def _run(self, words: list[str]) -> str:

@@ -19,9 +19,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
-from pyspark.find_spark_home import _find_spark_home
 
-from tests.support.jvm import KAFKA, PROJECTS, SHORT_LIVED, compiled, fetch, py4j_jar
+from tests.support.jvm import KAFKA, PROJECTS, SHORT_LIVED, compiled, fetch, libraries, py4j_jar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -164,7 +163,7 @@ def running_broker(*more_properties: str) -> Iterator[Broker]:
 def kafka_jvm(output: TextIO, *options: str) -> Iterator[JavaGateway]:
     """A JVM with Kafka's classes and this project's own, which is killed with the block. output : where it prints"""
     gateway_port, process = launch_gateway(
-        classpath=":".join((*fetch(*JARS), *map(compiled, PROJECTS), f"{_find_spark_home()}/jars/*")),
+        classpath=":".join((*fetch(*JARS), *map(compiled, PROJECTS), *libraries("log4j-"))),
         jarpath=py4j_jar(),
         # The client compiler alone: a broker that lives a minute is up in half the time.
         javaopts=[*options, *SHORT_LIVED],

@@ -74,8 +74,30 @@ SHORT_LIVED = (
 )  # fmt: skip
 """Options of a JVM that has little to do: its own compiler would take more time than it saves, and its classes are known."""
 
+NO_LOG = "-Dslf4j.internal.verbosity=ERROR"
+"""The option of a JVM that keeps no log, and need not say so."""
+
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings of a Spark that has few rows: to compile its own code for them would take longer than to interpret it."""
+
+
+LIBRARIES = (
+    *("jackson-", "jakarta.", "javax.servlet-", "jcl-over-slf4j-", "lz4-java-", "rocksdbjni-", "scala-library-", "slf4j-api-"),
+    *("snappy-java-", "zstd-jni-"),
+)
+"""How the names of those of PySpark's jars begin that Kafka needs, but for what writes its log."""
+
+
+@cache
+def libraries(*more: str) -> tuple[str, ...]:
+    """Those jars, and ``more``, which are named so, too.
+
+    PySpark has 276, and Java looks in each for a class that is nowhere, such as those that py4j asks for: one for each part of a
+    package's name. All on a class path would double the CPU time of a JVM that has little to do.
+    """
+    return tuple(
+        str(jar) for jar in sorted(Path(_find_spark_home(), "jars").glob("*.jar")) if jar.name.startswith((*LIBRARIES, *more))
+    )
 
 
 def py4j_jar() -> str:
@@ -84,7 +106,7 @@ def py4j_jar() -> str:
 
 
 def _gateway(classpath: str) -> JavaGateway:
-    port = launch_gateway(classpath=classpath, jarpath=py4j_jar(), die_on_exit=True, javaopts=["-Xmx1g", *SHORT_LIVED])
+    port = launch_gateway(classpath=classpath, jarpath=py4j_jar(), die_on_exit=True, javaopts=["-Xmx1g", *SHORT_LIVED, NO_LOG])
     return JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
 
 
@@ -127,9 +149,9 @@ def _resolved(coordinates: tuple[str, ...]) -> list[str]:
 
 @cache
 def kafka_jvm(*coordinates: str) -> Any:
-    """A JVM with these artifacts on its class path (and PySpark's, for logging, JSON and compression)."""
+    """A JVM with these artifacts on its class path (and those of PySpark that they need)."""
     jars = fetch(*(coordinates or JARS))
-    return _gateway(":".join((*jars, f"{_find_spark_home()}/jars/*"))).jvm
+    return _gateway(":".join((*jars, *libraries()))).jvm
 
 
 SESSION = """

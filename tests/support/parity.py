@@ -10,21 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.find_spark_home import _find_spark_home
-
-from tests.support.jvm import KAFKA, SHORT_LIVED, classes, fetch
+from tests.support.jvm import KAFKA, NO_LOG, SHORT_LIVED, classes, fetch, libraries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-JAVA = ("java", "-Xmx1g", *SHORT_LIVED, "-XX:-OmitStackTraceInFastThrow", "-Dslf4j.internal.verbosity=ERROR")
+JAVA = ("java", "-Xmx1g", *SHORT_LIVED, "-XX:-OmitStackTraceInFastThrow", NO_LOG)
 """Without the option about stack traces Java forgets the message of an exception that it throws often."""
 PROGRAMS = Path(__file__).parent / "java"
 
 
 def class_path(*coordinates: str) -> str:
-    """Of these Maven artifacts, and of what PySpark brings (logging, JSON, compression)."""
-    return ":".join((*fetch(*coordinates), f"{_find_spark_home()}/jars/*"))
+    """Of these Maven artifacts, and of what Kafka needs of PySpark's (JSON, compression, Scala)."""
+    return ":".join((*fetch(*coordinates), *libraries()))
 
 
 def command(program: str, *coordinates: str, more_classes: str = "", java: Sequence[str] = JAVA) -> list[str]:
@@ -33,7 +31,7 @@ def command(program: str, *coordinates: str, more_classes: str = "", java: Seque
     It is compiled once for each of them, in a folder with the other files there: ``java PROGRAM.java`` would do so at each start,
     in 1.4 s of CPU.
 
-    more_classes : a folder of classes that it needs besides those of the artifacts; java : the JVM and its options
+    more_classes : a folder of classes, or the jars of one, that it needs besides the artifacts; java : the JVM and its options
     """
     source, jars = PROGRAMS / program, class_path(*coordinates)
     sources = [source] if source.parent == PROGRAMS else sorted(source.parent.glob("*.java"))
@@ -44,7 +42,7 @@ def command(program: str, *coordinates: str, more_classes: str = "", java: Seque
 class Assignors:
     """A running program of ``tests/support/java`` that has the real assignors of one Kafka release, or ours.
 
-    more_classes : a folder of classes that it needs besides those of the artifacts
+    more_classes : a folder of classes, or the jars of one, that it needs besides those of the artifacts
     """
 
     def __init__(self, program: str, *coordinates: str, more_classes: str = "") -> None:

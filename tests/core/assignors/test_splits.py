@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.find_spark_home import _find_spark_home
 
 from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
@@ -63,8 +64,8 @@ def owners(name: str, body: Body) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def program() -> Iterator[Assignors]:
-    """The readers' own code."""
-    program = Assignors("Splits.java", *JARS)
+    """The readers' own code, Spark's included."""
+    program = Assignors("Splits.java", *JARS, more_classes=f"{_find_spark_home()}/jars/*")
     yield program
     program.close()
 
