@@ -55,11 +55,13 @@ def assignor(kafka_class: str) -> Iterator[Callable[[dict[str, Any]], dict[str, 
     kafka_class : full name of the class; kafka-clients or kafka-group-coordinator has it
     """
     require(harness=False)
-    from tests.support.parity import class_path, coordinator_jars  # noqa: PLC0415 - it starts a JVM to fetch the jars
+    from tests.support.parity import command, coordinator_jars  # noqa: PLC0415 - it starts a JVM to fetch the jars
+
+    java = ("java", "-Xmx10g", "-Dslf4j.internal.verbosity=ERROR")
 
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            ["java", "-Xmx10g", "-Dslf4j.internal.verbosity=ERROR", "-cp", class_path(*coordinator_jars()), PROGRAM, kafka_class],
+            [*command(str(PROGRAM), *coordinator_jars(), java=java), kafka_class],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
