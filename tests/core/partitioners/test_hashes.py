@@ -134,10 +134,10 @@ def test_a_kernel_is_its_twin_for_many_keys_of_one_length_with_another_among_the
 
 
 @pytest.mark.slow
-def test_kernels_for_any_cpu_give_the_same_hashes(tmp_path):
-    """As in the image, where murmur2 is another loop, and the others hash each key by itself."""
+def test_kernels_for_any_cpu_give_the_same_hashes(cache):
+    """As in the image, where murmur2 is another loop, and the others hash each key by itself. Pytest keeps what is compiled."""
     script = "import sys; from tests.core.partitioners.test_hashes import of_lengths; print(*of_lengths())"
-    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(cache.mkdir("kernels-for-any-cpu"))}
     command = [sys.executable, "-c", script]
     assert not side_by_side.FOR_ANY_CPU
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
