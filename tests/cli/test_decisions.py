@@ -168,9 +168,9 @@ def test_explain_is_passed_on():
 
 
 @pytest.mark.parametrize("name", ["placement/controller", "placement/reassign-generate", "placement/striped-topics"])
-def test_every_kind_of_placement_has_a_table(name, tmp_path):
+def test_every_kind_of_placement_has_a_table(name):
     case = next(case for case in lines(name) if "error" not in case["expected"])
-    assert "replicas (leader first)" in on_a_terminal("place", case["request"], tmp_path)
+    assert "replicas (leader first)" in run_here("place", "--output", "table", stdin=json.dumps(case["request"])).stdout
 
 
 def test_a_wrong_setting_of_the_server_is_named(monkeypatch):
