@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 
 from service.live.errors import Unreachable, WrongProperties
 from service.live.properties import client_settings, parse_properties, read_properties
-from tests.support.jvm import spark_jvm
+from tests.support.jvm import kafka_jvm
 from tests.support.serving import DRIPS, answering, dripping
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -52,7 +52,7 @@ def test_syntax_is_javas(text: str) -> None:
 
     A backslash that ends the file is an empty property there, whose name and value are empty, and no property here.
     """
-    java = spark_jvm().java
+    java = kafka_jvm().java
     properties = java.util.Properties()
     try:
         properties.load(java.io.StringReader(text))

@@ -156,7 +156,7 @@ def test_a_later_compute_lets_the_table_grow() -> None:
 @pytest.mark.slow
 def test_crowded_tables_equal_the_running_jvm() -> None:
     """Integers that crowd into few buckets, so that trees come, turn and go, entered and removed at random."""
-    java, rng = jvm.spark_jvm(), np.random.default_rng(20261121)
+    java, rng = jvm.kafka_jvm(), np.random.default_rng(20261121)
     for _ in range(40):
         numbers = (rng.permutation(400)[: rng.integers(20, 400)] << rng.integers(0, 12)).astype(np.int32)
         capacity = int(rng.integers(0, 200))

@@ -76,7 +76,7 @@ def test_kernels_equal_the_twin(seed: int, calls: list[tuple[Any, ...]], size: i
 @pytest.mark.slow
 def test_draws_equal_the_running_jvm() -> None:
     """Random seeds, bounds and list sizes, asked of the JVM in one batch each."""
-    java, rng = jvm.spark_jvm(), np.random.default_rng(20261121)
+    java, rng = jvm.kafka_jvm(), np.random.default_rng(20261121)
     for seed in rng.integers(-(2**63), 2**63 - 1, 5).tolist():
         theirs, ours = java.java.util.Random(seed), JavaRandom(seed)
         for bound in rng.integers(1, 2**31 - 1, 20).tolist():

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from service.core.jvm import hashing
 from service.core.keys import columns
 from service.core.partitioners.murmur2 import murmur2
-from tests.support.jvm import kafka_jvm, spark_jvm
+from tests.support.jvm import kafka_jvm
 from tests.support.questions import ask, keys_of
 
 with warnings.catch_warnings():
@@ -47,7 +47,7 @@ def test_java_places_a_key_as_the_real_class(n):
 
 
 def test_string_hash_codes_are_the_jvms():
-    string = spark_jvm().java.util.Objects
+    string = kafka_jvm().java.util.Objects
     assert hashing.java_hash_codes(TEXTS).tolist() == [string.hashCode(text) for text in TEXTS]
 
 
