@@ -30,7 +30,7 @@ def ask_each(path: str, bodies: Iterable[bytes | Mapping[str, Any]], accept: str
     """Like ``ask``, for several bodies one after the other."""
     form = _form(path)
     for body in bodies:
-        yield _answer(form, body, accept, **query)
+        yield _written(form, _decided(form, body, **query), accept)
 
 
 def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch], accept: str = JSON) -> bytes:
@@ -39,12 +39,17 @@ def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.Record
     fields : the others; those that are None are left out
     batches : at least one. What they raise is raised again
     """
+    return _written(*decide_stream(path, fields, batches), accept)
+
+
+def decide_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> tuple[Form[Any, Any], Any]:
+    """Like ``ask_stream``, but the form of the family and the answer of ``service.decisions``."""
     first = next(batches)  # a file that cannot be read is refused before any library is imported
     form = _form(path)
     from service.web.keys import BatchStream  # noqa: PLC0415 - an import that --help does not need
 
     given = {name: value for name, value in fields.items() if value is not None}
-    return _answer(form, {**given, form.stream: BatchStream(first, batches)}, accept)
+    return form, _decided(form, {**given, form.stream: BatchStream(first, batches)})
 
 
 def decide(path: str, body: bytes | Mapping[str, Any], **query: bool) -> Any:
@@ -76,8 +81,7 @@ def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: boo
         fail(refusal.problem)
 
 
-def _answer(form: Form[Any, Any], body: bytes | Mapping[str, Any], accept: str, **query: bool) -> bytes:
-    answer = _decided(form, body, **query)
+def _written(form: Form[Any, Any], answer: Any, accept: str) -> bytes:
     if accept == JSON or form.table is None:
         return form.json(answer)
     from service.web.tables import written  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""``--into``: the tables, summary and report of a job of the pipeline, from a local file and without Spark."""
+"""``--into``: tables, summary and report in a folder, as jobs of the pipeline write them, from a local file and without Spark."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from service.analyses.outcome import Outcome
 
 
-def option(job: str) -> Callable[[Any], Any]:
-    """The option of a command. job : of the pipeline, whose results the command writes"""
-    text = f"Write the tables, summary.json and report.html of pipeline {job} into this folder, and print the summary."
+def option(job: str | None = None) -> Callable[[Any], Any]:
+    """The option of a command. job : of the pipeline, whose results the command writes; None: they are its own"""
+    of_job = f" of pipeline {job}" if job else ""
+    text = f"Write the tables, summary.json and report.html{of_job} into this folder, and print the summary."
     return click.option("--into", type=click.Path(file_okay=False), help=text)
 
 
@@ -50,7 +51,7 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
     if folder is None:
         raise click.BadParameter(f"{into!r} is not a local folder.", param_hint="--into")
     try:
-        check_folder(into, {source: source for source in sources if source not in (None, "-")})
+        check_folder(into, {source: source for source in sources if source not in (None, "-", "<stdin>")})
         with exclusive(into):
             outcome, rejected = analyse()
             files = _files(outcome, rejected)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import math
+import re
 import subprocess
 import sys
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
+from service.report import pages
 
 DRAW = np.random.default_rng(29)
 KEYS = [f"k{i}" if i % 7 else None for i in DRAW.zipf(1.4, 3_000) % 400]
@@ -116,6 +121,95 @@ def test_rejected_rows_are_the_same(commands, count, rows, rejected, write, tmp_
     assert json.loads(ours[1])["rejected"] == rejected
 
 
+@pytest.mark.usefixtures("spark")
+def test_audit_writes_what_fleet_writes(tmp_path, monkeypatch):
+    """Of the tables of the same snapshot. In the first topic, two partitions have all their replicas on a rack."""
+    brokers = [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i == 5} for i in range(6)]
+    replicas = [[[0, 2], [1, 3], [2, 3]], [[i % 4, (i + 1) % 4] for i in range(8)]]
+    topics = [
+        {
+            "topic_name": name,
+            "partitions_count": len(rows),
+            "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate(rows)],
+        }
+        for name, rows in zip(("crowded", "good"), replicas, strict=True)
+    ]
+    snapshot = tmp_path / "snapshot.json"
+    snapshot.write_text(json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": []}))
+    folders = {name: tmp_path / name for name in ("tables", "ours", "theirs")}
+    run("body", "tables", str(snapshot), "--out", str(folders["tables"]))
+    sources = [part for name in ("topics", "brokers") for part in (f"--{name}", str(folders["tables"] / f"{name}.parquet"))]
+    placer = ("--placer", "rack-aware")
+    monkeypatch.setattr(pages, "_numbers", itertools.count())
+    ours = run("audit", str(snapshot), *placer, "--into", str(folders["ours"]))
+    monkeypatch.setattr(pages, "_numbers", itertools.count())
+    assert ours == run("pipeline", "fleet", *sources, *placer, "--into", str(folders["theirs"]))
+    assert_alike(folders["ours"], folders["theirs"])
+    varying = re.compile(r'<p class="(?:subtitle|run)">.*')  # the name of the file, and the date
+    texts = [varying.sub("", (folders[name] / "report.html").read_text()) for name in ("ours", "theirs")]
+    assert texts[0] == texts[1]
+    summary = json.loads(ours[1])["topics"]
+    assert (summary["topics"], summary["audit"]["obey"], summary["audit"]["crowded_racks"]) == (2, 1, 2)
+    assert sum(summary["current_broker_load"]["leaders"]["counts"]) == 11
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_compare_writes_its_answer(records, suffix, tmp_path):
+    """One of two that take the same hash as unsigned or as signed."""
+    names = ("librdkafka:consistent_random", "sarama:custom-crc32")
+    command = ("compare", records(suffix), "--key-column", "id", "--partitions", "6")
+    command += tuple(part for name in names for part in ("--partitioner", name))
+    answer = json.loads(run(*command)[1])
+    assert json.loads(run(*command, "--into", str(tmp_path / "ours"))[1]) == answer | {"rejected": {}}
+    assert {path.name for path in (tmp_path / "ours").iterdir()} == {"pairs.parquet", "summary.json", "report.html"}
+    hashes = [crc32(key.encode()) for key in KEYS if key is not None]
+    agreeing = sum(each % 6 == abs(math.fmod(each - (each >> 31 << 32), 6)) for each in hashes)
+    table = pq.read_table(tmp_path / "ours" / "pairs.parquet")
+    assert table.to_pylist() == [
+        dict(zip(table.column_names, (*names, len(hashes), agreeing, agreeing / len(hashes)), strict=True))
+    ]
+    assert table.column_names == ["partitioner", "other_partitioner", "keys", "agreeing_keys", "agreement"]
+    verdict = f"{' and '.join(names)} agree on {agreeing / len(hashes):.2%} of the records with a key"
+    assert verdict in (tmp_path / "ours" / "report.html").read_text()
+
+
+def test_compare_has_a_picture_of_many_and_sets_rejected_rows_aside(write, tmp_path):
+    file = write("keys.csv", "key\n1\nx\n2\n")
+    command = ("compare", file, "--key-format", "long", "--partitions", "4", "--into", str(tmp_path / "ours"))
+    refused = CliRunner().invoke(main, [*command, "--strict"])
+    assert (refused.exit_code, (tmp_path / "ours").exists()) == (2, False)
+    assert refused.stderr == f"Error: {file}: row 3: no long key: 'x'\n"
+    summary = json.loads(run(*command)[1])
+    assert (summary["keys_count"], summary["rejected"]) == (2, {"no long key": 1})
+    rows = pq.read_table(tmp_path / "ours" / "quarantine.parquet").to_pylist()
+    assert rows == [{"reason": "no long key", "record": "key=x"}]
+    report = (tmp_path / "ours" / "report.html").read_text()
+    assert report.count("<svg") == 1
+    assert f"Show the {len(summary['pairs'])} pairs as a table" in report
+    same = sum(pair["agreeing_keys"] == pair["keys"] > 0 for pair in summary["pairs"])
+    assert f"{same} of the {len(summary['pairs'])} pairs agree" in report
+    run(*command, "--partitioner", "java", "--partitioner", "aiokafka")
+    assert "2 partitioners: no two of them" in (tmp_path / "ours" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ({"topic_name": None}, "/topic_name: Must not be null or empty."),
+        ({"brokers": [{"broker_id": 1}, {"broker_id": 1}]}, "/brokers: A broker_id is missing or duplicate."),
+        ({"brokers": [{"broker_id": 1}, {"broker_id": "2"}]}, "tried to convert to int64"),
+        ({"placements": [1]}, "placements[] is int64"),
+        ({"placer": "even"}, "There is no placer 'even'"),
+    ],
+)
+def test_an_audit_of_a_wrong_body_is_refused(change, detail, write, tmp_path):
+    body = {"topic_name": "t", "brokers": [{"broker_id": 1}], "placements": [{"partition_id": 0, "replicas": [1]}]}
+    refused = CliRunner().invoke(main, ["audit", write("body.json", json.dumps(body | change)), "--into", str(tmp_path / "ours")])
+    assert refused.exit_code == 2
+    assert detail in refused.stderr
+    assert not (tmp_path / "ours").exists()
+
+
 def test_a_run_that_fails_leaves_nothing_and_one_that_succeeds_replaces_the_last(write, tmp_path):
     into = tmp_path / "results"
     bad, good = write("bad.csv", "key\n1\nx\n"), write("good.csv", "key\n1\n2\n")
@@ -169,10 +263,25 @@ def test_a_folder_of_others_is_refused(name, text, write, tmp_path):
     assert f"contains the source {file}" in around.stderr
 
 
-def test_no_spark_is_imported(write, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (("plan", "-", "--file-format", "csv", "--partitions", "3"), "key\n1\n2\n"),
+        (("compare", "-", "--file-format", "csv", "--partitions", "3"), "key\n1\n2\n"),
+        (
+            ("audit", "-"),
+            '{"topic_name": "t", "brokers": [{"broker_id": 1}], "placements": [{"partition_id": 0, "replicas": [1]}]}',
+        ),
+    ],
+)  # fmt: skip
+def test_no_spark_is_imported(command, text, tmp_path):
+    """From standard input, into the folder in which the command runs."""
     program = (
         "import sys\nfrom service.cli import main\ntry: main()\nfinally:\n"
         " assert not {'pyspark', 'py4j', 'flask'} & {*sys.modules}, 'imported'"
     )
-    command = ["plan", write("keys.csv", "key\n1\n2\n"), "--partitions", "3", "--into", str(tmp_path / "results")]
-    subprocess.run([sys.executable, "-c", program, *command], check=True, capture_output=True)
+    options = ("--into", ".")
+    subprocess.run(
+        [sys.executable, "-c", program, *command, *options], check=True, capture_output=True, cwd=tmp_path, text=True, input=text
+    )
+    assert (tmp_path / "report.html").exists()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from service.cli import into as into_folder
 from service.cli import options
-from service.cli.asking import ask_stream
+from service.cli.asking import ask_stream, decide_stream
 from service.core.printable import printable
-from service.report.numbers import counted
+from service.report.numbers import counted, number
 from service.web.json.codec import loads
 from service.web.media_types import CSV, JSON
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.analyses.outcome import Outcome
+    from service.files.rejected import RejectedRows
+
+COMPARISONS: Final = "/v1/partitioner-comparisons"
 
 
 @click.command()
@@ -29,31 +32,60 @@ if TYPE_CHECKING:
 @click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
 @click.option("--examples", type=int, default=3, show_default=True, help="Keys to list for each disagreement (JSON only).")
+@into_folder.option()
 @options.OUTPUT
 def compare(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, strict: bool, partitioners: tuple[str, ...],
-    output: str | None, **question: Any,
+    into: str | None, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Show on how many records each pair of partitioners agrees.
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
-    batches = files.read(file, {"key": key_column}, key_format, file_format, strict=strict)
     form = options.form(output)
-    answer = _ask("/v1/partitioner-comparisons", {**question, "key_format": key_format}, partitioners, batches, form)
+    fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
+    rejected = RejectedRows(strict=strict, kept=into is not None)
+    batches = files.read(file, {"key": key_column}, key_format, file_format, rejected=rejected)
+    if into is not None:
+        into_folder.write(into, [file], lambda: _compared(fields, batches, rejected, file), form)
+        return
+    answer = ask_stream(COMPARISONS, fields, batches, CSV if form == "csv" else JSON)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
     from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
 
+    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - as Console
+    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+
     document, console = loads(answer), Console()
-    console.print(_writers(document["writers"]))
+    console.print(fill(table(*WRITERS), writer_rows(document)))
     console.print()
-    console.print(_pairs(document["pairs"]))
+    console.print(fill(table(*PAIRS), pair_rows(document)))
     records, chance = document["keys_count"], document["chance_agreement"]
     console.print(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance", highlight=False)
+
+
+def _compared(
+    fields: dict[str, Any], batches: Iterator[pa.RecordBatch], rejected: RejectedRows, file: str
+) -> tuple[Outcome, pa.Table]:
+    """What ``compare`` answers, and the rejected rows."""
+    from service.analyses.outcome import Outcome  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.cli.keys.comparison import report_of, verdict  # noqa: PLC0415
+
+    form, answer = decide_stream(COMPARISONS, fields, batches)
+    summary = loads(form.json(answer)) | {"rejected": dict(rejected.reasons)}
+    figures = {
+        "records": number(summary["keys_count"]),
+        "different partitioners": number(len(summary["writers"])),
+        "agreement by chance": f"{summary['chance_agreement']:.2%}",
+        "rejected records": number(rejected.count),
+    }
+    tables = {"pairs.parquet": form.columns(answer, JSON)}
+    return Outcome(summary, tables, report_of(summary, figures, file), {"verdict": verdict(summary)} | figures), rejected.table()
 
 
 @click.command()
@@ -86,7 +118,8 @@ def fingerprint(
         into_folder.write(into, [file], lambda: _mismatch(file, file_format, strict=strict, **columns, **writers), form)
         return
     batches = files.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
-    answer = _ask("/v1/partitioner-fingerprints", {**question, "key_format": key_format}, partitioners, batches, form)
+    fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
+    answer = ask_stream("/v1/partitioner-fingerprints", fields, batches, CSV if form == "csv" else JSON)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
@@ -129,30 +162,6 @@ def _name(writer: dict[str, Any]) -> str:
     """A writer's first partitioner; what it does with a key if no client in the list does so."""
     names = writer["partitioners"]
     return str(names[0]) if names else f"{writer['hash']}, {writer['sign_rule']} (no client)"
-
-
-def _ask(
-    path: str, question: dict[str, Any], partitioners: tuple[str, ...], batches: Iterator[pa.RecordBatch], form: str
-) -> bytes:
-    fields = {**question, "partitioners": list(partitioners) or None}
-    return ask_stream(path, fields, batches, CSV if form == "csv" else JSON)
-
-
-def _writers(writers: list[dict[str, Any]]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
-
-    rows = [(w["partitioners"][0], w["hash"], w["sign_rule"], " ".join(w["partitioners"][1:])) for w in writers]
-    return fill(table("partitioner", "hash", "sign rule", "equivalent for every key"), rows)
-
-
-def _pairs(pairs: list[dict[str, Any]]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
-
-    rows = []
-    for pair in sorted(pairs, key=lambda pair: -(pair["agreement"] or 0)):
-        agreement = "—" if pair["agreement"] is None else f"{pair['agreement']:.2%}"
-        rows.append((*pair["partitioners"], agreement, f"{pair['agreeing_keys']:,} of {pair['keys']:,}"))
-    return fill(table("partitioner", "other", "agree", "records with a key"), rows)
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> Table:

@@ -1,21 +1,30 @@
 """``audit``: could a placer have placed the topics so?"""
 
-from collections.abc import Iterator
-from io import BufferedReader
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
+import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
+from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_each
 from service.cli.descriptions import reading
+from service.cli.errors import BadInput
 from service.cli.terminal import ROWS, fill, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
 from service.web.media_types import CSV, JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+
+    from service.analyses.outcome import Outcome
 
 
 @click.command(
@@ -27,10 +36,11 @@ from service.web.media_types import CSV, JSON
 @options.RACKS
 @click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
 @click.option("--placer", help="Placer. Default: striped, or the one in the body.")
+@into_folder.option("fleet --topics")
 @options.OUTPUT
 def audit(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], topic_names: tuple[str, ...],
-    placer: str | None, output: str | None,
+    placer: str | None, into: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """See ``help`` above."""
     requests: list[dict[str, Any]] = []
@@ -43,10 +53,13 @@ def audit(
 
     body = reading.body(file, collect, snapshots)
     requests = requests or [loads(body)]
-    chosen = {} if placer is None else {"placer": placer}
+    chosen = [{**request, **({} if placer is None else {"placer": placer})} for request in requests]
     form = options.form(output)
-    accept = CSV if form == "csv" else JSON
-    answers = ask_each("/v1/placement-audits", ({**request, **chosen} for request in requests), accept)
+    if into is not None:
+        sources = [each.name for each in (file, *snapshots) if each]
+        into_folder.write(into, sources, lambda: _fleet(chosen, ", ".join(sources) or "-"), form)
+        return
+    answers = ask_each("/v1/placement-audits", chosen, CSV if form == "csv" else JSON)
     if form != "table":
         for i, answer in enumerate(answers):
             header, _, rows = answer.partition(b"\n")
@@ -62,6 +75,24 @@ def audit(
         console.print(Text(printable(document["verdict"])))
     if len(broken) > ROWS:
         console.print(f"\n… and {len(broken) - ROWS} more")
+
+
+def _fleet(requests: list[dict[str, Any]], source: str) -> tuple[Outcome, pa.Table]:
+    """What ``pipeline fleet`` finds in a table of these topics; no row is rejected."""
+    from service.analyses.fleet import outcome, placements  # noqa: PLC0415 - needs matplotlib
+    from service.analyses.fleet.summary import TOPIC_COLUMNS  # noqa: PLC0415
+
+    try:
+        topics = pa.Table.from_pylist(requests)
+    except pa.ArrowException as error:
+        raise BadInput(f"{source}: {error}") from None
+    placements.check_columns(topics.schema, brokers_apart=False)
+    rows = pa.Table.from_batches(placements.place_topics(topics.to_batches(), None, None), placements.RESULT)
+    wrong = rows.filter(rows["record"].is_valid())
+    if len(wrong):
+        raise BadInput(f"{source}: {wrong['detail'][0]}")
+    part = outcome.of_topics(rows.select(list(TOPIC_COLUMNS)))
+    return outcome.fleet({"topics": part}, {outcome.PLACEMENTS: rows}, source), pa.table({})
 
 
 def _place(broken: dict[str, Any]) -> str:
