@@ -176,19 +176,25 @@ def settled(page: Page) -> Page:
     return page
 
 
-SAYS_SO = """(button) => {
-    window.copied = new Promise((resolve) => {
-        const observer = new MutationObserver(() => button.textContent === 'Copied' && resolve(observer.disconnect()));
-        observer.observe(button, { characterData: true, childList: true, subtree: true });
+SHOWN = """(within, text) => {
+    window.shown = new Promise((resolve) => {
+        const observer = new MutationObserver(() => {
+            const button = [within, ...within.querySelectorAll('button')].find((each) => each.textContent === text);
+            if (!button) return;
+            observer.disconnect();
+            resolve(button);
+        });
+        observer.observe(within, { characterData: true, childList: true, subtree: true });
     });
 }"""
+"""Has the page itself wait for a button with a text, which may be there for a moment only."""
 
 
 def copied(page: Page, button: Locator) -> str:
-    """What a button puts on the clipboard. The page itself waits until it says so, which it does for a moment only."""
-    button.evaluate(SAYS_SO)
+    """What a button puts on the clipboard."""
+    button.evaluate(SHOWN, "Copied")
     button.click()
-    page.evaluate("window.copied")
+    page.evaluate("shown.then(() => {})")
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 

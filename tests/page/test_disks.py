@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from playwright.sync_api import expect
+
 from tests.page.conftest import opened
 
 TOPICS = [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [1, 2]} for i in range(3)]}]
@@ -43,7 +45,7 @@ def test_a_disk_is_emptied_by_pressing_it_and_the_plan_is_the_services(page, ser
     plan = service.post("/v1/log-dir-plans", json={"brokers": [{"broker_id": 1, "log_dirs": disks}], "topics": TOPICS}).json
     page.locator(".effects", has_text=plan["effects"][1]).wait_for()
     picture = page.get_by_role("group", name="2 · Plan")
-    assert picture.locator("title").all_text_contents() == ["1 /d/a: 100 B → 0 B", "1 /d/b: 10 B → 110 B"]
+    expect(picture.locator("title")).to_have_text(["1 /d/a: 100 B → 0 B", "1 /d/b: 10 B → 110 B"])
     for name in ("reassignment", "rollback"):
         with page.expect_download() as downloaded:
             page.get_by_role("button", name=f"{name}.json", exact=True).click()
@@ -77,9 +79,9 @@ def test_every_field_is_asked(page, service):
     expected["limits"]["moves_per_log_dir"] = 2
     expected["brokers"][1]["log_dirs"][2] |= {"capacity_bytes": 2_000_000_000_000, "used_bytes": 300_000_000_000}
     expected["brokers"][1]["log_dirs"][0]["cordoned"] = True
+    page.get_by_role("button", name="/data/a cordoned").wait_for()
     assert json.loads(raw.input_value()) == expected
     plan = service.post("/v1/log-dir-plans", json=expected).json
-    page.get_by_role("button", name="/data/a cordoned").wait_for()
     page.locator(".effects", has_text=plan["effects"][1]).wait_for()
     pasted(
         page,

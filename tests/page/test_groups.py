@@ -27,7 +27,7 @@ def test_the_answer_is_what_the_service_says(page, service):
     moved, least = (after["movement"][name] for name in ("moved", "fewest_possible_moves"))
     expected = f"When billing-5 joins, range moves {moved} of 34 partitions; equally even loads need only {least}."
     assert page.locator(".verdict").inner_text() == expected
-    assert page.get_by_role("group", name="Who has what").locator("rect.taken").count() == moved
+    expect(page.get_by_role("group", name="Who has what").locator("rect.taken")).to_have_count(moved)
     assert page.locator(".figures dd").all_inner_texts()[1].split() == [str(after["member_load"]["max"]), "before:", "9"]
 
 
@@ -119,10 +119,8 @@ def test_every_reader_of_a_share_group_is_drawn(page, service):
     expected = f"When a leaves, simple brings members {moved} partitions that others read."
     assert page.locator(".verdict").inner_text() == expected
     picture = page.get_by_role("group", name="Who has what")
-    assert (picture.locator("rect.taken").count(), picture.locator("rect.kept").count()) == (
-        moved,
-        after["movement"]["retained"],
-    )
+    expect(picture.locator("rect.taken")).to_have_count(moved)
+    expect(picture.locator("rect.kept")).to_have_count(after["movement"]["retained"])
     readers = [row.locator("td").last.text_content() for row in picture.locator("xpath=..").locator("tbody tr").all()]
     ids = {each["member_id"]: each["partitions"][0]["partition_ids"] for each in after["assignments"]}
     assert readers == [", ".join(name for name, has in ids.items() if i in has) for i in range(4)]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, feather, parquet
 
-from tests.page.conftest import MainThread, opened
+from tests.page.conftest import SHOWN, MainThread, opened
 from tests.page.conftest import dropped as dropped_on
 
 KEYS = ["order-1", "order-2", "order-2", "<i>", "ünï", "order-3"]
@@ -251,26 +251,15 @@ def test_the_slider_answers_while_it_moves(page, server, tmp_path):
     assert (server.processor_seconds() - served) / 30 < 0.1  # 0.01 s
 
 
-CANCELS = """() => {
-    window.cancelled = new Promise((resolve) => {
-        const observer = new MutationObserver(() => {
-            const button = [...document.querySelectorAll('button')].find((each) => each.textContent === 'Cancel');
-            if (button) resolve([observer.disconnect(), button.click()]);
-        });
-        observer.observe(document.body, { childList: true, subtree: true });
-    });
-}"""
-"""Cancels the next reading from within the page, which may be over before a test hears of it."""
-
-
 def test_a_million_keys_are_read_beside_the_page_and_go_up_as_arrow(page, tmp_path):
     path = tmp_path / "keys.parquet"
     numbers = pa.array(np.arange(1_000_000)).cast(pa.string())
     parquet.write_table(pa.table({"key": pc.binary_join_element_wise("customer", numbers, "-")}), path)
     opened(page, "/#/keys")
-    page.evaluate(CANCELS)
+    page.locator("body").evaluate(SHOWN, "Cancel")
+    page.evaluate("() => { shown.then((button) => button.click()); }")
     page.locator("input[type=file]").set_input_files(path)
-    page.evaluate("window.cancelled")
+    page.evaluate("shown.then(() => {})")
     page.get_by_text("Reading…").wait_for(state="detached")
     assert page.get_by_text("an example: 400 customers").is_visible()
     thread = MainThread(page)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from playwright.sync_api import expect
+
 from tests.page.conftest import link, opened
 
 
@@ -89,7 +91,7 @@ def test_racks_and_partitions_that_are_added_are_told(page, service):
     page.get_by_label("Rebalance", exact=True).press("End")
     page.get_by_text(f"Then {share} is read within its zone.").wait_for()
     picture = page.get_by_role("group", name="Rebalance")
-    assert picture.locator("rect.kept, rect.taken").count() == 9
+    expect(picture.locator("rect.kept, rect.taken")).to_have_count(9)
 
 
 def test_every_kind_of_event_is_one_that_the_service_takes(page):
