@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.support.programs import program
+from tests.support.programs import chromium
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ FLAGS = (
 
 
 def test_the_reference_page_shows_every_operation_without_asking_another_host(server, tmp_path):
-    command = f"{program('chromium')} {FLAGS} --user-data-dir={tmp_path} --dump-dom {server.url}/docs"
+    command = f"{chromium()} {FLAGS} --user-data-dir={tmp_path} --dump-dom {server.url}/docs"
     page = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=120).stdout
     for path in ("/v1/partitions", "/v1/group-assignments", "/v1/replica-placements", "/v1/coordinators"):
         assert f'data-path="{path}"' in page

@@ -13,7 +13,7 @@ import requests
 from playwright.sync_api import expect, sync_playwright
 
 from tests.support.golden import PROJECT
-from tests.support.programs import program
+from tests.support.programs import chromium
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,9 +42,9 @@ def browser() -> Iterator[Browser]:
     """Debian's Chromium."""
     expect.set_options(timeout=LARGEST_WAIT)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program("chromium"), args=FLAGS, timeout=LARGEST_WAIT)
-        yield chromium
-        chromium.close()
+        launched = playwright.chromium.launch(executable_path=chromium(), args=FLAGS, timeout=LARGEST_WAIT)
+        yield launched
+        launched.close()
 
 
 def rejected_by_the_service(message: str) -> bool:
@@ -60,9 +60,10 @@ class Contexts:
         self.made: list[BrowserContext] = []
         self.logged: list[str] = []
 
-    def __call__(self, **options: object) -> BrowserContext:
+    def __call__(self) -> BrowserContext:
         """Another context."""
-        made = self._browser.new_context(**{"viewport": DESKTOP, "base_url": self._url, **options})
+        clipboard = ["clipboard-read", "clipboard-write"]
+        made = self._browser.new_context(viewport=DESKTOP, base_url=self._url, permissions=clipboard)
         made.set_default_timeout(LARGEST_WAIT)
         made.on("weberror", lambda error: self.logged.append(str(error.error)))
         made.on("console", lambda message: self.logged.append(message.text) if message.type in {"error", "warning"} else None)
@@ -80,7 +81,7 @@ class Contexts:
 def shared(browser: Browser, server: Server) -> Iterator[Contexts]:
     """The context of all tests, with one tab: a new one would start a process and compile the page's files again."""
     contexts = Contexts(browser, server)
-    contexts(permissions=["clipboard-read", "clipboard-write"]).new_page()
+    contexts().new_page()
     yield contexts
     contexts.made[0].close()
 

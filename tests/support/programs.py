@@ -11,7 +11,7 @@ import pytest
 
 PACKAGES = {
     "buildah": "buildah",
-    "chromium": "chromium",
+    "chromium": "chromium-headless-shell",
     "curl": "curl",
     "mmdebstrap": "mmdebstrap",
     "podman": "podman",
@@ -31,6 +31,11 @@ def program(name: str) -> str:
         assert "CI" not in os.environ, f"{name} is not installed"
         pytest.skip(f"{name} is not installed")
     return path
+
+
+def chromium() -> str:
+    """Chromium's path: that of its headless shell, which takes a fifth less CPU time, if it is installed."""
+    return shutil.which("chromium-headless-shell", path=PATH) or program("chromium")
 
 
 def commands(reasons: Iterable[str]) -> list[str]:
