@@ -18,7 +18,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary, ll  # type: ignore[attr-defined]
 from numba.core.compiler import compile_result
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime.nrt import rtsys
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -120,7 +120,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """See Cache, which first imports all that Numba compiles with; loading needs its runtime. Raises DamagedCache."""
         try:
-            rtsys.initialize(target_context)
+            _add_runtime()
             with self._guard_against_spurious_io_errors():  # type: ignore[no-untyped-call]
                 return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception as damage:  # noqa: BLE001 - pickle raises anything
@@ -133,6 +133,13 @@ class _Cache(FunctionCache):  # type: ignore[misc]
                     f"({error.strerror}). Delete it, so that it is compiled again."
                 ) from None
             return None
+
+
+@cache
+def _add_runtime() -> None:
+    """Let loaded machine code call Numba's runtime. ``rtsys.initialize`` also compiles what only compilers add to their code."""
+    for name, address in _nrt_python.c_helpers.items():
+        ll.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)  # type: ignore[no-untyped-call]
 
 
 class _Kernel(CPUDispatcher):
@@ -150,6 +157,9 @@ class _Kernel(CPUDispatcher):
     def enable_caching(self) -> None:
         """Keep compilations on disk."""
         del self.__dict__["_cache"]  # Numba's, which keeps none
+
+    def _compilation_chain_init_hook(self) -> None:
+        """Look for no extensions of Numba, whose types no kernel has: that would read the metadata of all distributions."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The compilation for arguments of these types, asked for while a kernel is compiled that calls this one."""

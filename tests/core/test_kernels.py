@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from numba.core import event
 
 from service.core.kernels import inner_kernel, kernel
+from service.core.measures.skew import spread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,3 +165,21 @@ def test_a_kernel_from_the_disk_runs_raises_and_becomes_part_of_others(tmp_path:
     assert not compiled.buffer
     (tmp_path / "calling_kernel.py").write_text(CALLER)
     assert importlib.import_module("calling_kernel").first(numbers) == 2
+
+
+LOADING = """
+import numpy as np
+from numba.core import entrypoints
+from numba.core.runtime.nrt import rtsys
+
+from service.core.measures.skew import spread
+
+print(spread(np.arange(3)).max, rtsys._init, entrypoints._already_initialized)
+"""
+
+
+def test_loading_a_kernel_compiles_no_runtime_and_looks_for_no_extensions() -> None:
+    """Each takes as much of the processor as loading twenty kernels."""
+    spread(np.arange(3))  # compiles what nobody has compiled yet
+    ended = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True)
+    assert ended.stdout == "2 False False\n"
