@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from service.api.groups import schema
 from service.decisions.groups.rows import read_group
+from tests.support.choices import choices
 
 if TYPE_CHECKING:
+    from random import Random
+
     import pyarrow as pa
 
     from service.core.model import Group, Ragged
@@ -18,6 +21,7 @@ Body = dict[str, Any]
 
 TOPIC_NAMES = ("t", "t0", "t1", "t10", "t2", "T", "orders", "été", "\uffee", "\U0001f418")
 """The last two sort differently by code points and by UTF-16 units."""
+ANY_NAMES = (*TOPIC_NAMES, "unknown")
 MEMBER_IDS = (*(f"c{i}" for i in range(12)), "C1", "Ж", "\uffee", "\U0001f418", "é")
 RACKS = ("a", "b", "c")
 
@@ -47,10 +51,33 @@ def flat(assignments: list[Body]) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def weights_of(count: int) -> st.SearchStrategy[Body]:
-    """A topic's weights, whole numbers and others."""
-    weights = st.lists(st.integers(0, 9) | st.floats(1e-100, 1e9), min_size=count, max_size=count)
-    return st.fixed_dictionaries({"partition_weights": weights})
+def weight(random: Random) -> float:
+    """A whole number, or one of up to 1e9 that may be far smaller."""
+    return random.randint(0, 9) if random.random() < 0.5 else float(f"{random.randint(1, 999)}e{random.randint(-100, 6)}")
+
+
+def topics_of(random: Random, *, racked: bool) -> list[Body]:
+    """Up to eight topics, all of one size or not, with weights or not."""
+    weighed = random.random() < 0.5
+    equal = random.choice((0, random.randint(1, 7)))
+    topics = []
+    for name in random.sample(TOPIC_NAMES, random.randint(0, random.choice((3, 8)))):
+        count = equal or random.randint(1, 9)
+        topic: Body = {"topic_name": name, "partitions_count": count}
+        if racked and random.randint(0, 5):
+            topic["partition_racks"] = [random.choices((*RACKS, ""), k=random.randint(0, 3)) for _ in range(count)]
+        if weighed:
+            topic["partition_weights"] = [weight(random) for _ in range(count)]
+        topics.append(topic)
+    return topics
+
+
+def owned_partitions(random: Random, counts: dict[str, int]) -> list[Body]:
+    """A member's claims, some of them twice. counts : of topics whose partitions alone are claimed"""
+    return [
+        {"topic_name": name, "partition_ids": random.choices(range(counts.get(name, 11)), k=random.randint(0, 4))}
+        for name in random.choices(ANY_NAMES, k=random.randint(0, 4))
+    ]
 
 
 @st.composite
@@ -60,42 +87,27 @@ def bodies(draw: st.DrawFn, *, min_members: int = 0, racks: bool | None = None, 
     racks : True and False settle whether there are any
     sound : every member subscribes to something, is of the same generation, and owns only partitions that exist
     """
-    names = draw(st.lists(st.sampled_from(TOPIC_NAMES), max_size=8, unique=True))
-    racked = draw(st.booleans()) if racks is None else racks
-    weighed = draw(st.booleans())
-    equal = draw(st.none() | st.integers(1, 7))
-    topics = []
-    for name in names:
-        count = equal or draw(st.integers(1, 9))
-        topic: Body = {"topic_name": name, "partitions_count": count}
-        if racked and draw(st.integers(0, 5)):
-            replicas = st.lists(st.sampled_from((*RACKS, "")), max_size=3)
-            topic["partition_racks"] = draw(st.lists(replicas, min_size=count, max_size=count))
-        topic |= draw(weights_of(count)) if weighed else {}
-        topics.append(topic)
+    random = draw(choices())
+    racked = random.random() < 0.5 if racks is None else racks
+    topics = topics_of(random, racked=racked)
     counts = {topic["topic_name"]: topic["partitions_count"] for topic in topics} if sound else {}
-    ids = draw(st.lists(st.sampled_from(MEMBER_IDS), min_size=min_members, max_size=9, unique=True))
-    subscription = st.lists(st.sampled_from((*TOPIC_NAMES, "unknown")), min_size=int(sound), unique=True)
-    lists = draw(st.lists(subscription, min_size=1, max_size=3))
+    subscriptions = [random.sample(ANY_NAMES, random.randint(int(sound), len(ANY_NAMES))) for _ in range(random.randint(1, 3))]
     members = []
-    for member_id in ids:
+    for member_id in random.sample(MEMBER_IDS, random.randint(min_members, random.choice((4, 9)))):
         member: Body = {"member_id": member_id}
-        if draw(st.integers(0, 2)):
-            member["topic_names"] = draw(st.permutations(draw(st.sampled_from(lists))))
-        if not draw(st.integers(0, 3)):
-            member["instance_id"] = f"static-{draw(st.integers(0, 9))}-{len(members)}"
-        if racked and draw(st.integers(0, 4)):
-            member["rack_id"] = draw(st.sampled_from((*RACKS, "elsewhere", "")))
+        if random.randint(0, 2):
+            names = random.choice(subscriptions)
+            member["topic_names"] = random.sample(names, len(names))
+        if not random.randint(0, 3):
+            member["instance_id"] = f"static-{random.randint(0, 9)}-{len(members)}"
+        if racked and random.randint(0, 4):
+            member["rack_id"] = random.choice((*RACKS, "elsewhere", ""))
         if sound:
             member["generation_id"] = 3
-        elif draw(st.booleans()):
-            member["generation_id"] = draw(st.integers(-1, 3))
-        if draw(st.booleans()):
-            owned = draw(st.lists(st.sampled_from((*TOPIC_NAMES, "unknown")), max_size=4))
-            member["owned_partitions"] = [
-                {"topic_name": name, "partition_ids": draw(st.lists(st.integers(0, counts.get(name, 11) - 1), max_size=4))}
-                for name in owned
-            ]
+        elif random.random() < 0.5:
+            member["generation_id"] = random.randint(-1, 3)
+        if random.random() < 0.5:
+            member["owned_partitions"] = owned_partitions(random, counts)
         members.append(member)
     return {"topics": topics, "members": members}
 

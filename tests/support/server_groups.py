@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from service.conformance.coordinator_groups import Body, own, topic, uuid
+from tests.support.choices import choices
 
 MEMBER_IDS = (
     lambda _, i: f"c{i}",
@@ -21,7 +22,7 @@ def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False, ids: bool = Fal
     shared : a share group, in which several members may have a partition
     ids : every topic has an id, as Kafka's do
     """
-    random = draw(st.randoms(use_true_random=False))
+    random = draw(choices())
     member_id = random.choice(MEMBER_IDS)
     topics = [topic(random, i, ids=ids) for i in range(random.randint(0, random.choice((1, 3, 8))))]
     names = [one["topic_name"] for one in topics] + ["unknown"] * random.randint(0, 1)

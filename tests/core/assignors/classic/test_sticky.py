@@ -19,6 +19,7 @@ from service.core.model import Ragged
 from service.core.ragged import PIECE
 from tests.reference import sticky as reference
 from tests.support import golden
+from tests.support.choices import choices
 from tests.support.groups import RACKS, bodies, flat, group_of, named
 from tests.support.parity import group_leader
 
@@ -113,33 +114,32 @@ def test_tells_movement_without_end_from_movement_that_ends(name, body):
 @st.composite
 def rebalances(draw, max_partitions=9, max_members=8):
     """A group with a previous assignment: lopsided or not, by subscribers or by anybody, with or without odd claims."""
-    names = draw(st.lists(st.sampled_from(("t", "t0", "t1", "T", "orders", "été")), min_size=1, max_size=4, unique=True))
-    counts = {name: draw(st.integers(1, max_partitions)) for name in names}
-    ids = draw(st.lists(st.sampled_from([f"c{i}" for i in range(20)]), min_size=1, max_size=max_members, unique=True))
-    racked, equal, odd, generations = (draw(st.booleans()) for _ in range(4))
+    random = draw(choices())
+    names = random.sample(("t", "t0", "t1", "T", "orders", "été"), random.randint(1, 4))
+    counts = {name: random.randint(1, max_partitions) for name in names}
+    racked, equal, odd, generations = (random.random() < 0.5 for _ in range(4))
     topics = [{"topic_name": name, "partitions_count": counts[name]} for name in names]
     for topic in topics if racked else ():
-        one = st.lists(st.sampled_from(RACKS), max_size=2, unique=True)
-        topic["partition_racks"] = draw(st.lists(one, min_size=counts[topic["topic_name"]], max_size=counts[topic["topic_name"]]))
+        topic["partition_racks"] = [random.sample(RACKS, random.randint(0, 2)) for _ in range(topic["partitions_count"])]
     members = []
-    for member_id in ids:
-        member = {"member_id": member_id, "topic_names": names, "generation_id": 5, "owned_partitions": []}
+    for i in random.sample(range(20), random.randint(1, max_members)):
+        member = {"member_id": f"c{i}", "topic_names": names, "generation_id": 5, "owned_partitions": []}
         if not equal:
-            member["topic_names"] = draw(st.lists(st.sampled_from([*names, "unknown"]), min_size=not odd, unique=True))
+            member["topic_names"] = random.sample([*names, "unknown"], random.randint(not odd, len(names) + 1))
         if racked:
-            member["rack_id"] = draw(st.sampled_from(RACKS))
+            member["rack_id"] = random.choice(RACKS)
         if generations:
-            member["generation_id"] = draw(st.integers(3, 5))
+            member["generation_id"] = random.randint(3, 5)
         members.append(member)
     for name in names:
         subscribers = [member for member in members if odd or name in member["topic_names"]]
         if not subscribers:
             continue
-        main = draw(st.sampled_from(subscribers))
-        for i in range(counts[name] + (draw(st.integers(0, 1)) if odd else 0)):
+        main = random.choice(subscribers)
+        for i in range(counts[name] + (random.randint(0, 1) if odd else 0)):
             others = {"main": 0, "nobody": 0, "another": 1, "two": 2}
-            how = draw(st.sampled_from(["main"] * 3 + ["nobody", "another"] + ["two"] * odd))
-            for owner in [main] * (how == "main") + [draw(st.sampled_from(subscribers)) for _ in range(others[how])]:
+            how = random.choice(["main"] * 3 + ["nobody", "another"] + ["two"] * odd)
+            for owner in [main] * (how == "main") + random.choices(subscribers, k=others[how]):
                 owner["owned_partitions"].append({"topic_name": name, "partition_ids": [i]})
     return {"topics": topics, "members": members}
 
