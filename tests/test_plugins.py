@@ -107,7 +107,7 @@ def test_the_tutorial_leads_to_its_answer(server):
 
 def test_the_lists_name_the_plugins_that_can_be_loaded(server):
     def names(kind):
-        return [one[kind] for one in requests.get(f"{server.url}/v1/{kind}s", timeout=60).json()[f"{kind}s"]]
+        return [one[kind] for one in requests.get(f"{server.url}/v1/{kind}s", timeout=120).json()[f"{kind}s"]]
 
     assert {"heaviest-first", "failover", "twice"} < set(names("assignor"))
     assert "absent" not in names("assignor")
@@ -117,7 +117,7 @@ def test_the_lists_name_the_plugins_that_can_be_loaded(server):
 
 def test_the_example_over_http(server):
     def post(path, body):
-        response = requests.post(f"{server.url}/v1/{path}", json=body, timeout=60)
+        response = requests.post(f"{server.url}/v1/{path}", json=body, timeout=120)
         assert response.status_code == 200, response.text
         return response.json()
 
@@ -132,7 +132,7 @@ def test_the_example_over_http(server):
     ("assignor", "kind", "detail"), [("twice", "plugin-broke-a-rule", TWICE), ("absent", "plugin-failed", "")]
 )
 def test_a_fault_over_http(server, assignor, kind, detail):
-    response = requests.post(f"{server.url}/v1/group-assignments", json=GROUP | {"assignor": assignor}, timeout=60)
+    response = requests.post(f"{server.url}/v1/group-assignments", json=GROUP | {"assignor": assignor}, timeout=120)
     assert response.status_code == 500
     assert response.json()["type"] == f"urn:partition-allocator:problem:{kind}"
     assert response.json()["detail"].startswith(detail or "The assignor plug-in 'absent' (faulty 1.0) cannot be loaded")

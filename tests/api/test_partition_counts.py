@@ -365,7 +365,7 @@ def test_a_stream_takes_its_own_size_and_a_batch_of_memory():
 
             watching = threading.Thread(target=watch)
             watching.start()
-            response = requests.post(url, data=body(batches), headers={"Content-Type": ARROW}, timeout=100)
+            response = requests.post(url, data=body(batches), headers={"Content-Type": ARROW}, timeout=120)
             done.set()
             watching.join()
             assert response.status_code == 200, response.text

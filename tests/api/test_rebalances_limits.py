@@ -215,7 +215,7 @@ def test_small_decisions_are_answered_while_long_simulations_have_all_other_plac
             thread.start()
         time.sleep(0.5)
         for _ in range(5):
-            small = requests.post(f"{server.url}/v1/partitions", json={"partitions_count": 12, "keys": ["a"]}, timeout=60)
+            small = requests.post(f"{server.url}/v1/partitions", json={"partitions_count": 12, "keys": ["a"]}, timeout=120)
             assert small.status_code == 200
         assert not statuses, "they are answered before any of the long ones"
         for thread in threads:

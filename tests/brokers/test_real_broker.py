@@ -27,7 +27,7 @@ def test_a_group_that_asks_for_it_is_assigned_by_it(broker: Broker, client) -> N
     for members in range(1, 4):
         consumers.append(Consumer(settings))
         consumers[-1].subscribe([topic])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while sorted(len(each.assignment()) for each in consumers) != sorted((7 + i) // members for i in range(members)):
             assert time.monotonic() < deadline
             for each in consumers:

@@ -83,7 +83,7 @@ def test_pod_security_would_not_admit_others(api):
 def test_the_pipeline_may_make_pods_and_the_service_nothing(api):
     namespace, done = install(api, EVERYTHING)
     assert done.returncode == 0, done.stderr
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not api.may(f"{namespace}:allocator-pipeline", "create", "pods") and time.monotonic() < deadline:
         time.sleep(0.1)  # the authorizer hears of new roles a moment later
     for resource in ("pods", "services", "configmaps"):

@@ -89,7 +89,7 @@ class Load:
         """Post a question; what becomes of it is remembered."""
         text = body if isinstance(body, str) else json.dumps(body)
         headers = {"Content-Type": "application/json", **(self.headers if headers is None else headers)}
-        self.statuses.add(requests.post(self.url + path, data=text, headers=headers, timeout=60).status_code)
+        self.statuses.add(requests.post(self.url + path, data=text, headers=headers, timeout=120).status_code)
 
     def once(self) -> None:
         """Every decision by several strategies, every refusal."""
@@ -178,7 +178,7 @@ def watch(broker):
             yield port
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(120)
 
 
 @pytest.fixture(scope="module")
@@ -222,19 +222,19 @@ def prometheus(load, watch, tmp_path_factory):
         yield url
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait(120)
 
 
 def ask(url: str, expression: str) -> list[dict]:
     """The series that an expression gives now, with numbers only (no NaN)."""
-    answer = requests.get(f"{url}/api/v1/query", params={"query": expression}, timeout=60).json()
+    answer = requests.get(f"{url}/api/v1/query", params={"query": expression}, timeout=120).json()
     assert answer["status"] == "success", answer.get("error")
     return [series for series in answer["data"]["result"] if not math.isnan(float(series["value"][1]))]
 
 
 def answer(url: str, load: Load, expression: str) -> list[dict]:
     """The same; on a machine so busy that scrapes are late, the load goes on until they have seen it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not (series := ask(url, expression)) and time.monotonic() < deadline:
         load.once()
         time.sleep(1.2)
@@ -315,7 +315,7 @@ def test_every_alert_looks_at_what_there_is(prometheus, load, alert):
 
 
 def test_prometheus_takes_every_rule(prometheus):
-    groups = requests.get(f"{prometheus}/api/v1/rules", timeout=60).json()["data"]["groups"]
+    groups = requests.get(f"{prometheus}/api/v1/rules", timeout=120).json()["data"]["groups"]
     assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
 
 
@@ -361,7 +361,7 @@ def test_the_curves_have_points(load, title):
         if variable["type"] == "textbox":
             body = body.replace(f"${variable['name']}", variable["query"])
     headers = {header["key"]: header["value"] for header in options["headers"]} | {"Content-Type": options["body_content_type"]}
-    answer = requests.post(load.url + target["url"], data=body, headers=headers | load.headers, timeout=60)
+    answer = requests.post(load.url + target["url"], data=body, headers=headers | load.headers, timeout=120)
     assert answer.status_code == 200, answer.text
     assert answer.headers["Content-Type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))

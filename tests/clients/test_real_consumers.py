@@ -175,7 +175,7 @@ def commit(broker, group_id, offsets):
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     wanted = [ConsumerGroupTopicPartitions(group_id, offsets)]
     for _ in range(300):
-        done = admin.alter_consumer_group_offsets(wanted)[group_id].result(30)
+        done = admin.alter_consumer_group_offsets(wanted)[group_id].result(120)
         if not any(each.error for each in done.topic_partitions):
             return
         time.sleep(0.1)

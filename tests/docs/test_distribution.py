@@ -115,7 +115,7 @@ def test_the_wheel_serves_from_another_folder(installed, tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, env=without_checkout(ALLOCATOR_WORKERS="1"), stdout=subprocess.PIPE) as server:
         try:
             assert server.stdout.readline().startswith(b"partition-allocator serves on http"), "it says so once it is ready"
-            assert requests.get(f"http://127.0.0.1:{port}/readyz", timeout=60).text == "ready\n"
+            assert requests.get(f"http://127.0.0.1:{port}/readyz", timeout=120).text == "ready\n"
         finally:
             server.terminate()
 

@@ -117,10 +117,10 @@ def eventually(read: Callable[[], Any], holds: Callable[[Any], bool], seconds: f
 
 
 def metrics_at(port: int) -> dict[str, float]:
-    """The samples of a metrics endpoint; none if nobody listens."""
+    """The samples of a metrics endpoint; none if nobody listens or answers yet."""
     try:
-        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
-    except requests.ConnectionError:
+        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120).text
+    except (requests.ConnectionError, requests.Timeout):
         return {}
     rows = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in rows}

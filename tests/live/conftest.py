@@ -115,7 +115,7 @@ def _make_users(admin: AdminClient) -> None:
             for user in ("admin", "reader")
         ]
         for future in admin.alter_user_scram_credentials(credentials).values():
-            future.result(30)
+            future.result(120)
     allowed = [
         ("admin", ResourceType.BROKER, "kafka-cluster", AclOperation.ALL),
         ("admin", ResourceType.TOPIC, "*", AclOperation.ALL),
@@ -130,4 +130,4 @@ def _make_users(admin: AdminClient) -> None:
         for user, kind, name, operation in allowed
     ]
     for future in admin.create_acls(bindings).values():
-        future.result(30)
+        future.result(120)

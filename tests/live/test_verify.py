@@ -133,7 +133,7 @@ def test_leader_with_old_metadata(secured: SecuredBroker) -> None:
             members.java("old-metadata", [topic], group_protocol="classic", metadata_max_age_ms="300000")
         eventually(lambda: look(broker, "old-metadata"), lambda snapshot: _is_complete(snapshot, {"old-metadata": 2}))
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        admin.create_partitions([NewPartitions(topic, 6)])[topic].result(30)
+        admin.create_partitions([NewPartitions(topic, 6)])[topic].result(120)
         snapshot = look(broker, "old-metadata")
         assert snapshot["groups"][0]["group_state"] == "Stable"
     (finding,) = check_groups(snapshot, ())

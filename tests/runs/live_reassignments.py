@@ -123,7 +123,7 @@ def watching(bootstrap: str) -> Iterator[Watched]:
     def look() -> None:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         while not stop.wait(0.05):
-            for name, topic in admin.list_topics(timeout=30).topics.items():
+            for name, topic in admin.list_topics(timeout=120).topics.items():
                 if not name.startswith("__"):
                     watched.fewest = min(watched.fewest, *(len(about.isrs) for about in topic.partitions.values()))
             watched.looks += 1
@@ -134,7 +134,7 @@ def watching(bootstrap: str) -> Iterator[Watched]:
         yield watched
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(120)
 
 
 def placed(snapshot: dict[str, Any]) -> dict[tuple[str, int], list[int]]:
@@ -195,7 +195,7 @@ def create(operator: Operator, name: str, rows: list[list[int]], megabytes: list
     """A topic on these brokers, with so much in each partition."""
     admin = AdminClient({"bootstrap.servers": operator.cluster.bootstrap})
     config = {"min.insync.replicas": str(MIN_IN_SYNC)}
-    admin.create_topics([NewTopic(name, len(rows), replica_assignment=rows, config=config)])[name].result(60)
+    admin.create_topics([NewTopic(name, len(rows), replica_assignment=rows, config=config)])[name].result(120)
     producer = Producer({"bootstrap.servers": operator.cluster.bootstrap, "acks": "all", "linger.ms": 50})
     for partition, amount in enumerate(megabytes):
         for _ in range(amount * 10):
@@ -321,7 +321,7 @@ def rates_of_producers(operator: Operator) -> None:
         snapshot = operator.snapshot(interval=10)
     finally:
         stop.set()
-        thread.join(60)
+        thread.join(120)
     (topic,) = (topic for topic in snapshot["topics"] if topic["topic_name"] == "rates")
     for name, unit in (("records_per_second", 1), ("bytes_per_second", len(payload))):
         for rate, seen in zip(per_second, topic[name], strict=True):

@@ -115,9 +115,9 @@ def test_a_server_compiles_what_is_damaged(copied_cache):
         file.write_bytes(DAMAGES[damage](file.read_bytes()))
     with serving(ALLOCATOR_WORKERS="1", NUMBA_CACHE_DIR=str(copied_cache)) as server:
         query = {"key": "order-1", "partitions_count": 6}
-        assert requests.get(f"{server.url}/v1/partitions", params=query, timeout=60).json()["partitions"] == [4]
+        assert requests.get(f"{server.url}/v1/partitions", params=query, timeout=120).json()["partitions"] == [4]
         body = {"placer": "striped", "partitions_count": 3, "replication_factor": 1, "brokers": [{"broker_id": 1}]}
-        answer = requests.post(f"{server.url}/v1/replica-placements", json=body, timeout=60)
+        answer = requests.post(f"{server.url}/v1/replica-placements", json=body, timeout=120)
         assert answer.json()["placements"][0]["replicas"] == [1]
     assert "Kernels are being compiled" in server.output
 
@@ -133,7 +133,7 @@ def test_a_server_that_cannot_delete_a_damaged_file_names_it_and_ends(copied_cac
         env={**os.environ, "NUMBA_CACHE_DIR": str(copied_cache)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     file.rmdir()

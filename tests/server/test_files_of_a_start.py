@@ -134,6 +134,6 @@ def test_the_command() -> None:
     """What its user sees: exit status 2 and one line."""
     environment = os.environ | {"ALLOCATOR_TLS_CERT": "/dev/zero", "ALLOCATOR_TLS_KEY": "/dev/zero"}
     done = subprocess.run(
-        [sys.executable, "-m", "service", "serve"], env=environment, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "service", "serve"], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (2, "Error: /dev/zero: This is a device, not a regular file.\n")

@@ -30,5 +30,5 @@ print(before - resident())
 
 
 def test_free_memory_below_what_is_in_use_is_given_back():
-    result = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True, timeout=120)
     assert int(result.stdout) > 90_000

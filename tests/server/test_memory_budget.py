@@ -73,7 +73,7 @@ def peak_bytes(pid: int) -> int:
 def seconds_of_health(server: Server) -> float:
     """What it takes to be told that the server is ready."""
     start = time.monotonic()
-    assert requests.get(server.url + "/readyz", timeout=60).ok
+    assert requests.get(server.url + "/readyz", timeout=120).ok
     return time.monotonic() - start
 
 
@@ -120,7 +120,7 @@ def test_a_response_that_is_not_read_keeps_its_memory_reserved_until_it_is_dropp
     body = {"partitions_count": 500_000}  # 55 MB, of which the response is 21
     with serving(forked=True, **settings) as server, suppress(requests.ConnectionError):
         path = "/v1/keyless-distributions"
-        unread = requests.post(server.url + path, json=body, timeout=30, stream=True)
+        unread = requests.post(server.url + path, json=body, timeout=120, stream=True)
         assert unread.status_code == 200
         start = time.monotonic()
         assert _post(server, path, body, "application/json") == 200  # the unread response has been dropped

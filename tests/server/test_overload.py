@@ -93,7 +93,7 @@ def test_memory_is_reserved_and_waited_for():
         time.sleep(0.001)
     assert shortage == 50
     budget.release(60)
-    waiting.join(60)
+    waiting.join(120)
     assert reserved
     assert not budget.shortage()
     budget.release(50)
@@ -120,7 +120,7 @@ def test_two_requests_with_reservations_do_not_wait_for_each_other():
     with pytest.raises(Overloaded, match="memory limit"):
         budget.reserve(40, held=40)
     budget.release(40)
-    waiting.join(60)
+    waiting.join(120)
     assert not waiting.is_alive()
 
 
@@ -203,8 +203,8 @@ def upright(request):
     yield
     if "server" in request.fixturenames:
         running = request.getfixturevalue("server")
-        assert requests.post(running.url + PATH, json=QUESTION, timeout=60).json()["partitions"][0] == 10
-        deadline = time.monotonic() + 60
+        assert requests.post(running.url + PATH, json=QUESTION, timeout=120).json()["partitions"][0] == 10
+        deadline = time.monotonic() + 120
         while running.metric("allocator_http_requests_in_flight") != 1:
             assert time.monotonic() < deadline, "the gauge counts requests that are over"
             time.sleep(0.05)
@@ -216,7 +216,7 @@ def port(server) -> int:
 
 @contextmanager
 def connection(server):
-    with socket.create_connection(("127.0.0.1", port(server)), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", port(server)), timeout=120) as sock:
         yield sock
 
 
@@ -357,7 +357,7 @@ def test_bodies_in_transit_are_limited_and_small_ones_always_fit(server):
             sock.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (32 * MEBI))
             with suppress(ConnectionError):
                 sock.sendall(b"[" * (31 * MEBI))
-        assert requests.post(server.url + PATH, json=QUESTION, timeout=10).ok
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=120).ok
         assert said(sock).startswith(b"HTTP/1.1 503 ")
 
 
@@ -387,8 +387,8 @@ def test_slow_clients_hold_no_thread_and_are_dropped_in_the_end(server):
         start = time.monotonic()
         for i, sock in enumerate(slow):
             sock.sendall(starts[i % len(starts)])
-        assert requests.post(server.url + PATH, json=QUESTION, timeout=60).ok
-        assert requests.get(server.url + "/readyz", timeout=60).ok
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=120).ok
+        assert requests.get(server.url + "/readyz", timeout=120).ok
         assert all(is_open(sock) for sock in slow), "answered without waiting for them"
         for _ in range(10):
             for sock in slow[1::5]:
@@ -405,11 +405,11 @@ def test_slow_clients_hold_no_thread_and_are_dropped_in_the_end(server):
 @pytest.mark.slow
 def test_a_body_that_trickles_is_cut_off(server):
     """The rest of a large body has to come at a rate; many that do not leave health and metrics alone."""
-    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=30) for _ in range(8)]
+    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=120) for _ in range(8)]
     try:
         for sock in slow:
             sock.sendall(HEAD + b"Content-Length: 1000000\r\n\r\n" + b"x" * 20_000)
-        assert requests.get(server.url + "/healthz", timeout=60).ok
+        assert requests.get(server.url + "/healthz", timeout=120).ok
         assert all(is_open(sock) for sock in slow), "answered without waiting for them"
         for _ in range(8):
             for sock in slow:
@@ -426,13 +426,13 @@ def test_a_body_that_trickles_is_cut_off(server):
 
 def test_clients_that_do_not_close_after_their_answer_hold_nobody_up(server):
     """The server closes first, and waits for them in passing: 2 s for each of 200 in turn would be 400 s, by four threads 100."""
-    lazy = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(200)]
+    lazy = [socket.create_connection(("127.0.0.1", port(server)), timeout=60) for _ in range(200)]
     try:
         for sock in lazy:
             sock.sendall(GOOD)
         for sock in lazy:
             assert sock.recv(1)  # the answer has come: one more request finds the queue empty
-        assert requests.post(server.url + PATH, json=QUESTION, timeout=60).ok
+        assert requests.post(server.url + PATH, json=QUESTION, timeout=120).ok
     finally:
         for sock in lazy:
             sock.close()
@@ -442,7 +442,7 @@ def test_a_bomb_goes_off_only_as_far_as_the_limit(server):
     before = resident(server)
     bomb = gzip.compress(b"[" + b"0," * (128 * MEBI), compresslevel=1)
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-    assert requests.post(server.url + PATH, data=bomb, headers=headers, timeout=30).status_code == 413
+    assert requests.post(server.url + PATH, data=bomb, headers=headers, timeout=120).status_code == 413
     assert resident(server) - before < 100 * MEBI
 
 
@@ -458,7 +458,7 @@ def test_a_bomb_in_an_arrow_stream_is_seen_before_it_goes_off(server, codec):
     assert len(bomb) < 2 * MEBI
     headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
     for path in (f"{PATH}?partitions_count=2", "/v1/partition-count-plans?partitions_counts=2&key_format=long"):
-        response = requests.post(server.url + path, data=bomb, headers=headers, timeout=30)
+        response = requests.post(server.url + path, data=bomb, headers=headers, timeout=120)
         assert response.status_code == 413, response.text
         assert resident(server) - before < 50 * MEBI
 
@@ -516,7 +516,7 @@ def test_an_altered_arrow_stream_is_answered_or_refused(data):
 def test_json_that_would_fill_the_memory_is_refused_before_it_is_parsed(server, unit):
     before = resident(server)
     body = b'{"partitions_count":1,"keys":[' + unit * (30 * MEBI // len(unit)) + b"0]}"
-    response = requests.post(server.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
+    response = requests.post(server.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=120)
     assert response.status_code == 413
     assert "would take" in response.json()["detail"]
     assert resident(server) - before < 150 * MEBI
@@ -536,7 +536,7 @@ def test_many_topics_of_one_partition_are_answered(alone):
     body = f'{{"assignor":"roundrobin","topics":[{topics}],"members":[{{"member_id":"a"}},{{"member_id":"b"}}]}}'
     before = resident(alone)
     headers = {"Content-Type": "application/json"}
-    response = requests.post(f"{alone.url}/v1/group-assignments", data=body.encode(), headers=headers, timeout=60)
+    response = requests.post(f"{alone.url}/v1/group-assignments", data=body.encode(), headers=headers, timeout=120)
     assert response.status_code == 200
     assert response.json()["member_load"]["counts"] == [125_000, 125_000]
     assert resident(alone, "VmHWM") - before < 256 * MEBI
@@ -550,7 +550,7 @@ def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answe
 
     def ask():
         while not stop.is_set():
-            response = requests.post(alone.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=60)
+            response = requests.post(alone.url + PATH, data=body, headers={"Content-Type": "application/json"}, timeout=120)
             statuses.append(response.status_code)
             if response.status_code == 503:
                 assert response.headers["Retry-After"] == "1"
@@ -561,7 +561,7 @@ def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answe
         thread.start()
     queued = set()
     while not (503 in statuses and statuses.count(200) >= 3 and max(queued) > 0):
-        assert requests.get(f"{alone.url}/healthz", timeout=60).ok
+        assert requests.get(f"{alone.url}/healthz", timeout=120).ok
         queued.add(alone.metric("allocator_http_requests_queued"))
     stop.set()
     for thread in threads:
@@ -578,7 +578,7 @@ def test_sigterm_lets_the_requests_in_flight_finish(alone):
     answers = []
     url = f"{alone.url}/v1/partitions"
     while True:  # until it is seen in flight, which a busy machine may miss
-        asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=60)))
+        asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=120)))
         asking.start()
         while (in_flight := alone.metric("allocator_http_requests_in_flight")) < 2 and asking.is_alive():
             time.sleep(0.001)
@@ -605,7 +605,7 @@ class Load:
         while not self._stop.is_set():
             try:
                 headers = {} if self._keep_alive else {"Connection": "close"}
-                response = session.post(self._server.url + PATH, json=QUESTION, timeout=60, headers=headers)
+                response = session.post(self._server.url + PATH, json=QUESTION, timeout=120, headers=headers)
                 assert response.json()["partitions"][0] == 10
                 self.answered += 1
             except requests.RequestException as error:  # a connection that ends between head and body is no ConnectionError
@@ -636,7 +636,7 @@ def test_a_killed_worker_costs_its_own_requests_only(pair):
     victim = pair.workers()[0]
     os.kill(victim, signal.SIGKILL)
     before = load.answered
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while load.answered < before + 200 and time.monotonic() < deadline:
         time.sleep(0.01)
     load.stop()
@@ -653,7 +653,7 @@ def test_sigterm_under_load_loses_no_request(pair):
     while min(load.answered for load in loads) < 200:
         time.sleep(0.01)
     pair.process.send_signal(signal.SIGTERM)
-    pair.process.wait(60)
+    pair.process.wait(120)
     for load in loads:
         load.stop()
     assert [load.lost for load in loads] == [[], []]
@@ -667,16 +667,16 @@ def test_sigterm_under_load_loses_no_request(pair):
 def test_tls_is_12_or_later_and_as_patient(tls):
     server = tls.server
     url = server.url + PATH
-    answer = requests.post(url, json=QUESTION, timeout=10, verify=tls.trusted)
+    answer = requests.post(url, json=QUESTION, timeout=120, verify=tls.trusted)
     assert answer.json()["partitions"][0] == 10
     assert "max-age" in answer.headers["Strict-Transport-Security"]
     large = {"partitions_count": 2, "keys": [f"key-{i}" for i in range(100_000)]}
-    assert len(requests.post(url, json=large, timeout=10, verify=tls.trusted).json()["partitions"]) == 100_000
-    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=20) for _ in range(40)]  # and say nothing
+    assert len(requests.post(url, json=large, timeout=120, verify=tls.trusted).json()["partitions"]) == 100_000
+    slow = [socket.create_connection(("127.0.0.1", port(server)), timeout=120) for _ in range(40)]  # and say nothing
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.load_verify_locations(tls.trusted)
     for version, works in ((ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)):
-        with pytest.MonkeyPatch.context(), socket.create_connection(("127.0.0.1", port(server)), timeout=10) as sock:
+        with pytest.MonkeyPatch.context(), socket.create_connection(("127.0.0.1", port(server)), timeout=120) as sock:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.load_verify_locations(tls.trusted)
             if not works:
@@ -693,11 +693,11 @@ def test_tls_is_12_or_later_and_as_patient(tls):
         plain.sendall(GOOD)
         assert not said(plain).startswith(b"HTTP/1.1 200")
     renewed = tls.authority.issue_cert("localhost", "127.0.0.1")
-    first = ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10)
+    first = ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=120)
     renewed.private_key_pem.write_to_path(tls.key)
-    assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) == first, "half renewed, the old one counts"
+    assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=120) == first, "half renewed, the old one counts"
     renewed.cert_chain_pems[0].write_to_path(tls.cert)
-    assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=10) != first
+    assert ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=120) != first
     for sock in slow:
         sock.close()
 

@@ -123,7 +123,7 @@ def guarded_server(tmp_path_factory):
 
 def sent(server, head: bytes, body: bytes = b"") -> bytes:
     """What the server says until it closes, to a client that sends this, and stops when it is no longer listened to."""
-    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=120) as sock:
         sock.sendall(head)
         with suppress(ConnectionError):
             sock.sendall(body)
@@ -175,7 +175,7 @@ def test_a_stranger_costs_no_memory_and_a_caller_is_answered(guarded_server):
     body = json.dumps({"partitions_count": 12, "keys": ["order-1"] * 100_000}).encode()
     headers = {**bearer(token), "Content-Type": "application/json", "Expect": "100-continue"}
     for data in (body, iter([body[:70_000], body[70_000:]])):
-        answer = requests.post(f"{server.url}/v1/partitions", data=data, headers=headers, timeout=20)
+        answer = requests.post(f"{server.url}/v1/partitions", data=data, headers=headers, timeout=120)
         assert answer.json()["partitions"] == [10] * 100_000
 
 

@@ -91,7 +91,7 @@ def test_a_server_whose_kernels_are_not_compiled_answers_while_they_are(tmp_path
     with serving(until="/healthz", ALLOCATOR_WORKERS="1", NUMBA_CACHE_DIR=str(tmp_path)) as server:
         query = {"key": "order-1", "partitions_count": 6}
         assert requests.get(f"{server.url}/v1/partitions", params=query, timeout=300).json()["partitions"] == [4]
-        response = requests.get(f"{server.url}/readyz", timeout=60)
+        response = requests.get(f"{server.url}/readyz", timeout=120)
         assert (response.status_code, response.json()["type"]) == (503, "urn:partition-allocator:problem:not-ready")
     assert "Kernels are being compiled" in server.output
     assert server.process.returncode == 0

@@ -40,7 +40,7 @@ def spark() -> Iterator[SparkSession]:
         gateway = SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()  # the JVM ends with it
-    gateway.proc.wait(60)
+    gateway.proc.wait(120)
     SparkContext._gateway = SparkContext._jvm = None
 
 

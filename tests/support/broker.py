@@ -67,7 +67,7 @@ class Broker:
         """A new topic, and its name, which no other test has. ``config`` is the topic's: ``cleanup_policy="compact"``."""
         name = f"topic-{next(self._numbers)}"
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(name, partitions_count, config=_dotted(config))])[name].result(30)
+        admin.create_topics([NewTopic(name, partitions_count, config=_dotted(config))])[name].result(120)
         return name
 
     def load_coordinator(self, group_id: str) -> None:
@@ -179,7 +179,7 @@ def kafka_jvm(output: TextIO, *options: str) -> Iterator[JavaGateway]:
         _forget_objects(gateway_port)
         gateway.close()
         process.kill()  # its data goes with its folder: nothing to shut down in order
-        process.wait(timeout=30)  # py4j reads its output, and closes it
+        process.wait(timeout=120)  # py4j reads its output, and closes it
         process.stdin.close()
 
 

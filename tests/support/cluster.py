@@ -48,11 +48,11 @@ class Cluster:
 
     def post(self, path: str, body: dict[str, Any], **options: Any) -> requests.Response:
         """Make a resource."""
-        return self._session.post(self.url + path, json=body, timeout=30, **options)
+        return self._session.post(self.url + path, json=body, timeout=120, **options)
 
     def get(self, path: str) -> requests.Response:
         """Read one."""
-        return self._session.get(self.url + path, timeout=30)
+        return self._session.get(self.url + path, timeout=120)
 
     def may(self, account: str, verb: str, resource: str) -> bool:
         """May a service account (``namespace:name``) do this in its namespace?"""
@@ -114,7 +114,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     finally:
         for process in reversed(processes):
             process.terminate()
-            process.wait(60)
+            process.wait(120)
 
 
 def _wait(running: Cluster, folder: Path, processes: list[subprocess.Popen[bytes]], seconds: float = 120) -> None:

@@ -136,7 +136,7 @@ class Member:
 
         self.do(close)
         if self.thread is not None:
-            self.thread.join(30)
+            self.thread.join(120)
 
 
 @dataclass
@@ -163,7 +163,7 @@ class KilledMember:
         """Kill the process."""
         self._open = False
         self._process.kill()
-        self._process.wait(60)
+        self._process.wait(120)
 
 
 class LiveGroup:
@@ -195,7 +195,7 @@ class LiveGroup:
     def _create(self, topics: list[Document]) -> None:
         made = self.admin.create_topics([NewTopic(topic["topic_name"], topic["partitions_count"]) for topic in topics])
         for future in made.values():
-            future.result(30)
+            future.result(120)
 
     def join(self, body: Document) -> None:
         """Start a consumer for this member."""
@@ -316,13 +316,13 @@ class LiveGroup:
 
     def _partitions_added(self, event: Document) -> None:
         made = self.admin.create_partitions([NewPartitions(event["topic_name"], event["partitions_count"])])
-        made[event["topic_name"]].result(30)
+        made[event["topic_name"]].result(120)
 
     def _topic_created(self, event: Document) -> None:
         self._create([event["topic"]])
 
     def _topic_deleted(self, event: Document) -> None:
-        self.admin.delete_topics([event["topic_name"]])[event["topic_name"]].result(30)
+        self.admin.delete_topics([event["topic_name"]])[event["topic_name"]].result(120)
 
     _background: threading.Thread | None = None
 
@@ -339,7 +339,7 @@ def warm(broker: Broker) -> None:
     """Have the group coordinator load its partitions and its classes, so that the first member need not wait for that."""
     broker.load_coordinator("warm")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic("warm", 1)])["warm"].result(30)
+    admin.create_topics([NewTopic("warm", 1)])["warm"].result(120)
     properties = {"bootstrap.servers": broker.bootstrap, "group.id": "warm-consumer", "group.protocol": "consumer"}
     for assignor in ("uniform", "range"):
         consumer = Consumer({**properties, "group.remote.assignor": assignor})

@@ -67,14 +67,14 @@ class Pod:
     def request(self, method: str, path: str, **options: Any) -> requests.Response:
         """A request to its port ``http``."""
         (port,) = [port["containerPort"] for port in self.container["ports"] if port["name"] == "http"]
-        return self._thread.submit(requests.request, method, f"http://127.0.0.1:{port}{path}", timeout=30, **options).result()
+        return self._thread.submit(requests.request, method, f"http://127.0.0.1:{port}{path}", timeout=120, **options).result()
 
     def probe(self, kind: str) -> bool:
         """Whether the container's probe succeeds now."""
         probe = self.container[f"{kind}Probe"]
         try:
             return self.request("GET", probe["httpGet"]["path"]).ok
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def wait_until_started(self) -> None:

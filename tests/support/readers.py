@@ -67,7 +67,7 @@ class Reader:
         """Leave the group, if it is a dynamic member."""
         self._open = False
         if self._thread is not None:
-            self._thread.join(30)
+            self._thread.join(120)
         if self.failure is not None:
             raise self.failure
 

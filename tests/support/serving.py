@@ -48,7 +48,7 @@ class Server:
     def metric(self, name: str, **labels: str) -> float | None:
         """The value of a metric's series, or None if it is not there."""
         pairs = {f'{key}="{value}"' for key, value in labels.items()}
-        for line in requests.get(f"{self.url}/metrics", timeout=10).text.splitlines():
+        for line in requests.get(f"{self.url}/metrics", timeout=120).text.splitlines():
             series, _, value = line.rpartition(" ")
             series_name, _, rest = series.partition("{")
             if series_name == name and pairs <= set(rest.rstrip("}").split(",")):
@@ -116,7 +116,7 @@ def serving(*, verify: str | None = None, until: str = "/readyz", forked: bool =
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(90)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

@@ -20,7 +20,7 @@ def test_what_clients_write_is_where_they_were_told_it_is(broker: Broker) -> Non
     places = broker.produce(topic, records, timestamps=range(1_700_000_000_000, 1_700_000_000_052))
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "reader", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(4)])
-    read = consumer.consume(len(records), timeout=30)
+    read = consumer.consume(len(records), timeout=120)
     consumer.close()
     written = {
         (message.partition(), message.offset()): (message.key(), message.value(), message.timestamp()[1]) for message in read

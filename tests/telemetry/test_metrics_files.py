@@ -19,7 +19,7 @@ def test_the_environment_names_the_folder(tmp_path):
     """As the chart's pods do."""
     folder = tmp_path / "metrics"
     with serving(PROMETHEUS_MULTIPROC_DIR=str(folder)) as server:
-        assert requests.get(f"{server.url}/v1/partitions?key=a&partitions_count=3", timeout=60).ok
+        assert requests.get(f"{server.url}/v1/partitions?key=a&partitions_count=3", timeout=120).ok
         assert server.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions") == 1
         assert server.metric("allocator_metrics_free_bytes") > 0
         assert list(folder.glob("histogram_*.db"))
@@ -45,12 +45,12 @@ def test_a_full_folder_costs_metrics_and_neither_requests_nor_workers(small_fold
         session = requests.Session()
         for i in range(2_000):
             body = {"topic_name": f"{i}-" + "t" * 240, "partitions_count": 2, "keys": ["a"]}
-            assert session.post(f"{server.url}/v1/partitions", json=body, timeout=60).ok
+            assert session.post(f"{server.url}/v1/partitions", json=body, timeout=120).ok
             if i % 20 == 19:
                 session.close()  # so that both workers answer, sooner or later
                 if i > 200 and server.metric("allocator_metrics_free_bytes") < 2**16:
                     break
-        assert requests.get(f"{server.url}/healthz", timeout=60).ok
+        assert requests.get(f"{server.url}/healthz", timeout=120).ok
         assert server.metric("allocator_metrics_free_bytes") < 2**16
         assert server.workers() == workers
     assert 1 <= server.output.count("metrics are not recorded") <= 2, "once per worker"
@@ -78,7 +78,7 @@ def test_metrics_are_right_again_when_there_is_space(small_folder):
         def decide() -> None:
             for partitioner in partitioners:
                 body = {"partitioner": partitioner, "partitions_count": 3, "keys": ["a", "b"]}
-                assert requests.post(f"{server.url}/v1/partitions", json=body, timeout=60).ok
+                assert requests.post(f"{server.url}/v1/partitions", json=body, timeout=120).ok
 
         with suppress(OSError):
             filler.write_bytes(bytes(2**20))

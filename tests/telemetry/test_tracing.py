@@ -54,9 +54,9 @@ def test_a_request_is_a_span_of_the_callers_trace_with_its_phases_in_it():
             forked=True, **settings, ALLOCATOR_WORKERS="2", OTEL_RESOURCE_ATTRIBUTES="deployment.environment=test"
         ) as server:
             headers = {"traceparent": f"00-{TRACE}-{PARENT}-01", "X-Request-ID": "asked"}
-            assert requests.post(f"{server.url}/v1/group-assignments", json=QUESTION, headers=headers, timeout=60).ok
-            assert requests.post(f"{server.url}/v1/group-assignments?no=1", json={}, timeout=60).status_code == 422
-            deadline = time.monotonic() + 60
+            assert requests.post(f"{server.url}/v1/group-assignments", json=QUESTION, headers=headers, timeout=120).ok
+            assert requests.post(f"{server.url}/v1/group-assignments?no=1", json={}, timeout=120).status_code == 422
+            deadline = time.monotonic() + 120
             while len([span for span, _ in spans if "/v1/" in span.name]) < 2 and time.monotonic() < deadline:
                 time.sleep(0.05)
         of_trace = {span.name: span for span, _ in spans if span.trace_id.hex() == TRACE}
@@ -109,4 +109,4 @@ assert client.get("/v1/partitions?key=a&partitions_count=2").status_code == 200
 loaded = sorted(name for name in sys.modules if name.startswith(("opentelemetry", "google.protobuf", "jwt", "cryptography")))
 assert loaded == [], loaded
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

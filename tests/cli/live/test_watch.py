@@ -95,13 +95,13 @@ def registry() -> CollectorRegistry:
 def test_before_the_first_snapshot(registry: CollectorRegistry) -> None:
     """The cluster is not up, which is a sample and not a gap."""
     with metrics_endpoint(registry, "127.0.0.1", 0) as port:
-        answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+        answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120)
         assert "\nallocator_cluster_up 0.0\n" in answer.text
         assert answer.headers["Content-Type"].startswith("text/plain; version=")
         wanted = {"Accept": "application/openmetrics-text; version=1.0.0"}
-        assert requests.get(f"http://127.0.0.1:{port}/", headers=wanted, timeout=10).text.endswith("# EOF\n")
-        assert requests.post(f"http://127.0.0.1:{port}/metrics", timeout=10).status_code == 405
-        head = requests.head(f"http://127.0.0.1:{port}/metrics", timeout=10)
+        assert requests.get(f"http://127.0.0.1:{port}/", headers=wanted, timeout=120).text.endswith("# EOF\n")
+        assert requests.post(f"http://127.0.0.1:{port}/metrics", timeout=120).status_code == 405
+        head = requests.head(f"http://127.0.0.1:{port}/metrics", timeout=120)
         assert (head.status_code, head.text) == (200, "")
 
 
@@ -113,10 +113,10 @@ def test_half_requests_hold_up_nobody(registry: CollectorRegistry, monkeypatch: 
         halves = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
         for half in halves:
             half.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
-        assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).status_code == 200
+        assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120).status_code == 200
         assert threading.active_count() < threads + 100
         monkeypatch.setattr(endpoint, "SECONDS", 0.1)
-        last = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+        last = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
         last.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
         with suppress(ConnectionResetError):
             assert last.recv(1) == b""
@@ -143,8 +143,8 @@ def test_an_open_connection_at_the_end(registry: CollectorRegistry, caplog: pyte
     """It is closed, and logs nothing."""
     with ExitStack() as stack:
         with metrics_endpoint(registry, "127.0.0.1", 0) as port:
-            half = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
-            assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).status_code == 200
+            half = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
+            assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120).status_code == 200
         with suppress(ConnectionResetError):
             assert half.recv(1) == b""
     assert caplog.text == ""

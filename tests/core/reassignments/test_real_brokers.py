@@ -41,7 +41,7 @@ class Traffic:
     def __exit__(self, *_):
         self._stop.set()
         for thread in self._threads:
-            thread.join(90)
+            thread.join(120)
 
     def _produce(self):
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5})
@@ -73,14 +73,14 @@ class Traffic:
                 if message.error() is None:
                     self.read.add(message.value())
             if self._stop.is_set():
-                end = end or time.monotonic() + 60
+                end = end or time.monotonic() + 120
                 if not self._threads[0].is_alive() and self.sent <= self.read:
                     break
         consumer.close()
 
 
 def placements(cluster, topic):
-    described = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(topic, timeout=30).topics[topic]
+    described = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(topic, timeout=120).topics[topic]
     return {partition: list(about.replicas) for partition, about in sorted(described.partitions.items())}
 
 
@@ -88,7 +88,7 @@ def a_topic(cluster, name):
     """Ten partitions on the brokers 1 to 5, three replicas each on the three racks."""
     rows = [[1, 3, 5], [3, 5, 2], [5, 2, 4], [2, 4, 5], [4, 5, 1], [5, 1, 3], [3, 1, 5], [4, 2, 5], [1, 5, 4], [5, 3, 2]]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(name, len(rows), replica_assignment=rows)])[name].result(60)
+    admin.create_topics([NewTopic(name, len(rows), replica_assignment=rows)])[name].result(120)
     return name
 
 
@@ -120,8 +120,8 @@ def carry_out(cluster, reassignment):
 
 
 def settled(cluster, topic, wanted):
-    """The topic's placement, once it is the one wanted or 30 seconds have passed: metadata spreads a moment later."""
-    deadline = time.monotonic() + 60
+    """The topic's placement, once it is the one wanted or two minutes have passed: metadata spreads a moment later."""
+    deadline = time.monotonic() + 120
     while (now := placements(cluster, topic)) != wanted and time.monotonic() < deadline:
         time.sleep(0.2)
     return now
@@ -174,9 +174,9 @@ def test_leadership_leaves_a_demoted_broker_and_nothing_is_copied(client, cluste
     with Traffic(cluster.bootstrap, topic) as traffic:
         carry_out(cluster, batch["reassignment"])
         assert settled(cluster, topic, wanted) == wanted
-        assert set(admin.elect_leaders(ElectionType.PREFERRED, elected).result(60).values()) == {None}
+        assert set(admin.elect_leaders(ElectionType.PREFERRED, elected).result(120).values()) == {None}
         time.sleep(1)
-    described = admin.list_topics(topic, timeout=30).topics[topic].partitions
+    described = admin.list_topics(topic, timeout=120).topics[topic].partitions
     assert {partition: about.leader for partition, about in described.items()} == {i: row[0] for i, row in wanted.items()}
     assert all(row[-1] == 5 for row in wanted.values() if 5 in row)
     assert not traffic.failed

@@ -116,7 +116,7 @@ def daemon(home, python):
     for process in reversed(running):
         process.terminate()
     for process in running:
-        process.wait(60)
+        process.wait(120)
 
 
 @pytest.fixture(scope="module")

@@ -34,10 +34,10 @@ def raw_records(broker: Broker) -> pa.Table:
     reader = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.auto.commit": False})
     count = len(reader.list_topics(OFFSETS_TOPIC).topics[OFFSETS_TOPIC].partitions)
     places = [TopicPartition(OFFSETS_TOPIC, partition, 0) for partition in range(count)]
-    wanted = sum(reader.get_watermark_offsets(place, timeout=60)[1] for place in places)
+    wanted = sum(reader.get_watermark_offsets(place, timeout=120)[1] for place in places)
     reader.assign(places)
     records: list[Any] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while len(records) < wanted and time.monotonic() < deadline:
         records += reader.consume(wanted - len(records), timeout=1)
     reader.close()
@@ -67,7 +67,7 @@ def test_commits_and_members_are_those_that_the_broker_tells(broker: Broker, pro
     }
     with closing(Consumer({**config, "enable.auto.commit": False})) as consumer:
         consumer.subscribe([topic])
-        assert len(consumer.consume(200, timeout=60)) == 200
+        assert len(consumer.consume(200, timeout=120)) == 200
         consumer.commit(asynchronous=False)
 
         latest: dict[Any, dict[str, Any]] = {}
@@ -75,7 +75,7 @@ def test_commits_and_members_are_those_that_the_broker_tells(broker: Broker, pro
             assert row["reason"] is None, row
             if row["group"] == group:
                 latest[row["type"], row["member"], row["topic"], row["partition"]] = row
-        told = consumer.committed([TopicPartition(topic, partition) for partition in range(3)], timeout=60)
+        told = consumer.committed([TopicPartition(topic, partition) for partition in range(3)], timeout=120)
         expected = {(place.topic, place.partition): place.offset for place in told if place.offset >= 0}
         commits = [row for row in latest.values() if row["type"] == offset_records.COMMIT_TYPE and not row["tombstone"]]
         assert {(row["topic"], row["partition"]): row["committed_offset"] for row in commits} == expected
@@ -105,10 +105,10 @@ def test_the_lag_of_a_live_group_is_a_question_that_the_service_answers(
             protocol = group.partition("-")[2]
             consumer = stack.enter_context(closing(Consumer({**config, "group.id": group, "group.protocol": protocol})))
             consumer.subscribe([topic])
-            assert consumer.consume(1, timeout=60)
+            assert consumer.consume(1, timeout=120)
             places = [TopicPartition(topic, partition, 40 * partition) for partition in range(3)]
             consumer.commit(offsets=places, asynchronous=False)
-        ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
+        ends = [consumer.get_watermark_offsets(place, timeout=120)[1] for place in places]
         rows = [f"{topic},{partition},{end}" for partition, end in enumerate(ends)]
         (tmp_path / "ends.csv").write_text("\n".join(("topic,partition,log_end_offset", *rows)))
         source = f"kafka://{broker.bootstrap}/{OFFSETS_TOPIC}?kafka.isolation.level=read_committed"
