@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 WRITERS: Final = ("partitioner", "hash", "sign rule", "equivalent for every key")
-PAIRS: Final = ("partitioner", "other", "agree", "records with a key")
+PAIRS: Final = ("partitioner", "other", "agree", "records compared")
 """The columns of the tables."""
 
 
@@ -39,10 +39,10 @@ def verdict(answer: Json) -> str:
     if len(pairs) == 1:
         agreement, chance = _share(pairs[0]["agreement"]), _share(answer["chance_agreement"])
         names = " and ".join(pairs[0]["partitioners"])
-        return f"{names} agree on {agreement} of the records with a key; two unrelated hash functions, on {chance} by chance."
+        return f"{names} agree on {agreement} of the records compared; two unrelated hash functions, on {chance} by chance."
     same = f"{number(sum(pair['agreement'] == 1 for pair in pairs))} of the {number(len(pairs))} pairs"
     different = f"{number(len(answer['writers']))} of them different"
-    return f"{counted(count, 'partitioner')}, {different}: {same} agree on every record with a key."
+    return f"{counted(count, 'partitioner')}, {different}: {same} agree on every record compared."
 
 
 def report_of(answer: Json, figures: dict[str, str], source: str) -> Report:
@@ -55,7 +55,7 @@ def report_of(answer: Json, figures: dict[str, str], source: str) -> Report:
     ]
     if rows := pair_rows(answer):
         picture = chart(lambda axes: _matrix(axes, answer), height=2.5 + 0.16 * len(answer["writers"]))
-        text = "The share of the records whose partition follows from their key in both, and that both put on the same partition."
+        text = "Compared are the records whose partition follows from their key in both, each as often as it occurs."
         folded = f"Show the {number(len(rows))} pairs as a table"
         blocks = (picture, Table(PAIRS, rows, folded=folded)) if rows[1:] else (Table(PAIRS, rows),)
         sections.append(Section("Agreement of each pair", blocks, text))
@@ -76,4 +76,4 @@ def _matrix(axes: Axes, answer: Json) -> None:
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(names)), names)
     axes.grid(visible=False)
-    axes.figure.colorbar(axes.imshow(shares, cmap="cividis", vmin=0, vmax=100), label="agreement, % of the records")
+    axes.figure.colorbar(axes.imshow(shares, cmap="cividis", vmin=0, vmax=100), label="agreement, % of the records compared")
