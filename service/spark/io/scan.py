@@ -185,7 +185,7 @@ def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]],
             table = of_tasks.toArrow()
             partials, any_rejected = table.column("partial").to_pylist(), any(table.column("rejected").to_pylist())
         rejected = rows.where("partial is null").select("reason", "record")
-        counts = rejected.groupBy("reason").count().orderBy("reason").collect() if any_rejected else []
+        counts = sorted(rejected.groupBy("reason").count().collect()) if any_rejected else []
         if counts:
             sink.frame(REJECTED_ROWS, rejected)
         else:
