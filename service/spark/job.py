@@ -43,6 +43,14 @@ class Pipeline:
         self._persisted.append(frame.persist())
         return frame
 
+    def written(self, name: str, frame: DataFrame) -> tuple[str, DataFrame]:
+        """Write ``frame`` as the table ``name``. Returns its place, and the frame that reads it.
+
+        Other results follow from that: Spark plans it in a fraction of the time, and executors keep no rows in memory.
+        """
+        place = self.sink.frame(name, frame)
+        return place, self.spark.read.schema(frame.schema).parquet(place)
+
     def __enter__(self) -> Self:
         """The same."""
         return self

@@ -32,11 +32,15 @@ NO_GROUPS: Final[dict[str, Any]] = {"groups": None, "group_assignments": [], "gr
 
 @dataclass(frozen=True)
 class Span:
-    """The measured time: ``count`` windows of ``seconds``, the first at ``start``; start is None for totals without times."""
+    """The measured time: ``count`` windows of ``seconds``, the first at ``start``; start is None for totals without times.
+
+    records : all that were measured
+    """
 
     start: int | None
     count: int
     seconds: float
+    records: int
 
 
 def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
@@ -49,14 +53,15 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     placed = None if options["placements"] is None else _placements(pipeline, options["placements"])
     assigned = None if group_assignments is None else group_assignments.assigned
     with pipeline.progress("adding up consumers and brokers"):
-        place = pipeline.sink.frame(WINDOWS, windows.loads(partitions, assigned, placed))
-    loads = pipeline.spark.read.parquet(place)
+        tables[WINDOWS], loads = pipeline.written(WINDOWS, windows.loads(partitions, assigned, placed))
     limits = {key: options[name] for name, key in LIMITS.items() if options[name] is not None}
-    tables |= {WINDOWS: place, **_tables(pipeline, loads, span, limits, group_assignments, partitions, **options)}
     with pipeline.progress("finding peaks"):
+        frames = {}
+        for name, frame in _tables(pipeline, loads, span, limits, group_assignments, partitions, **options).items():
+            tables[name], frames[name] = pipeline.written(name, frame)
         summary: dict[str, Any] = {
             "job": "load",
-            "records": int(partitions.agg(F.sum("records")).first()[0] or 0),  # type: ignore[index]
+            "records": span.records,
             "rejected": rejected,
             "span": {
                 "start": span.start,
@@ -65,17 +70,17 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
                 "time_zone": options["time_zone"],
             },
             "limits": [{"kind": kind, "measure": measure, "limit": limit} for (kind, measure), limit in limits.items()],
-            **load_summary.kinds(tables[SUBJECTS]),
-            "breaches": load_summary.breaches(tables.get(BREACHES)),
+            **load_summary.kinds(frames[SUBJECTS]),
+            "breaches": load_summary.breaches(frames.get(BREACHES)),
             **(
                 NO_GROUPS
                 if group_assignments is None
-                else load_summary.groups(tables[SUBJECTS], tables[REQUESTS], group_assignments.failed)
+                else load_summary.groups(frames[SUBJECTS], frames[REQUESTS], group_assignments.failed)
             ),
             "records_nobody_reads": None if assigned is None else load_summary.missing(partitions, assigned),
             "records_without_placement": None if placed is None else load_summary.missing(partitions, placed),
         }
-        curves = load_report.curves(tables[HOURS], loads, summary) if HOURS in tables else {}
+        curves = load_report.curves(frames[HOURS], loads, summary) if HOURS in frames else {}
     worst = summary["breaches"]["subjects"]
     headline = {
         "records": number(summary["records"]),
@@ -86,7 +91,7 @@ def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     report = load_report.report(summary, curves, str(source))
     group = options["group"]
     return Outcome(
-        summary if group is None else _only(group, tables[REQUESTS], options["groups"]),
+        summary if group is None else _only(group, frames[REQUESTS], options["groups"]),
         tables,
         report,
         headline,
@@ -107,16 +112,16 @@ def _tables(
     subjects = windows.rates(loads, span.count, span.seconds)
     if group_assignments is not None:
         subjects = _with_idle(subjects, group_assignments.assigned)
-    tables = {SUBJECTS: pipeline.persist(subjects)}
+    tables = {SUBJECTS: subjects}
     if span.start is not None:
         hours = _hours(pipeline, span, options["time_zone"])
-        tables[HOURS] = pipeline.persist(windows.hourly(loads, hours, span.seconds, options["time_zone"]))
+        tables[HOURS] = windows.hourly(loads, hours, span.seconds, options["time_zone"])
     if limits:
-        tables[BREACHES] = pipeline.persist(windows.breaches(loads, limits, span.seconds))
+        tables[BREACHES] = windows.breaches(loads, limits, span.seconds)
     if group_assignments is not None:
         seconds = span.count * span.seconds
-        requests = windows.requests(group_assignments.table, group_assignments.assigned, partitions, options["assignor"], seconds)
-        tables[REQUESTS] = pipeline.persist(requests)
+        groups, assigned = group_assignments.table, group_assignments.assigned
+        tables[REQUESTS] = windows.requests(groups, assigned, partitions, options["assignor"], seconds)
     return tables
 
 
@@ -143,21 +148,19 @@ def _measured(
     observed = Observation()
     kept = [*dict.fromkeys(record_columns.names), *([sources.CORRUPT] if sources.CORRUPT in frame.columns else [])]
     events = windows.events(frame.select(*map(column, kept)), record_columns)
-    counted = events.observe(observed, F.count("reason").alias("rejected"), F.count("*").alias("all"))
+    counted = events.observe(observed, F.count("reason").alias("rejected"))
     partitions = pipeline.persist(windows.by_partition(counted.where("reason is null"), seconds))
-    bounds = partitions.agg(F.min("window"), F.max("window")).first()
-    if bounds is None or bounds[0] is None:
+    first, last, records = partitions.agg(F.min("window"), F.max("window"), F.sum("records")).collect()[0]
+    if first is None:
         raise WrongSource(f"{source} has no record with a partition and a time.")
     rejected: dict[str, int] = {}
     if observed.get["rejected"]:
         rejected_rows = events.where("reason is not null").select("reason", "record")
-        place = pipeline.sink.frame(REJECTED_ROWS, rejected_rows)
-        tables[REJECTED_ROWS] = place
-        rows = pipeline.spark.read.parquet(place).groupBy("reason").count().collect()
-        rejected = {row["reason"]: int(row["count"]) for row in rows}
+        tables[REJECTED_ROWS], read = pipeline.written(REJECTED_ROWS, rejected_rows)
+        rejected = {row["reason"]: int(row["count"]) for row in read.groupBy("reason").count().collect()}
     else:
         pipeline.sink.remove(REJECTED_ROWS)
-    return partitions, Span(int(bounds[0]), (int(bounds[1]) - int(bounds[0])) // seconds + 1, float(seconds)), rejected
+    return partitions, Span(first, (last - first) // seconds + 1, float(seconds), records), rejected
 
 
 def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: Any) -> tuple[DataFrame, Span, dict[str, int]]:
@@ -180,7 +183,9 @@ def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: An
         F.col("records").cast("long").alias("records"),
         size.alias("bytes"),
     )
-    return pipeline.persist(rows), Span(None, 1, float(options["duration_seconds"])), {}
+    partitions = pipeline.persist(rows)
+    (records,) = partitions.agg(F.sum("records")).collect()[0]
+    return partitions, Span(None, 1, float(options["duration_seconds"]), int(records or 0)), {}
 
 
 @dataclass(frozen=True)

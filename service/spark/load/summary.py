@@ -74,9 +74,11 @@ def breaches(stretches: DataFrame | None) -> dict[str, Any]:
     if stretches is None:
         return {"subjects": 0, "stretches": 0, "worst": []}
     worst = stretches.orderBy(F.desc(F.col("peak") / F.col("limit")), *windows.SUBJECT, "measure", "from").limit(NAMED)
+    of_subjects = stretches.groupBy(*windows.SUBJECT).count()
+    subjects, count = of_subjects.agg(F.count("*"), F.coalesce(F.sum("count"), F.lit(0))).collect()[0]
     return {
-        "subjects": stretches.select(*windows.SUBJECT).distinct().count(),
-        "stretches": stretches.count(),
+        "subjects": subjects,
+        "stretches": count,
         "worst": [row.asDict() for row in worst.collect()],
     }
 

@@ -129,9 +129,11 @@ def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> LogEnds:
     named = (value.alias(name) for name, value in columns.items())
     every = frame.select(*named, reason.alias("reason"), F.when(reason.isNotNull(), line(frame)).alias("record"))
     rejected = every.where("reason is not null").select("reason", "record")
-    counts = {row["reason"]: int(row["count"]) for row in rejected.groupBy("reason").count().orderBy("reason").collect()}
+    counts = {row["reason"]: int(row["count"]) for row in every.groupBy("reason").count().collect()}
+    readable = counts.pop(None, 0)
+    counts = dict(sorted(counts.items()))
     rows = every.where("reason is null").select(*columns)
-    if rows.isEmpty():
+    if not readable:
         reasons = "; ".join(f"{count} with {reason}" for reason, count in counts.items())
         raise WrongSource(f"{source} has no readable row{f' ({reasons})' if counts else ''}.")
     return LogEnds(rows if as_of is None or "at" not in columns else rows.where(F.col("at") <= as_of), rejected, counts)
@@ -182,13 +184,15 @@ class OffsetFrames:
 
 
 def _outcome(pipeline: Pipeline, source: Source, frames: OffsetFrames) -> Outcome:
-    # All else is computed from the written table, which Spark plans in a fraction of the time.
-    place = pipeline.sink.frame(OFFSETS, offset_lags.with_trends(frames.lags, frames.last).orderBy(*PARTITION))
-    now = pipeline.spark.read.parquet(place)
-    tables = {OFFSETS: place, **_tables(pipeline, frames, now)}
-    summary = _summary(frames, now, tables)
+    tables: dict[str, Any] = {}
+    tables[OFFSETS], now = pipeline.written(OFFSETS, offset_lags.with_trends(frames.lags, frames.last).orderBy(*PARTITION))
+    tables |= _tables(pipeline, frames, now)
+    read = {}
+    for name in {GROUPS, REQUESTS, HISTORY} & tables.keys():
+        tables[name], read[name] = pipeline.written(name, tables[name])
+    summary = _summary(frames, now, read)
     names = [row["group"] for row in summary["largest_lags"][: offsets_report.DRAWN]]
-    shown = tables[HISTORY].where(F.col("group").isin(names)).collect() if frames.several else []
+    shown = read[HISTORY].where(F.col("group").isin(names)).collect() if frames.several else []
     partitions = summary["partitions"]
     headline = {
         "records": f"{number(frames.counts['records'])}, of which {number(frames.counts['unreadable'])} unreadable",
