@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
+import pyarrow as pa
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -17,6 +21,7 @@ from tests.support.jvm import INTERPRETED, SHORT_LIVED, with_archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 SETTINGS = INTERPRETED | {
@@ -45,9 +50,36 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def pipeline(spark: SparkSession, tmp_path: Path) -> Pipeline:
+def pipeline(spark: SparkSession, tmp_path: Path) -> Iterator[Pipeline]:
     """What a job is given; its results go into ``tmp_path / "results"``."""
-    return Pipeline(spark, Sink(spark, str(tmp_path / "results")), partial(progress, spark))
+    with Pipeline(spark, Sink(spark, str(tmp_path / "results")), partial(progress, spark)) as given:
+        yield given
+
+
+@pytest.fixture(scope="session")
+def imported() -> dict[str, set[str]]:
+    """By job, the modules of this project that Spark's workers had imported after it: test_tasks.py says which may be."""
+    return {}
+
+
+@pytest.fixture
+def watched(spark: SparkSession, imported: dict[str, set[str]]) -> Callable[[str], AbstractContextManager[None]]:
+    """For a block that runs the job of a name: the job leaves no frame, and the workers report what they have imported."""
+
+    def modules(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # A local function is pickled by value, so that workers do not import this module for it.
+        for _ in batches:
+            time.sleep(0.1)  # so that every worker gets a task
+            yield pa.record_batch({"module": [name for name in sys.modules if name.startswith("service.")]})
+
+    @contextmanager
+    def watch(job: str) -> Iterator[None]:
+        spark.catalog.clearCache()  # of other tests
+        yield
+        assert spark._jsparkSession.sharedState().cacheManager().isEmpty(), f"{job} leaves frames in a session that goes on"
+        imported[job] = {row.module for row in spark.range(0, 8, 1, 8).mapInArrow(modules, "module string").collect()}
+
+    return watch
 
 
 @pytest.fixture

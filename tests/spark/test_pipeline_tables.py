@@ -16,6 +16,8 @@ from service.descriptions import Description
 from tests.support.golden import CHOICE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 SAMPLES = CHOICE / "descriptions"
@@ -60,15 +62,14 @@ def test_fleet_and_reassign_read_them(tables: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark")
-def test_load_reads_them(tables: Path, tmp_path: Path) -> None:
+def test_load_reads_them(tables: Path, tmp_path: Path, watched: Callable[[str], AbstractContextManager[None]]) -> None:
     """Its consumers and its brokers, which have no bytes without --size-column."""
     records = pa.table({"topic": ["orders"] * 6, "partition": [0, 1, 2, 3, 4, 5], "timestamp": [0, 1, 2, 3, 4, 60_000]})
     pq.write_table(records, tmp_path / "records.parquet")
     options = ("--groups", str(tables / "groups.parquet"), "--placements", str(tables / "topics.parquet"))
-    summary: dict[str, Any] = json.loads(
-        run("pipeline", "load", str(tmp_path / "records.parquet"), *options, "--into", str(tmp_path / "load"), "--json").stdout
-    )
+    with watched("load"):
+        done = run("pipeline", "load", str(tmp_path / "records.parquet"), *options, "--into", str(tmp_path / "load"), "--json")
+    summary: dict[str, Any] = json.loads(done.stdout)
     assert summary["records"] == 6
     assert summary["records_nobody_reads"] == 0
     assert summary["records_without_placement"] == 0

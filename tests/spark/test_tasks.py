@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import subprocess
 import sys
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,27 +34,19 @@ COMMANDS = {
 
 
 @pytest.mark.slow
-def test_executors_import_tasks_alone(spark, write, tmp_path):
-    """The workers report the modules that they have imported, after each job: Spark ends idle ones. No job leaves a frame."""
-
-    def imported(batches):  # a local function is pickled by value, so that workers do not import this module for it
-        for _ in batches:
-            time.sleep(0.1)  # so that every worker gets a task
-            yield pa.record_batch({"module": [name for name in sys.modules if name.startswith("service.")]})
-
+def test_executors_import_tasks_alone(watched, imported, write, tmp_path):
+    """The workers report after each job, as Spark ends idle ones. Jobs that other tests have watched do not run again."""
     files = {name: write(name, text) for name, text in FILES.items()}
     commit = ",".join(base64.b64encode(data).decode() for data in (commit_key("g", "t", 0), commit_value(1, 0)))
     files["offsets.csv"] = write("offsets.csv", f"key,value,partition,offset,timestamp\n{commit},0,0,0\n")
     assert set(JOBS) == COMMANDS.keys()
-    pipeline = set()
-    spark.catalog.clearCache()  # of other tests
-    for name, arguments in COMMANDS.items():
-        paths = [files.get(argument, argument) for argument in arguments]
-        done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
-        assert done.exit_code == 0, done.output
-        assert spark._jsparkSession.sharedState().cacheManager().isEmpty(), f"{name} leaves frames in a session that goes on"
-        rows = spark.range(0, 8, 1, 8).mapInArrow(imported, "module string").distinct().collect()
-        pipeline |= {row.module for row in rows if row.module.startswith(("service.spark.", "service.analyses."))}
+    for name in COMMANDS.keys() - imported.keys():
+        paths = [files.get(argument, argument) for argument in COMMANDS[name]]
+        with watched(name):
+            done = CliRunner().invoke(main, ["pipeline", name, *paths, "--into", str(tmp_path / name)])
+            assert done.exit_code == 0, done.output
+    modules = set().union(*imported.values())
+    pipeline = {name for name in modules if name.startswith(("service.spark.", "service.analyses."))}
     packages = {name for name in pipeline if hasattr(sys.modules[name], "__path__")}
     assert {name for name in pipeline - packages if ".tasks." not in name and name.startswith("service.spark.")} == set()
     assert not {name for name in pipeline if name.endswith((".answer", ".report", ".summary"))}

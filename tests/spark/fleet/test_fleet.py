@@ -23,6 +23,7 @@ from tests.support import golden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from flask.testing import FlaskClient
@@ -305,8 +306,9 @@ def test_a_topic_that_cannot_be_placed_is_a_row() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark")
-def test_a_fleet_on_spark(write: Callable[[str, str], str], tmp_path: Path) -> None:
+def test_a_fleet_on_spark(
+    write: Callable[[str, str], str], tmp_path: Path, watched: Callable[[str], AbstractContextManager[None]]
+) -> None:
     """Groups and topics from JSON lines and a CSV: tables, summary and report are there, and what is wrong is set aside."""
     bodies = [{"group_id": f"g{i}", **group(members=[{"member_id": f"c{m}"} for m in range(i + 1)])} for i in range(20)]
     bodies.append({"group_id": "empty", "assignor": "sticky", "topics": group()["topics"], "members": []})
@@ -317,7 +319,8 @@ def test_a_fleet_on_spark(write: Callable[[str, str], str], tmp_path: Path) -> N
     brokers = write("brokers.csv", "broker_id,rack_id\n" + "".join(f"{broker},r{broker % 2}\n" for broker in range(4)))
     into = tmp_path / "fleet"
     command = ["pipeline", "fleet", groups, "--assignor", "range", "--topics", topics, "--brokers", brokers, "--into", str(into)]
-    done = CliRunner().invoke(main, command)
+    with watched("fleet"):
+        done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
     summary = json.loads((into / "summary.json").read_text())
     assert (summary["groups"]["groups"], summary["groups"]["wrong_rows"]) == (21, 2)

@@ -18,6 +18,8 @@ from service.spark.offsets.tasks import group_states
 from service.spark.offsets.tasks import records as offset_records
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from flask.testing import FlaskClient
@@ -91,9 +93,8 @@ def test_commits_and_members_are_those_that_the_broker_tells(broker: Broker, pro
         )
 
 
-@pytest.mark.usefixtures("spark")
 def test_the_lag_of_a_live_group_is_a_question_that_the_service_answers(
-    broker: Broker, client: FlaskClient, tmp_path: Path
+    broker: Broker, client: FlaskClient, tmp_path: Path, watched: Callable[[str], AbstractContextManager[None]]
 ) -> None:
     """Groups of both protocols have committed a part of what there is, and Spark reads the topic from the broker."""
     topic, groups = broker.topic(3), ("lagging-classic", "lagging-consumer")
@@ -113,7 +114,8 @@ def test_the_lag_of_a_live_group_is_a_question_that_the_service_answers(
         (tmp_path / "ends.csv").write_text("\n".join(("topic,partition,log_end_offset", *rows)))
         source = f"kafka://{broker.bootstrap}/{OFFSETS_TOPIC}?kafka.isolation.level=read_committed"
         command = ["pipeline", "offsets", source, "--log-end", str(tmp_path / "ends.csv"), "--into", str(tmp_path / "out")]
-        done = CliRunner().invoke(main, command)
+        with watched("offsets"):
+            done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
     lags = [100, 110, 120]
     found = {(row["group"], row["partition"]): row for row in pq.read_table(tmp_path / "out" / "offsets.parquet").to_pylist()}
