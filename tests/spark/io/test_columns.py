@@ -83,17 +83,6 @@ def without_partition(rejected: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("source", ["csv"], indirect=True)
-def test_any_name_is_a_name(source: list[str], tmp_path: Path) -> None:
-    load = summary_of("load", source, tmp_path / "load", **OF_LOAD, time=NAMES["timestamp"])
-    assert (load["records"], load["partitions"]["count"]) == (3, 2)
-    assert load["rejected"]["no partition"] == 1
-    record = without_partition(tmp_path / "load" / "quarantine.parquet")
-    assert record.keys() == {name for name in ROWS.column_names if name not in (NAMES["key"], "record")}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("source", ["jsonl", "jsonl with faults", "parquet", "parquet by Spark"], indirect=True)
 def test_any_name_is_a_name_to_every_reader(source: list[str], pipeline: Pipeline, tmp_path: Path) -> None:
     """What a job does with the names after it has read them is the same for all."""

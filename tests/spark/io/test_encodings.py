@@ -184,15 +184,3 @@ def test_csv_through_spark_keeps_names_and_separators_that_are_not_ascii(pipelin
     result, rejected = run_scan(source, scan, merged, pipeline.sink)
     assert rejected == {"key is not UTF-8": 1}
     assert result.sample.weights.keys() == {"Käse".encode(), "a§b".encode()}
-
-
-@pytest.mark.slow
-def test_load_rejects_topics_that_are_not_utf8(tmp_path):
-    path = tmp_path / "records.csv"
-    path.write_bytes(b"topic,partition,timestamp\na,1,1000\na\xff,1,1000\na\xfe,1,1000\n")
-    into = tmp_path / "out"
-    done = CliRunner().invoke(main, ["pipeline", "load", str(path), "--topic-column", "topic", "--into", str(into)])
-    assert done.exit_code == 0, done.output
-    summary = json.loads((into / "summary.json").read_text())
-    assert (summary["records"], summary["rejected"]) == (1, {"topic is not UTF-8": 2})
-    assert all("\ufffd" in row["record"] for row in pq.read_table(into / REJECTED_ROWS).to_pylist())

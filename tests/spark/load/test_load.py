@@ -134,7 +134,7 @@ def test_real_flights_load_their_consumers_and_brokers_by_the_hour(
         assert row["until"] not in above[row["group_id"], row["subject"]]
         found[row["group_id"], row["subject"]] += inside
     assert {who: sorted(times) for who, times in found.items()} == {who: times for who, times in above.items() if times}
-    assert summary["breaches"]["subjects"] == len(found)
+    assert (summary["breaches"]["subjects"], summary["breaches"]["stretches"]) == (len(found), len(stretches))
 
     by_hour: dict[int, int] = defaultdict(int)
     for window, records in counted[0].items():
@@ -183,19 +183,26 @@ def test_a_live_topic_is_measured_by_its_own_timestamps(broker: Broker, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
-def test_what_is_no_record_is_set_aside_and_text_is_read_as_times(write: Callable[[str, str], str], tmp_path: Path) -> None:
-    """Of CSV everything is text: ISO times, ms since 1970, and what is neither."""
-    path = write(
-        "records.csv",
-        "topic,partition,timestamp,bytes\nt,0,2026-11-21T08:00:00Z,10\nt,1,1795248000000,20\nt,x,1795248000000,1\nt,0,noon,1\n",
+def test_what_is_no_record_is_set_aside_and_text_is_read_as_times(tmp_path: Path) -> None:
+    """Of CSV everything is text: ISO times, ms since 1970, and what is neither. Names may mean something to Spark."""
+    names = {"topic": "a`b", "partition": "topic partition", "time": "ts.ms`", "size": "value.size.bytes"}
+    (tmp_path / "records.csv").write_bytes(
+        ",".join([*names.values(), "record.key"]).encode()
+        + b"\nt,0,2026-11-21T08:00:00Z,10,k\nt,1,1795248000000,20,k\nt,x,1795248000000,1,k\nt,0,noon,1,k"
+        + b"\nt\xff,1,1795248000000,1,k\nt\xfe,1,1795248000000,1,k\n"
     )
-    summary = run(path, "--size-column", "bytes", "--into", str(tmp_path / "out"))
-    assert summary["records"] == 2
+    options = [part for name, column in names.items() for part in (f"--{name}-column", column)]
+    summary = run(str(tmp_path / "records.csv"), *options, "--into", str(tmp_path / "out"))
+    assert (summary["records"], summary["partitions"]["count"]) == (2, 2)
     assert summary["span"]["start"] == 1795248000
-    assert summary["rejected"] == {"no partition": 1, "no time": 1}
+    assert summary["rejected"] == {"no partition": 1, "no time": 1, "topic is not UTF-8": 2}
     assert {row["subject"]: row["bytes_per_second"] * 60 for row in summary["partitions"]["busiest"]} == {"t-0": 10, "t-1": 20}
-    aside = pq.read_table(tmp_path / "out" / "quarantine.parquet").to_pylist()
-    assert json.loads(next(row["record"] for row in aside if row["reason"] == "no time"))["timestamp"] == "noon"
+    aside = defaultdict(list)
+    for row in pq.read_table(tmp_path / "out" / "quarantine.parquet").to_pylist():
+        aside[row["reason"]].append(row["record"])
+    assert json.loads(aside["no time"][0])[names["time"]] == "noon"
+    assert json.loads(aside["no partition"][0]).keys() == set(names.values())
+    assert ["\ufffd" in record for record in aside["topic is not UTF-8"]] == [True, True]
 
 
 @pytest.mark.slow
@@ -206,25 +213,18 @@ def test_the_partitions_of_skew_are_rates_once_they_have_a_duration(
     plans = [{"partitioner": name, "partitions_count": 6, "partition_id": p, "records": 60 * p, "bytes": 600 * p}
              for name in ("java", "sarama") for p in range(6)]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(plans), tmp_path / "partitions.parquet")
-    command = [
-        str(tmp_path / "partitions.parquet"),
-        "--topic",
-        "flights",
-        "--duration-seconds",
-        "60",
-        "--into",
-        str(tmp_path / "out"),
-    ]
+    into = tmp_path / "out"
+    command = [str(tmp_path / "partitions.parquet"), "--topic", "flights", "--duration-seconds", "60", "--into", str(into)]
     several = CliRunner().invoke(main, ["pipeline", "load", *command])
     assert "has several plans" in several.output
     command += ["--partitioner", "java", "--groups", write("groups.jsonl", lines(GROUPS[1:]))]
-    summary = run(*command)
-    assert {row["subject"]: row["records_per_second"] for row in summary["consumers"]["busiest"]} == {"s1": 6.0, "s2": 9.0}
     question = run(*command, "--group", "search", "--assignor", "consumer:uniform")
     assert question["topics"][0]["partition_weights"] == [0, 1, 2, 3, 4, 5]
     assert (question["group_protocol"], question["assignor"]) == ("consumer", "uniform")
     assert client.post("/v1/group-assignments", json=question).json["weighted_member_load"]["totals"] == [3, 12]
-    requests = spark.read.parquet(str(tmp_path / "out" / job.REQUESTS))
+    consumers = [row for row in pq.read_table(into / job.SUBJECTS).to_pylist() if row["kind"] == "consumer"]
+    assert {row["subject"]: row["records_per_second"] for row in consumers} == {"s1": 3.0, "s2": 12.0}
+    requests = spark.read.parquet(str(into / job.REQUESTS))
     with pytest.raises(WrongSource, match=r"groups\.jsonl has no group 'empty' that can be assigned"):
         job._only("empty", requests, Source.parse("groups.jsonl"))
 
