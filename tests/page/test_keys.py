@@ -227,7 +227,7 @@ def test_a_throughput_and_pasted_pairs_say_how_many_partitions_and_who_wrote_the
 
 MOVES = """async () => {
     const slider = document.querySelector('input[type=range]');
-    for (let move = 0; move < 30; move++) {
+    for (let move = 0; move < 10; move++) {
         const count = 1 + ((move * 37) % 1000);
         slider.value = count;
         slider.dispatchEvent(new Event('input', { bubbles: true }));
@@ -247,13 +247,13 @@ def test_the_slider_answers_while_it_moves(page, server, tmp_path):
     page.get_by_text("10,000 keys, 10,000 records").wait_for()
     thread, served = MainThread(page), server.processor_seconds()
     page.evaluate(MOVES)
-    assert thread.seconds() / 30 < 0.1  # 0.01 s for a move, which an idle machine answers within 0.04 s
-    assert (server.processor_seconds() - served) / 30 < 0.1  # 0.01 s
+    assert thread.seconds() / 10 < 0.1  # 0.01 s for a move, which an idle machine answers within 0.04 s
+    assert (server.processor_seconds() - served) / 10 < 0.1  # 0.01 s
 
 
-def test_a_million_keys_are_read_beside_the_page_and_go_up_as_arrow(page, tmp_path):
+def test_many_keys_are_read_beside_the_page_and_go_up_as_arrow(page, tmp_path):
     path = tmp_path / "keys.parquet"
-    numbers = pa.array(np.arange(1_000_000)).cast(pa.string())
+    numbers = pa.array(np.arange(400_000)).cast(pa.string())
     parquet.write_table(pa.table({"key": pc.binary_join_element_wise("customer", numbers, "-")}), path)
     opened(page, "/#/keys")
     page.locator("body").evaluate(SHOWN, "Cancel")
@@ -266,9 +266,9 @@ def test_a_million_keys_are_read_beside_the_page_and_go_up_as_arrow(page, tmp_pa
     with page.expect_request(lambda request: "arrow" in request.headers.get("content-type", "")) as asked:
         page.locator("input[type=file]").set_input_files(path)
     assert "partitions_counts=24" in asked.value.url
-    page.get_by_text("1,000,000 keys, 1,000,000 records").wait_for()
+    page.get_by_text("400,000 keys, 400,000 records").wait_for()
     page.locator(".verdict", has_text="24 partitions").wait_for()
-    assert thread.seconds() < 1  # 0.3 s; reading them there takes more
+    assert thread.seconds() < 0.5  # 0.13 s; reading them there takes 0.9 s
 
 
 def test_a_codec_that_is_not_read_is_named(page, tmp_path):
