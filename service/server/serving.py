@@ -144,7 +144,7 @@ def _welcome(url: str, *, loopback: bool, compiling: bool) -> None:
     if loopback:
         print(WELCOME.format(url=url) + COMPILING * compiling, flush=True)  # noqa: T201 - this is the command's output
     else:
-        logs.access_log().info("serving", url=url, ready=not compiling)
+        logs.write_line("serving", url=url, ready=not compiling)
 
 
 def _is_loopback(host: str) -> bool:

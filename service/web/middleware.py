@@ -21,6 +21,7 @@ from service.auth.authenticator import Authenticator
 from service.auth.principals import SCOPES, CredentialsUnavailable, NotAuthenticated
 from service.config import environment_name
 from service.decisions.families import BY_PATH
+from service.telemetry import logs
 from service.web.admission import (
     BUDGET,
     IS_CONNECTED,
@@ -68,12 +69,6 @@ PAGE_POLICY: Final = (
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 """Of an HTML page: scripts from this service only, and it may ask this service only. Swagger UI sets styles by script."""
-
-
-def _access_log() -> Any:
-    from service.telemetry.logs import access_log  # noqa: PLC0415 - structlog takes a tenth of a second of one answer
-
-    return access_log()
 
 
 def scope_of(rule: str) -> str | None:
@@ -143,7 +138,7 @@ class RequestHooks:
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
         self._memory = app.extensions[BUDGET] = MemoryBudget(settings.decision_bytes())
         self._seconds = settings.max_request_seconds
-        self._log = _access_log() if log_requests else None
+        self._logs_requests = log_requests
         self._scopes = {rule.rule: scope_of(rule.rule) for rule in app.url_map.iter_rules()}
         self._headers = [*HEADERS, ("Strict-Transport-Security", "max-age=31536000")] if settings.tls_cert else [*HEADERS]
         self._wsgi_app = app.wsgi_app
@@ -271,8 +266,8 @@ class RequestHooks:
         self._metrics.observe_http(method, route, status, seconds)
         if progress.span is not None:
             progress.span.answered(status)
-        if self._log is not None:
-            self._log.info(
+        if self._logs_requests:
+            logs.write_line(
                 "request",
                 request_id=progress.request_id,
                 method=method,
