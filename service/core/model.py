@@ -52,6 +52,19 @@ def indices_in(known: npt.NDArray[np.integer[Any]], values: npt.NDArray[np.integ
     return np.where(known[at] == values, at, np.int32(NONE))
 
 
+def distinct(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+    """The distinct values, ascending.
+
+    np.unique puts them into a hash table, which takes 25 times as long as sorting where millions differ.
+    """
+    if len(values) and (values == values[0]).all():
+        return values[:1].copy()
+    ordered = np.sort(values)
+    is_first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
+
+
 @dataclass(frozen=True)
 class Ragged:
     """Rows of integers, end to end; also Arrow's list layout.

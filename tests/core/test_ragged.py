@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.model import NONE, Ragged, indices_in
+from service.core.model import NONE, Ragged, distinct, indices_in
 from service.core.ragged import ascending, first_repeat, grouped, indices_of, rows_and_places, taken, transposed
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=6)
@@ -82,3 +82,8 @@ def test_takes_rows_in_any_order(lists, data):
     indices = data.draw(st.lists(st.integers(0, len(lists) - 1))) if lists else []
     rows = taken(ragged(lists), np.array(indices, np.int64))
     assert [rows.row(i).tolist() for i in range(len(rows))] == [lists[i] for i in indices]
+
+
+@given(st.lists(st.integers(-3, 3), max_size=8))
+def test_distinct_values_are_ascending(values):
+    assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))

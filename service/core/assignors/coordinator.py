@@ -20,7 +20,7 @@ from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_code
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, ranks_of
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Topics, distinct, ranks_of
 from service.core.ragged import grouped_arrays, put
 
 _URL_SAFE = bytes.maketrans(b"-_+/", b"+/??")
@@ -154,7 +154,7 @@ def changes(group: Group, assignment: Assignment, limit: int) -> tuple[list[dict
     """What each of the first members in order kept, gave up and got; how many partitions all members kept, and gave up."""
     entries, kept_in_all, revoked_in_all, count = [], 0, 0, group.topics.partitions_count
     for at, member in enumerate(member_order(group).tolist()):
-        assigned, owned = assignment.rows.row(member), np.unique(group.owned.row(member))
+        assigned, owned = assignment.rows.row(member), distinct(group.owned.row(member))
         kept = int(np.isin(assigned, owned, kind="table").sum()) if len(owned) and len(assigned) else 0
         revoked = int((owned < count).sum()) - kept
         kept_in_all, revoked_in_all = kept_in_all + kept, revoked_in_all + revoked

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.measures.skew import Spread, spread
-from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged, distinct
 
 COUNTS = ("replicas", "leaders")
 
@@ -88,5 +88,5 @@ def distinct_in_rows(rows: Ragged, holders: Int32s, counted: Bools) -> Int64s:
     holders : int32[values], the broker or rack of each replica, at least 0 where it is counted;  counted : bool[values]
     """
     count = int(holders.max(initial=0)) + 1
-    pairs = np.unique(rows.row_of_each_value()[counted].astype(np.int64) * count + holders[counted])
+    pairs = distinct(rows.row_of_each_value()[counted].astype(np.int64) * count + holders[counted])
     return np.bincount(pairs // count, minlength=len(rows)).astype(np.int64)

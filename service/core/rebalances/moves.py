@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import taken, transposed
 from service.core.rebalances.rebalance import Rebalance, rebalance
 
@@ -33,12 +33,12 @@ def moves(group: Group, rows: Ragged) -> Moves:
     members = max(len(group), 1)
     before, after = _pairs(group.owned, members), _pairs(rows, members)
     lost, gained = np.setdiff1d(before, after, assume_unique=True), np.setdiff1d(after, before, assume_unique=True)
-    owned = np.unique(before // members)
+    owned = distinct(before // members)
     gained = gained[np.isin(gained // members, owned)]
     lost_ranks, gained_ranks = _ranks(lost // members), _ranks(gained // members)
     # The first that loses a partition gives it to the first that gains it, and so on.
     key_lost, key_gained = (pairs // members * members + ranks for pairs, ranks in ((lost, lost_ranks), (gained, gained_ranks)))
-    keys = np.union1d(key_lost, key_gained)
+    keys = distinct(np.concatenate([key_lost, key_gained]))
     source, target = (_looked_up(keys, of, pairs % members) for of, pairs in ((key_lost, lost), (key_gained, gained)))
     return Moves((keys // members).astype(np.int32), source, target)
 
@@ -54,7 +54,7 @@ def final_rows(assignment: Assignment) -> Ragged:
 
 def _pairs(rows: Ragged, members: int) -> Int64s:
     """The pairs of an assignment, as partition × members + member, ascending, each once."""
-    return np.unique(rows.values.astype(np.int64) * members + rows.row_of_each_value())
+    return distinct(rows.values.astype(np.int64) * members + rows.row_of_each_value())
 
 
 def _ranks(partitions: Int64s) -> Int64s:

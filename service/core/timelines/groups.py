@@ -4,10 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import NONE, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped
 from service.core.timelines.clock import Clock
-from service.core.timelines.members import Members, distinct
+from service.core.timelines.members import Members
 from service.core.timelines.model import Timeline
 from service.core.timelines.topics import Topology, View
 
@@ -66,7 +66,7 @@ class Groups:
 
     def _subscriptions(self, codes: Int64s, view: View) -> Ragged:
         """Ragged member → topics of a ``Group``. codes : int64[...], the subscription of each"""
-        rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in distinct(codes)}
+        rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in distinct(codes).tolist()}
         if len(rows) != 1:
             return Ragged.of_rows([rows[code] for code in codes.tolist()])
         ((code, row),) = rows.items()

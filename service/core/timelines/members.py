@@ -10,7 +10,7 @@ import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.jvm.hashing import string_hash_code
-from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int32s, Int64s, distinct
 from service.core.timelines.model import NEVER
 
 
@@ -40,14 +40,6 @@ class Member:
 
 PHASES: Final = 16
 """Members poll at as many times of an interval, and no more, so that those of a large group can be computed together."""
-
-
-def distinct(codes: Int64s) -> list[int]:
-    """The distinct values, ascending. Most often there is one."""
-    if len(codes) and (codes == codes[0]).all():
-        return [int(codes[0])]
-    values: list[int] = np.unique(codes).tolist()
-    return values
 
 
 class Present(dict[int, Member]):
@@ -168,7 +160,7 @@ class Members:
 
     def joined_topics(self, numbers: Int32s) -> list[int]:
         """The topics that these members said they subscribe to, ascending."""
-        return sorted({topic for code in distinct(self.columns.joined[numbers]) for topic in self.subscriptions[code]})
+        return sorted({topic for code in distinct(self.columns.joined[numbers]).tolist() for topic in self.subscriptions[code]})
 
     def successor(self, member: Member, member_id: str | None, **changes: Any) -> Member:
         """A member's next incarnation, not started yet. member_id : derived if None; changes : of its other fields"""

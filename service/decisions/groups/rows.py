@@ -16,7 +16,7 @@ from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
 from service.core.measures.skew import LARGEST, SMALLEST
-from service.core.model import NONE, Bools, Float64s, Group, Int32s, Int64s, Ragged, Topics, offsets_of, ranks_of
+from service.core.model import NONE, Bools, Float64s, Group, Int32s, Int64s, Ragged, Topics, distinct, offsets_of, ranks_of
 from service.core.ragged import first_repeat
 from service.decisions.rows import duplicates
 from service.decisions.rows.arrays import with_columns
@@ -272,7 +272,7 @@ def _racks(
     leader_racks = np.full(int(counts.sum()), NONE, np.int32)
     leader_racks[listed[replicas > 0]] = replica_racks[offsets_of(replicas)[:-1][replicas > 0]]
     partitions = np.repeat(listed, replicas)[replica_racks != NONE]
-    pairs = np.unique(partitions * len(rack_ids) + replica_racks[replica_racks != NONE])
+    pairs = distinct(partitions * len(rack_ids) + replica_racks[replica_racks != NONE])
     partitions, racks = np.divmod(pairs, len(rack_ids))
     lengths = np.bincount(partitions, minlength=len(leader_racks))
     return rack_ids, member_racks, Ragged.of_lengths(lengths, racks.astype(np.int32)), leader_racks

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,3 +62,17 @@ def test_final_rows_add_what_is_withheld(rows, withheld):
     assert [result.row(i).tolist() for i in range(MEMBERS)] == [a + b for a, b in zip(rows, withheld, strict=True)]
     kept = ragged(rows).below(3)
     assert [kept.row(i).tolist() for i in range(MEMBERS)] == [[value for value in row if value < 3] for row in rows]
+
+
+def test_half_a_million_moves_cost_no_hash_tables():
+    """What np.unique takes for them would be most of an answer's CPU."""
+    rows = [np.arange(250_000, dtype=np.int32), np.arange(250_000, 500_000, dtype=np.int32)]
+    topics = Topics(("t",), np.array([0, 500_000], np.int32), None, (None,))
+    before, after = (replace(group([]), topics=topics, owned=Ragged.of_rows(each)) for each in (rows, rows[::-1]))
+    pairs = 7 * np.arange(500_000)
+    started = time.thread_time()
+    np.unique(pairs)
+    of_a_hash_table = time.thread_time() - started
+    started = time.thread_time()
+    assert len(moves(before, after.owned)) == 500_000
+    assert time.thread_time() - started < 2 * of_a_hash_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.timelines.members import Member, Members, Present, distinct
+from service.core.timelines.members import Member, Members, Present
 from service.core.timelines.model import NEVER
 
 RANGE = (GROUP_PROTOCOLS["classic"]["range"],)
@@ -61,9 +61,3 @@ def test_the_members_that_a_coordinator_has_are_in_the_order_in_which_it_got_the
     assert present.numbers().tolist() == [3, 2]
     assert present.with_instance("b") is None
     assert present.with_instance(None) is None
-
-
-def test_distinct_values_are_ascending() -> None:
-    assert distinct(np.array([4, 4, 4])) == [4]
-    assert distinct(np.array([5, 2, 5, 3])) == [2, 3, 5]
-    assert distinct(np.zeros(0, np.int64)) == []

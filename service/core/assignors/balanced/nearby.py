@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from service.core.measures.certificate import Objective
-from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged
+from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged, distinct
 
 EACH_BY_ITSELF: Final = "The bound counts partitions that could be read nearby, each by itself."
 
@@ -42,13 +42,13 @@ def near_racks(group: Group, partitions: Int32s) -> Ragged:
     if racks is None:
         return Ragged(np.zeros(len(partitions) + 1, np.int32), np.empty(0, np.int32))
     subscribed = group.subscriptions.below(len(group.topics))
-    there = np.unique(subscribed.values.astype(np.int64) * width + group.racks[subscribed.row_of_each_value()])
+    there = distinct(subscribed.values.astype(np.int64) * width + group.racks[subscribed.row_of_each_value()])
     of_each = racks.row_of_each_value()
     could = np.isin(group.topics.topic_of[of_each].astype(np.int64) * width + racks.values, there)
     places = np.full(group.topics.partitions_count, NONE, np.int64)
     places[partitions] = np.arange(len(partitions))
     could &= places[of_each] != NONE
-    pairs = np.unique(places[of_each[could]] * width + racks.values[could])
+    pairs = distinct(places[of_each[could]] * width + racks.values[could])
     offsets = np.zeros(len(partitions) + 1, np.int32)
     np.cumsum(np.bincount(pairs // width, minlength=len(partitions)), out=offsets[1:])
     return Ragged(offsets, (pairs % width).astype(np.int32))
@@ -107,7 +107,7 @@ def most_near(options: RackOptions, check_time: Callable[[], None]) -> int:
             prices[kind] = best
     gains = options.near - options.weights * prices[racks] - options.moves * price
     bound = np.maximum.reduceat(gains, starts).sum() + room @ prices + options.spare * price
-    return min(len(np.unique(options.items[options.near])), int(bound * (1 + SLACK) + SLACK))
+    return min(len(distinct(options.items[options.near])), int(bound * (1 + SLACK) + SLACK))
 
 
 def _best_price(worth: Float64s, amounts: Float64s, room: float) -> float:

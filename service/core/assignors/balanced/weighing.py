@@ -18,7 +18,7 @@ from service.core.assignors.balanced.weighted import Glance, share_out
 from service.core.kernels import kernel
 from service.core.kinds import claims_of
 from service.core.measures.certificate import Certificate, Objective
-from service.core.model import NONE, Bools, Group, Int32s, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Ragged, distinct
 from service.core.ragged import taken, transposed
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _options(group: Group, items: Items, places: Places, largest: float, moved: 
     near = racks.row_of_each_value().astype(np.int64) * width + racks.values
     on_racks, claimed = places.member_racks[claimants.values], claimants.row_of_each_value().astype(np.int64)
     stays = (claimed * width + on_racks)[on_racks != NONE]
-    pairs = np.union1d(near, stays)
+    pairs = distinct(np.concatenate([near, stays]))
     elsewhere = np.arange(count)
     of_each = np.concatenate([pairs // width, elsewhere])
     is_kept = claimants.lengths() > 0
@@ -185,4 +185,4 @@ def _options(group: Group, items: Items, places: Places, largest: float, moved: 
 def _near(racks: Ragged, readers: Int32s) -> int:
     """How many items are read on the reader's rack. racks : Ragged item → racks; readers : int32[items], racks of the readers"""
     items = racks.row_of_each_value()
-    return len(np.unique(items[racks.values == readers[items]]))
+    return len(distinct(items[racks.values == readers[items]]))

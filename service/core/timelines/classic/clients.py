@@ -7,13 +7,13 @@ names its own.
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.model import NONE, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Group, Int32s, Int64s, Ragged, distinct
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
 from service.core.timelines.classic.plans import LeaderPlans, Scene
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.ledger import Wait
-from service.core.timelines.members import Member, distinct
+from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER, TimelineRebalance
 from service.core.timelines.topics import View
 
@@ -181,7 +181,7 @@ class ClassicClients:
         reads[self.present.numbers()] = self.members.columns.died[self.present.numbers()] == NEVER
         gains = gains[reads[self.coordinator.owner[gains]] & (ledger.reader[gains] == NONE) & ledger.counted[gains]]
         loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != self.coordinator.owner[loses])]
-        losers = distinct(ledger.reader[loses].astype(np.int64))
+        losers = distinct(ledger.reader[loses]).tolist()
         ledger.start(gains, self.coordinator.owner[gains], np.full(len(gains), self.clock.now, np.int64), current, wait)
         ledger.stop(loses, self.clock.now)
         if losers:

@@ -9,8 +9,8 @@ import numpy as np
 
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
-from service.core.model import Int32s, ranks_of
-from service.core.timelines.members import Member, Members, Present, distinct
+from service.core.model import Int32s, distinct, ranks_of
+from service.core.timelines.members import Member, Members, Present
 
 
 def hash_order(members: Members, present: Present, most_members: int) -> Int32s:
@@ -33,7 +33,7 @@ def is_supported(members: Members, present: Present, member: Member) -> bool:
     """Does a member support an assignor that all members support? Reproduces ClassicGroup.supportsProtocols."""
     if len(members.assignor_lists) == 1:
         return True
-    codes = distinct(members.columns.assignors[present.numbers()])
+    codes = distinct(members.columns.assignors[present.numbers()]).tolist()
     lists = [{one.protocol_name for one in members.assignor_lists[code]} for code in codes]
     return any(all(one.protocol_name in names for names in lists) for one in member.assignors)
 
