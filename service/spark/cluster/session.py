@@ -43,6 +43,9 @@ LOCAL: Final = {
 }
 """Settings for a single machine."""
 
+CALL_SITES: Final = "spark.python.sql.dataFrameDebugging.enabled"
+"""Whether PySpark tells the JVM which line of this project each expression is from, for errors: a dozen calls for each."""
+
 IVY_SETTINGS: Final = Path(__file__).with_name("ivysettings.xml")
 """Where a JVM that starts here fetches packages from."""
 
@@ -110,7 +113,7 @@ def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:
     os.environ.pop("SPARK_REMOTE", None)  # PySpark would prefer it
     if "DEFAULT_ARTIFACT_REPOSITORY" not in os.environ:  # Spark's way to name a mirror
         builder = builder.config("spark.jars.ivySettings", str(IVY_SETTINGS))
-    return builder.master(master)
+    return builder.config(CALL_SITES, "false").master(master)
 
 
 def require_answer(master: str) -> None:
