@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
 
+from service.cli import main
 from service.live.client import ClusterClient
 from service.live.snapshot import SnapshotExtent, take_snapshot
 from service.live.verification import check_groups
@@ -45,27 +47,38 @@ def test_time_and_memory(tmp_path: Path) -> None:
     assert [entry["field"] for entry in snapshot["not_known"]] == ["kafka_version", "groups[].generation_id"]
 
 
-@pytest.mark.parametrize(
-    ("request_type", "field", "names"),
-    [
-        (DescribeGroupsRequest, "groups[]", ["group-0002"]),
-        (OffsetFetchRequest, "groups[].committed_offsets", ["group-0002"]),
-        (DescribeLogDirsRequest, "brokers[].used_bytes", ["3"]),
-        (ListOffsetsRequest, "topics[].log_end_offsets", None),
-    ],
-)
+LOST = [
+    (DescribeGroupsRequest, "groups[]", ["group-0002"]),
+    (OffsetFetchRequest, "groups[].committed_offsets", ["group-0002"]),
+    (DescribeLogDirsRequest, "brokers[].used_bytes", ["3"]),
+    (ListOffsetsRequest, "topics[].log_end_offsets", None),
+]
+"""Requests, and what is not known of the snapshot if a broker hangs up on one: the field and the names."""
+
+
+@pytest.mark.parametrize(("request_type", "field", "names"), LOST)
 def test_broker_that_goes_away_in_the_middle(tmp_path: Path, request_type: type, field: str, names: list[str] | None) -> None:
     """What the others tell is there, and what this one would have told is in not_known."""
     (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
     with stub_cluster(StubCluster(hang_up_on=(request_type,))) as cluster:
-        command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", cluster.bootstrap]
-        done = subprocess.run([*command, "--command-config", tmp_path / "client.properties"], capture_output=True, check=True)
+        options = ("--bootstrap-server", cluster.bootstrap, "--command-config", str(tmp_path / "client.properties"))
+        done = CliRunner().invoke(main, ["snapshot", *options])
+    assert (done.exit_code, done.stderr) == (0, "")
     snapshot = json.loads(done.stdout)
     entries = [entry for entry in snapshot["not_known"] if entry["field"] == field]
     assert entries
     assert all("KafkaConnectionError" in entry["reason"] or "NodeNotReadyError" in entry["reason"] for entry in entries)
     assert names is None or entries[0]["names"] == names
     assert (len(snapshot["brokers"]), len(snapshot["topics"])) == (3, 10)
+
+
+def test_broker_that_goes_away_is_not_in_a_log(tmp_path: Path) -> None:
+    """The client's own messages are in not_known, whatever it was about to ask."""
+    (tmp_path / "client.properties").write_text("default.api.timeout.ms=300\n")
+    with stub_cluster(StubCluster(hang_up_on=tuple(request_type for request_type, *_ in LOST))) as cluster:
+        command = [sys.executable, "-m", "service", "snapshot", "--bootstrap-server", cluster.bootstrap]
+        done = subprocess.run([*command, "--command-config", tmp_path / "client.properties"], capture_output=True, check=True)
+    assert {"brokers[].used_bytes", "groups"} <= {entry["field"] for entry in json.loads(done.stdout)["not_known"]}
     assert done.stderr == b""
 
 
