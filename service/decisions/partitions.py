@@ -119,8 +119,15 @@ def _options(question: PartitionsQuestion, partitioner: Partitioner) -> dict[str
         options["window"] = (question.window["start"], question.window["size"])
     if question.records is not None:
         options |= _record_options(question.records)
-    check_options(partitioner, tuple(options))
+    check_options(partitioner, {name: _place(question, name) for name in options})
     return options
+
+
+def _place(question: PartitionsQuestion, option: str) -> tuple[str | int, ...]:
+    """Where the question has an option: of records, at the first that has it."""
+    if question.records is None or option not in question.records:
+        return (option,)
+    return "records", question.records[option].is_valid().index(True).as_py(), option
 
 
 def _check_records(question: PartitionsQuestion) -> None:
@@ -189,7 +196,7 @@ def _record_options(records: dict[str, Any]) -> dict[str, Any]:
         if sizes.null_count:
             row = sizes.is_null().index(True).as_py()
             raise InvalidQuestion("Required, because another record has it.", "records", row, "bytes")
-        options["record_bytes"] = np.array(sizes)
+        options["bytes"] = np.array(sizes)
     if switches.null_count < len(switches):
         options["enable_switch"] = np.array(switches.fill_null(True))
     return options

@@ -111,6 +111,18 @@ def test_what_is_wrong_is_pointed_at(client, body, pointer):
     assert pointer in pointers(client.post(PATH, json=body))
 
 
+def test_options_of_records_are_pointed_at_in_the_first_record_that_has_them(client):
+    records = [{"key": "a", "bytes": 1}, {"key": "b", "bytes": 2, "enable_switch": False}]
+    response = client.post(PATH, json={"partitions_count": 6, "records": records})
+    assert response.json["errors"] == [
+        {
+            "pointer": pointer,
+            "detail": f"The partitioner java has no option {option}; it has random_seed, available_partitions.",
+        }
+        for pointer, option in (("/records/0/bytes", "bytes"), ("/records/1/enable_switch", "enable_switch"))
+    ]
+
+
 def test_half_a_surrogate_pair_may_name_the_topic(client):
     body = {"partitions_count": 12, "keys": ["order-1"], "topic_name": "\ud800"}
     assert client.post(PATH, json=body).json["partitions"] == [10]

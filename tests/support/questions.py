@@ -44,7 +44,7 @@ def question(request: dict[str, Any]) -> tuple[Partitioner, Question]:
     options: dict[str, Any] = {}
     if "records" in request:
         values = [record.get("key") for record in request["records"]]
-        options["record_bytes"] = np.array([record["bytes"] for record in request["records"]])
+        options["bytes"] = np.array([record["bytes"] for record in request["records"]])
         options["enable_switch"] = np.array([record["enable_switch"] for record in request["records"]])
     for name in set(request) - {"partitioner", "partitions_count", "key_format", "keys", "records", "explicit_partition"}:
         value = request[name]
@@ -55,7 +55,7 @@ def question(request: dict[str, Any]) -> tuple[Partitioner, Question]:
         elif isinstance(value, list):
             value = np.array(value, np.int64)
         options[name] = value
-    check_options(partitioner, tuple(name for name, value in options.items() if value is not None))
+    check_options(partitioner, {name: (name,) for name, value in options.items() if value is not None})
     if "explicit_partition" in request:
         options["explicit"] = np.full(len(values), request["explicit_partition"], np.int32)
         options["explicit_given"] = np.ones(len(values), np.bool_)

@@ -1,5 +1,6 @@
 """How a question is answered: explicit partitions, the keys' hashes, and the null rule for the other records."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -27,19 +28,19 @@ def allocate(partitioner: Partitioner, question: Question) -> Answer:
     return replace(answer, partitions=np.where(named, partitions, answer.partitions))
 
 
-def check_options(partitioner: Partitioner, names: tuple[str, ...]) -> None:
-    """Raise InvalidQuestion for those of these options that the partitioner does not use."""
-    unknown = [name for name in names if name not in partitioner.options]
-    if unknown:
-        known = ", ".join(partitioner.options) or "no options"
-        raise_all(
-            InvalidQuestion(f"The partitioner {partitioner.name} has no option {name}; it has {known}.", name) for name in unknown
-        )
+def check_options(partitioner: Partitioner, places: Mapping[str, Sequence[str | int]]) -> None:
+    """Raise InvalidQuestion for those of these options that the partitioner does not use. places : where the question has each"""
+    known = ", ".join(partitioner.options) or "no options"
+    raise_all(
+        InvalidQuestion(f"The partitioner {partitioner.name} has no option {name}; it has {known}.", *place)
+        for name, place in places.items()
+        if name not in partitioner.options
+    )
 
 
 def _check(question: Question) -> None:
     """Raise InvalidQuestion for an option whose length is not that of the keys, or that names partitions that do not exist."""
-    for name in ("value_sizes", "clock_ms", "record_bytes", "enable_switch"):
+    for name in ("value_sizes", "clock_ms", "bytes", "enable_switch"):
         values = getattr(question, name)
         if values is not None and len(values) != len(question.keys):
             raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records.", name)

@@ -155,11 +155,11 @@ def _sticky(question: Question, rows: Int64s, partitions: Int32s) -> Answer:
         return Answer(partitions, random_values_used=_used(question, 0))
     if question.sticky_batch_size is None:
         raise InvalidQuestion("sticky_batch_size is required: it decides when the partition changes.", "sticky_batch_size")
-    if question.record_bytes is None:
+    if question.bytes is None:
         raise InvalidQuestion("The records must have bytes: their sizes decide when the partition changes.", "records")
     n = len(rows)
     switch = np.ones(n, np.bool_) if question.enable_switch is None else question.enable_switch[rows]
-    turns, used = _sticky_turns(question.record_bytes[rows], switch, question.sticky_batch_size)
+    turns, used = _sticky_turns(question.bytes[rows], switch, question.sticky_batch_size)
     _used_up(question, used)
     if n:
         partitions[rows] = among_available(question, _random_values(question, used))[turns]
@@ -215,7 +215,7 @@ KIP_794_ADAPTIVE = NullRule(
 KIP_794_STICKY = NullRule(
     "sticky until enough bytes were added (KIP-794)",
     _sticky,
-    (*_SEEDED, "random_values", "sticky_batch_size", "record_bytes", "enable_switch"),
+    (*_SEEDED, "random_values", "sticky_batch_size", "bytes", "enable_switch"),
     "the sticky partition",
     has_state=True,
 )

@@ -52,7 +52,7 @@ class Question(Options):
 
     The rest are options, too.
 
-    record_bytes, enable_switch : int64[n] and bool[n], for KIP-794's stickiness
+    bytes, enable_switch : int64[n] and bool[n], for KIP-794's stickiness
     window : start and size of a Kafka Streams window, which does not change the partition
     """
 
@@ -61,7 +61,7 @@ class Question(Options):
     key_format: str = "base64"
     explicit: Int32s | None = None
     explicit_given: Bools | None = None
-    record_bytes: Int64s | None = None
+    bytes: Int64s | None = None
     enable_switch: Bools | None = None
     window: tuple[int, int] | None = None
 

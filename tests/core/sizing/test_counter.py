@@ -49,7 +49,7 @@ def counted(rows, names, counts, current, batch=1000, **options) -> KeyCounter:
 def partitions_of(name, texts, count) -> dict[str, int]:
     encoded = PARTITIONERS[name].encoding.run(keys.strings(texts), "string")
     sticky = name == "java:sticky"  # it wants to know the sizes even of records that have a key
-    options = {"sticky_batch_size": 1, "record_bytes": np.zeros(len(texts), np.int64)} if sticky else {}
+    options = {"sticky_batch_size": 1, "bytes": np.zeros(len(texts), np.int64)} if sticky else {}
     return dict(
         zip(texts, allocate(PARTITIONERS[name], Question(count, encoded, "string", **options)).partitions.tolist(), strict=True)
     )
