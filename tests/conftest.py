@@ -97,7 +97,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(10_000, 10, 10)
+        gc.set_threshold(10_000, 50, 100)
         gc.enable()
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
-from service.api.groups import schema
+from service.api.groups.schema import MEMBER, TOPIC
 from service.decisions.groups.rows import read_group
 from tests.support.choices import choices
 
 if TYPE_CHECKING:
     from random import Random
-
-    import pyarrow as pa
 
     from service.core.model import Group, Ragged
 
@@ -25,12 +24,10 @@ ANY_NAMES = (*TOPIC_NAMES, "unknown")
 MEMBER_IDS = (*(f"c{i}" for i in range(12)), "C1", "Ж", "\uffee", "\U0001f418", "é")
 RACKS = ("a", "b", "c")
 
-TOPICS, MEMBERS = schema.topics_field(), schema.members_field()
-
 
 def group_of(body: Body) -> Group:
-    """The group of a well-formed body."""
-    return read_group(TOPICS.deserialize(body["topics"]), MEMBERS.deserialize(body["members"]))
+    """The group of a body that is well-formed, which the schema need not say again: it would take half of the time."""
+    return read_group(pa.array(body["topics"], TOPIC), pa.array(body["members"], MEMBER))
 
 
 def named(group: Group, assignment: Ragged) -> dict[str, list[tuple[str, int]]]:
