@@ -136,7 +136,8 @@ class Connection:
             self._body_deadline, self.stall_deadline = now + self.cfg.timeout, now + STALL_SECONDS
         if not self.head_complete:
             if self._head_bytes > MAX_HEAD_BYTES:
-                raise http.LimitRequestHeaders
+                message = f"The head is larger than {MAX_HEAD_BYTES} bytes"
+                raise http.LimitRequestHeaders(message)
             return False
         self._progress(self._body.tell() - body_bytes, now)
         self.deadline = min(self._body_deadline, self.stall_deadline)
@@ -191,9 +192,11 @@ class Connection:
         """See PythonProtocol. Returns whether to ignore the body."""
         parser, headers = self._parser, dict(self._parser.headers)
         if parser.http_version == (1, 1) and b"host" not in headers:
-            raise http.InvalidHeader
+            message = "Host is missing"
+            raise http.InvalidHeader(message)
         if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in parser.headers):
-            raise http.InvalidHeader
+            message = "Transfer-Encoding is not chunked alone"
+            raise http.InvalidHeader(message)
         self.head_complete = True
         if (parser.content_length or 0) > self._max_body_bytes:  # the app refuses it by its length
             parser.should_keep_alive = False
@@ -205,7 +208,8 @@ class Connection:
         if self._parser.is_chunked:
             self._chunks += 1
             if self._chunks > FREE_CHUNKS and self._body.tell() < MIN_CHUNK_BYTES * self._chunks:
-                raise http.InvalidChunkSize
+                message = f"The chunks have less than {MIN_CHUNK_BYTES} bytes each"
+                raise http.InvalidChunkSize(message)
 
     # ---- send ----------------------------------------------------------------------------------------------------------
 

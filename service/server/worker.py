@@ -65,6 +65,9 @@ REFUSALS: Final = {
 }
 """Status of a request that the parser rejects; 400 for every other reason."""
 
+QUOTING: Final = (http.InvalidRequestMethod, http.InvalidHTTPVersion, http.InvalidHeaderName, http.UnsupportedTransferCoding)
+"""Errors whose text is the client's."""
+
 
 def end_process(status: int) -> NoReturn:
     """End this process with what is registered to run at its end, but without freeing every object: the system does that at once,
@@ -155,7 +158,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             events = EVENT_WRITE
         except (http.ParseError, ValueError) as error:
             status, title = REFUSALS.get(type(error), (400, "Bad Request"))
-            self._refuse(conn, status, title, f"Malformed HTTP request: {_words(error)}.")
+            self._refuse(conn, status, title, f"Malformed HTTP request: {_reason(error)}.")
         except OSError:
             self._drop(conn)
         if events:
@@ -362,6 +365,10 @@ def _problem(status: int, title: str, detail: str) -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
-def _words(error: BaseException) -> str:
-    """``InvalidHeaderName`` → ``invalid header name``."""
+def _reason(error: BaseException) -> str:
+    """Why the parser rejects a request: in its words, or those of the error's name (``invalid header name``) if it quotes."""
+    if isinstance(error, ValueError):
+        return "a number has too many digits"
+    if str(error) and not isinstance(error, QUOTING):
+        return str(error)
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()

@@ -59,7 +59,7 @@ def _announced(request: Request) -> tuple[str, int | None, int]:
         raise UnsupportedMediaType("Unsupported Content-Encoding: only gzip is supported.", response=refusal)
     length, limit = request.content_length, request.max_content_length or 0
     if length is not None and length > limit:
-        raise RequestEntityTooLarge
+        raise RequestEntityTooLarge(f"The body has {length} bytes; at most {limit} are allowed.")
     return coding, length, limit
 
 

@@ -306,6 +306,22 @@ def test_what_is_no_proper_request_is_refused_with_a_problem(server, text, statu
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"GET /healthz HTTP/1.1\r\n\r\n", "Host is missing."),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", "Duplicate host header."),
+        (HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "Content-Length with Transfer-Encoding."),
+        (HEAD + b"Content-Length: %s\r\n\r\n" % (b"9" * 5000), "a number has too many digits."),
+        (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n", "Request line is too large."),
+        (b"GET / HTTP/1.1\r\nBad Header: secret\r\n\r\n", "invalid header name."),
+        (HEAD + b"Content-Length: 999999999999999\r\n\r\n", "The body has 999999999999999 bytes; at most 33554432 are allowed."),
+    ],
+)
+def test_the_refusal_says_why(server, text, reason):
+    assert json.loads(asked(server, text).split(b"\r\n\r\n", 1)[1])["detail"].endswith(reason)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         pytest.param(HEAD + b"Content-Length: %d\r\n\r\n" % (len(BODY) + 1) + BODY, id="shorter than it says"),
