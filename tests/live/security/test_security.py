@@ -18,6 +18,7 @@ from service.live.errors import Unreachable
 from service.live.properties import client_settings, parse_properties
 from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.conftest import PASSWORD
+from tests.support.jvm import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,12 +153,16 @@ def test_without_permissions(secured: SecuredBroker) -> None:
     assert "may not describe it" in reasons["groups[]"]
 
 
+def _keytool(command: str, *arguments: str) -> None:
+    subprocess.run(["keytool", *(f"-J{flag}" for flag in SHORT_LIVED), command, *arguments], check=True, capture_output=True)
+
+
 def _keytool_store(secured: SecuredBroker, tmp_path: Path, name: str) -> str:
     """A store in Java's own format, converted by keytool."""
     target = tmp_path / f"{name}.jks"
     source = ["-srckeystore", str(secured.folder / f"{name}.p12"), "-srcstorepass", PASSWORD]
     destination = ["-destkeystore", str(target), "-deststoretype", "JKS", "-deststorepass", PASSWORD]
-    subprocess.run(["keytool", "-importkeystore", *source, *destination], check=True, capture_output=True)
+    _keytool("-importkeystore", *source, *destination)
     return str(target)
 
 
@@ -178,26 +183,11 @@ def test_mutual_tls(secured: SecuredBroker, tmp_path: Path, kind: str) -> None:
     else:
         paths = {name: str(secured.folder / f"{name}.{'pem' if kind == 'PEM' else 'p12'}") for name in ("authority", "client")}
         if kind == "JKS":
-            subprocess.run(
-                [
-                    "keytool",
-                    "-importcert",
-                    "-noprompt",
-                    "-file",
-                    str(secured.folder / "authority.pem"),
-                    "-alias",
-                    "authority",
-                    "-keystore",
-                    str(tmp_path / "authority.jks"),
-                    "-storetype",
-                    "JKS",
-                    "-storepass",
-                    PASSWORD,
-                ],
-                check=True,
-                capture_output=True,
-            )
-            paths = {"authority": str(tmp_path / "authority.jks"), "client": _keytool_store(secured, tmp_path, "client")}
+            authority = str(tmp_path / "authority.jks")
+            store = ("-keystore", authority, "-storetype", "JKS", "-storepass", PASSWORD)
+            certificate = str(secured.folder / "authority.pem")
+            _keytool("-importcert", "-noprompt", "-file", certificate, "-alias", "authority", *store)
+            paths = {"authority": authority, "client": _keytool_store(secured, tmp_path, "client")}
         stores = {"ssl.truststore.location": paths["authority"], "ssl.keystore.location": paths["client"]}
         stores |= {f"ssl.{side}.type": kind for side in ("truststore", "keystore")}
         if kind != "PEM":

@@ -76,9 +76,9 @@ def on_command_line(path: str) -> Counter[bytes]:
 
 
 @pytest.mark.slow
-@given(ROWS.map(lambda rows: [*UTF8, *NOT_UTF8, *rows]))
+@given(ROWS.filter(bool).map(lambda rows: [*UTF8, *NOT_UTF8, *rows]))
 @example([])
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_readers_with_and_without_spark_reject_the_same_rows(pipeline, tmp_path, rows):
     """Each key of UTF-8 counts as it is, and each of the others is rejected."""
     keys = [b"first", *rows]
