@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flask import current_app, request
 
 from service.decisions.budget import Budget
-from service.web.admission import RESERVED, SMALL_BYTES
 from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
     from service.telemetry.metrics import Decision, Metrics
+    from service.web.middleware import Progress
 
 
 def request_budget() -> Budget:
     """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's."""
-    limits, progress = current_app.extensions["limits"], request.environ[PROGRESS]
-    is_warm = current_app.extensions["warm"].is_set()
+    environ = request.environ
+    progress: Progress = environ[PROGRESS]
+    hooks = progress.hooks
+    limits = hooks.extensions["limits"]
+    is_warm = hooks.extensions["warm"].is_set()
     return Budget(
         limits,
-        reserve,
-        lengthen,
+        partial(hooks.reserve, environ),
+        partial(hooks.lengthen, environ),
         limits["max_explained"],
         progress.started,
         limits["max_request_seconds"],
@@ -33,14 +37,7 @@ def request_budget() -> Budget:
 
 def reserve(size: int) -> None:
     """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
-    environ = request.environ
-    if environ.get(RESERVED, 0) + size > SMALL_BYTES:
-        current_app.extensions["request_hooks"].reserve(environ, size)
-
-
-def lengthen() -> None:
-    """Go on as a long request, which leaves places to small ones. Raises 503."""
-    current_app.extensions["request_hooks"].lengthen(request.environ)
+    current_app.extensions["request_hooks"].reserve(request.environ, size)
 
 
 def metrics() -> Metrics:
@@ -54,7 +51,7 @@ def decision(name: str, strategy: str, parsed: float | None = None) -> Decision:
 
     parsed : when its body had been read, by time.perf_counter; default: now
     """
-    progress = request.environ[PROGRESS]
+    progress: Progress = request.environ[PROGRESS]
 
     def phase_ended(phase: str, phase_started: float, now: float) -> None:
         if progress.span is not None:
@@ -62,4 +59,5 @@ def decision(name: str, strategy: str, parsed: float | None = None) -> Decision:
         if now > progress.deadline:
             request_budget().check_time()
 
-    return metrics().decision(name, strategy, progress.started, phase_ended, parsed)
+    of_app: Metrics = progress.hooks.extensions["metrics"]
+    return of_app.decision(name, strategy, progress.started, phase_ended, parsed)

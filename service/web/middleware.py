@@ -27,6 +27,7 @@ from service.web.admission import (
     IS_CONNECTED,
     RESERVED,
     RETRY_SECONDS,
+    SMALL_BYTES,
     AdmissionControl,
     MemoryBudget,
     Overloaded,
@@ -89,6 +90,7 @@ def scope_of(rule: str) -> str | None:
 class Progress:
     """What is known of a request that is being answered.
 
+    hooks : those of its app
     request_id : the caller's X-Request-ID, or one of ours
     started, deadline : by time.perf_counter; cpu_started : by time.thread_time
     sent_bytes : of its body as it came, as far as that has been read
@@ -98,6 +100,7 @@ class Progress:
     span : its span, where requests are traced
     """
 
+    hooks: RequestHooks
     request_id: str
     started: float
     deadline: float
@@ -136,6 +139,7 @@ class RequestHooks:
         checked = settings.auth != "off" and settings.has_credentials()
         self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
+        self.extensions = app.extensions
         self._memory = app.extensions[BUDGET] = MemoryBudget(settings.decision_bytes())
         self._seconds = settings.max_request_seconds
         self._logs_requests = log_requests
@@ -150,7 +154,7 @@ class RequestHooks:
         sent_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = sent_id if sent_id is not None and SANE_ID.fullmatch(sent_id) else os.urandom(16).hex()
         started = time.perf_counter()
-        environ[PROGRESS] = progress = Progress(request_id, started, started + self._seconds, time.thread_time())
+        environ[PROGRESS] = progress = Progress(self, request_id, started, started + self._seconds, time.thread_time())
         code, length = 0, 0
 
         def start(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
@@ -248,6 +252,8 @@ class RequestHooks:
     def reserve(self, environ: WSGIEnvironment, size: int) -> None:
         """Reserve bytes of memory until the response has been sent. Raises RequestEntityTooLarge, ServiceUnavailable."""
         held = environ.get(RESERVED, 0)
+        if held + size <= SMALL_BYTES:
+            return
         if held + size > self._memory.size:
             limit = environment_name("max_decision_bytes")
             raise RequestEntityTooLarge(

@@ -54,7 +54,8 @@ def answer(document: Any) -> Response:
     text, long_bytes = dump_text(document)
     if text.exact and long_bytes > STREAMED_BYTES:
         return Response(text.pieces, mimetype=JSON, headers={"Content-Length": str(text.size)})
-    reserve(long_bytes)
+    if long_bytes:
+        reserve(long_bytes)
     return in_pieces(list(text.pieces), JSON)
 
 

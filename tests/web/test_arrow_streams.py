@@ -112,7 +112,7 @@ def test_what_many_keys_share_counts_for_each(client, path, keys):
 
 def test_a_dictionary_and_views_reserve_the_memory_of_their_keys(client, monkeypatch):
     sizes = []
-    monkeypatch.setattr("service.web.context.reserve", sizes.append)
+    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
     path = "/v1/partitions?partitions_count=12"
     for keys in (
         dictionary(pa.array(["a" * 1_000, None]), [0] * 99 + [1]),
