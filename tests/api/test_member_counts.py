@@ -154,6 +154,13 @@ def test_what_keda_would_choose(client):
     }
 
 
+@pytest.mark.parametrize(("committed", "end", "total"), [(0, 2**63 - 1, 2**63 - 1), (2**63 - 1, 0, -(2**63))])
+def test_a_total_lag_beyond_64_bits_is_the_nearest_that_an_answer_can_hold(client, committed, end, total):
+    lag = {"committed_offsets": [committed] * 3, "log_end_offsets": [end] * 3}
+    answer = ask(client, topics=[{"topic_name": "t", "partitions_count": 3, "lag": lag}], members=members(1), standstill=False)
+    assert {each["option"]: each["total_lag"] for each in answer["policies"]}["allowIdleConsumers"] == total
+
+
 def test_with_threads_numbers_are_multiples_and_keda_counts_pods(client):
     topics = [orders(24, partition_weights=[10] * 24)]
     answer = ask(client, topics=topics, members=members(4), threads_per_pod=4, standstill=False)

@@ -76,7 +76,7 @@ class PolicySchema(MembersLoadSchema):
     )
     release = fields.String("of KEDA")
     triggers = fields.Integer("one for all topics, or one for each")
-    total_lag = fields.Integer("the lag that the triggers report, with the option applied")
+    total_lag = fields.Integer("the lag that the triggers report, with the option applied, within 64 bits")
     is_active = fields.Boolean("whether the lag is above `activation_lag_threshold`")
     replicas = fields.Integer("pods, without the limits of a HorizontalPodAutoscaler on its speed")
     members_count = fields.Integer("in these pods")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from service.core.member_counts.keda import UNKNOWN, Trigger, metric, partition_lags, replicas
+from service.core.member_counts.keda import INT64, UNKNOWN, Trigger, metric, partition_lags, replicas
 from service.decisions.groups.rows import has_lag
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Policy:
 
     option : of the trigger, by KEDA's name; None: its defaults
     triggers : how many there are, one for all topics or one for each
-    total_lag : what they report, of all together
+    total_lag : what they report, of all together, as the nearest int64
     replicas : pods; members_count : in them
     """
 
@@ -79,7 +79,7 @@ def _policy(question: MemberCountsQuestion, lags: list[Int64s], option: str | No
     return Policy(
         option,
         len(metrics),
-        sum(each.total_lag for each in metrics),
+        max(-INT64 - 1, min(sum(each.total_lag for each in metrics), INT64)),
         any(each.is_active for each in metrics),
         pods,
         pods * threads,
