@@ -120,18 +120,24 @@ def faults_in(messages: Any, *field: str | int) -> Iterator[InvalidQuestion]:
 
 
 def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
-    """Let each "Unknown field." in the messages of a schema, at any depth, name the field that may have been meant.
+    """Let each "Unknown field." in the messages of a schema, at any depth, name the field that may have been meant. They come
+    last, by name: Marshmallow has them in the order of a set, which is another one in each process.
 
     left : most fields to look at, since a search takes a millisecond. Returns what is left of it.
     """
-    for name, inner in messages.items() if isinstance(messages, dict) else ():
+    if not isinstance(messages, dict):
+        return left
+    unknown = [schema.error_messages["unknown"]]
+    for name in sorted(name for name, inner in messages.items() if inner == unknown):
+        messages[name] = messages.pop(name)
+    for name, inner in messages.items():
         if left <= 0:
             break
         field = schema.fields.get(name) if isinstance(name, str) else None
         within = field.inner if isinstance(field, fields.List) else field
         if isinstance(name, int):  # a row of a list
             left = suggest(inner, schema, left)
-        elif field is None and inner == [schema.error_messages["unknown"]]:
+        elif field is None and inner == unknown:
             messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
             left -= 1
         elif isinstance(within, Nested):

@@ -94,6 +94,13 @@ def test_an_unknown_field_of_a_row_suggests_the_one_that_may_be_meant(client):
     assert errors["/members/0/owned_partitions/0/topic_nam"] == "Unknown field. Did you mean 'topic_name'?"
 
 
+def test_unknown_fields_are_in_the_same_order_in_each_process(client):
+    names = [f"x{i:02}" for i in range(20)]
+    body = {**PARTITIONS, "partitions_count": 0, **dict.fromkeys(names[::-1], 1)}
+    pointers = [error["pointer"] for error in client.post("/v1/partitions", json=body).json["errors"]]
+    assert pointers == ["/partitions_count", *(f"/{name}" for name in names)]
+
+
 def test_an_unknown_strategy_is_a_422_that_suggests_known_ones(client):
     response = client.post("/v1/partitions", json={**PARTITIONS, "partitioner": "librdkafka:murmer2"})
     assert "'librdkafka:murmur2'" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
