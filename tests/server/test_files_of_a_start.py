@@ -25,10 +25,15 @@ AUTHORITY = trustme.CA()
 CERTIFICATE = AUTHORITY.issue_cert("localhost")
 
 
+@pytest.fixture(scope="module")
+def key() -> dict[str, object]:
+    """A key of an issuer of tokens, which takes a while to make."""
+    return RSAAlgorithm.to_jwk(rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key(), as_dict=True)
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path: Path, key: dict[str, object]) -> Settings:
     """Settings that name a file each."""
-    key = RSAAlgorithm.to_jwk(rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key(), as_dict=True)
     contents = {
         "tokens_file": new_token("ci", ("*",))[1].encode() + b"\n",
         "jwks": json.dumps({"keys": [key | {"use": "sig"}]}).encode(),
