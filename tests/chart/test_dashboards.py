@@ -74,7 +74,7 @@ GROUP = {
     ],
 }
 BROKERS = [{"broker_id": i, "rack_id": f"r{i % 3}"} for i in range(6)]
-LARGE = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(150_000)]}
+LARGE = {"partitions_count": 12, "keys": [f"key-{i}" for i in range(50_000)]}
 
 
 class Load:
