@@ -18,53 +18,54 @@ from service.core.reassignments.moves import DEMOTES, LEADER, moves_of
 from service.core.reassignments.plan import plan
 from tests.core.reassignments.batches.test_batches import check_every_boundary
 from tests.core.reassignments.test_plan import a_cluster, broker_sets, lists_of, some_placements
+from tests.support.choices import choices
 
-SELDOM = st.sampled_from([False] * 9 + [True])
+SELDOM = [False] * 9 + [True]
 
 
 @st.composite
 def questions(draw):
-    count, partitions = draw(st.integers(3, 6)), draw(st.integers(1, 10))
+    random = draw(choices(512))
+    count, partitions = random.randint(3, 6), random.randint(1, 10)
 
     def of_each(values, length=count):
-        return draw(st.lists(values, min_size=length, max_size=length))
+        return random.choices(values, k=length)
 
-    brokers = a_cluster(of_each(st.sampled_from(["a", "a", "b", "c", None])), weights=of_each(st.sampled_from([1, 1, 2, 0.5])))
+    brokers = a_cluster(of_each(["a", "a", "b", "c", None]), weights=of_each([1, 1, 2, 0.5]))
     brokers.draining[:] = of_each(SELDOM)
     brokers.demoted[:] = of_each(SELDOM)
     brokers.cluster.fenced[:] = of_each(SELDOM)
     brokers.listed[:] = [not gone for gone in of_each(SELDOM)]
     brokers.cordoned[:] = of_each(SELDOM)
-    if draw(SELDOM):
-        brokers.destinations[:] = of_each(st.booleans())
-    old, new = draw(st.permutations(range(count)))[:2]
-    if draw(SELDOM) and brokers.receiving[new]:
+    if random.choice(SELDOM):
+        brokers.destinations[:] = of_each([False, True])
+    old, new = random.sample(range(count), 2)
+    if random.choice(SELDOM) and brokers.receiving[new]:
         brokers.replaced_by[old] = new
-    rows = [list(draw(st.permutations(range(count))))[: draw(st.integers(1, 3))] for _ in range(partitions)]
-    factors = [max(1, len(row) + draw(st.sampled_from([0, 0, 0, -1, 1]))) for row in rows]
+    rows = [random.sample(range(count), random.randint(1, 3)) for _ in range(partitions)]
+    factors = [max(1, len(row) + random.choice([0, 0, 0, -1, 1])) for row in rows]
     placements = replace(
-        some_placements(rows, factors, of_each(st.integers(0, 30), partitions), of_each(SELDOM, partitions)),
+        some_placements(rows, factors, of_each(range(31), partitions), of_each(SELDOM, partitions)),
         topic_names=("t", "u"),
-        topics=np.array(of_each(st.integers(0, 1), partitions), np.int32),
-        broker_sets=draw(broker_sets(count, partitions)),
+        topics=np.array(of_each([0, 1], partitions), np.int32),
+        broker_sets=broker_sets(random, count, partitions),
     )
     rows = placements.replicas
-    if draw(st.booleans()):  # many brokers are full
+    if random.randint(0, 2) == 0:  # many brokers are full
         counts = np.bincount(rows.values, minlength=count)
-        brokers = replace(brokers, max_replicas=counts + of_each(st.sampled_from([0, 0, 0, 1, 2, 5])))
-    if draw(st.booleans()):
+        brokers = replace(brokers, max_replicas=counts + of_each([0, 0, 0, 1, 2, 5]))
+    if random.randint(0, 2) == 0:
         loads = np.bincount(rows.values, placements.sizes[rows.row_of_each_value()], count).astype(np.int64)
-        brokers = replace(brokers, capacity_bytes=loads + of_each(st.sampled_from([0, 5, 10, 30, NO_LIMIT // 2])))
-    limits = BatchLimits(
-        draw(st.sampled_from([None, 1, 2])), draw(st.sampled_from([None, 4, 6])), draw(st.sampled_from([None, 90, 150]))
-    )
-    choices = [draw(st.sampled_from(values)) for values in (OBJECTIVES, RACK_RULES, (*LEADER_RULES, "balance"), BALANCES)]
-    if choices[2] in ("only", "demote"):
+        brokers = replace(brokers, capacity_bytes=loads + of_each([0, 5, 10, 30, NO_LIMIT // 2]))
+    limits = BatchLimits(random.choice([None, 1, 2]), random.choice([None, 4, 6]), random.choice([None, 90, 150]))
+    rules = [random.choice(values) for values in (OBJECTIVES, RACK_RULES, (*LEADER_RULES, "balance"), BALANCES)]
+    if rules[2] in ("only", "demote"):
         placements = replace(placements, replication_factors=placements.replicas.lengths())
-    between = draw(st.sampled_from([{}, {}, {"tolerance": 0.2}, {"max_moves": 2}, {"max_bytes": 40}]))
-    if choices[0] != "even" or choices[2] in ("only", "demote"):
+    between = random.choice([{}, {}, {"tolerance": 0.2}, {"max_moves": 2}, {"max_bytes": 40}])
+    if rules[0] != "even" or rules[2] in ("only", "demote"):
         between = {}
-    return brokers, placements, Goal(*choices, per_topic=choices[3] == "replicas" and draw(st.booleans()), **between), limits
+    per_topic = rules[3] == "replicas" and random.choice([False, True])
+    return brokers, placements, Goal(*rules, per_topic=per_topic, **between), limits
 
 
 @given(questions())

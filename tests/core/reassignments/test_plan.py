@@ -15,6 +15,7 @@ from service.core.reassignments.model import NO_LIMIT, Brokers, BrokerSets, Goal
 from service.core.reassignments.plan import plan
 from tests.reference.cruise_control import Removal
 from tests.reference.reassignments import best, best_by_program, best_leaders, filled_greedily, judged
+from tests.support.choices import choices
 
 
 def a_cluster(racks, **given):
@@ -40,15 +41,11 @@ def some_placements(rows, factors=None, sizes=None, excluded=None):
     )
 
 
-@st.composite
-def broker_sets(draw, brokers, partitions):
-    if draw(st.integers(0, 2)):
+def broker_sets(random, brokers, partitions):
+    if random.randint(0, 2):
         return None
-    allowed = draw(
-        st.lists(st.lists(st.sampled_from([True, True, False]), min_size=brokers, max_size=brokers), min_size=3, max_size=3)
-    )
-    rows = draw(st.lists(st.integers(0, 2), min_size=partitions, max_size=partitions))
-    return BrokerSets(np.array(rows, np.int32), np.array(allowed, np.bool_))
+    allowed = [random.choices([True, True, False], k=brokers) for _ in range(3)]
+    return BrokerSets(np.array(random.choices(range(3), k=partitions), np.int32), np.array(allowed, np.bool_))
 
 
 def lists_of(rows):
@@ -57,40 +54,36 @@ def lists_of(rows):
 
 @st.composite
 def questions(draw):
-    count = draw(st.integers(2, 5))
-    racks = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=count, max_size=count))
-    flags = st.lists(st.sampled_from([False, False, False, True]), min_size=count, max_size=count)
+    random = draw(choices(256))
+    count = random.randint(2, 5)
+
+    def of_each(*values):
+        return random.choices(values, k=count)
+
     brokers = a_cluster(
-        racks,
-        draining=draw(flags),
-        demoted=draw(flags),
-        weights=draw(st.lists(st.sampled_from([1.0, 1.0, 2.0, 0.5, 3.0]), min_size=count, max_size=count)),
+        of_each("a", "b", "c", None),
+        draining=of_each(False, False, False, False, False, True),
+        demoted=of_each(False, False, False, False, False, True),
+        weights=of_each(1.0, 1.0, 2.0, 0.5, 3.0),
     )
-    brokers.cordoned[:] = draw(flags)
-    if draw(st.integers(0, 3)) == 0:
-        brokers.destinations[:] = draw(st.lists(st.booleans(), min_size=count, max_size=count))
-    if draw(st.integers(0, 2)) == 0:
-        limits = draw(st.lists(st.sampled_from([0, 1, 2, 3, NO_LIMIT]), min_size=count, max_size=count))
-        brokers = replace(brokers, max_replicas=np.array(limits, np.int64))
-    rows = draw(
-        st.lists(
-            st.permutations(range(count)).flatmap(lambda p: st.integers(1, min(3, count)).map(lambda n: p[:n])),
-            min_size=1,
-            max_size=4,
-        )
-    )
-    factors = [draw(st.sampled_from([len(row), len(row), max(1, len(row) - 1), min(3, len(row) + 1)])) for row in rows]
-    excluded = [draw(st.integers(0, 5)) == 0 for _ in rows]
-    if draw(st.integers(0, 3)) == 0:
+    brokers.cordoned[:] = of_each(False, False, False, False, False, True)
+    if random.randint(0, 3) == 0:
+        brokers.destinations[:] = of_each(False, True)
+    if random.randint(0, 3) == 0:
+        brokers = replace(brokers, max_replicas=np.array(of_each(0, 1, 2, 3, NO_LIMIT), np.int64))
+    rows = [random.sample(range(count), random.randint(1, min(3, count))) for _ in range(random.randint(1, 4))]
+    factors = [random.choice([len(row), len(row), max(1, len(row) - 1), min(3, len(row) + 1)]) for row in rows]
+    excluded = [random.randint(0, 5) == 0 for _ in rows]
+    if random.randint(0, 3) == 0:
         replaced = np.full(count, NONE, np.int32)
-        old, new = draw(st.permutations(range(count)))[:2]
+        old, new = random.sample(range(count), 2)
         if brokers.receiving[new]:
             replaced[old] = new
             brokers = replace(brokers, replaced_by=replaced)
-    goal = Goal(draw(st.sampled_from(["fewest-moves", "even"])), draw(st.sampled_from(["strict", "spread", "none"])))
+    goal = Goal(random.choice(["fewest-moves", "even"]), random.choice(["strict", "spread", "none"]))
     return (
         brokers,
-        replace(some_placements(rows, factors, excluded=excluded), broker_sets=draw(broker_sets(count, len(rows)))),
+        replace(some_placements(rows, factors, excluded=excluded), broker_sets=broker_sets(random, count, len(rows))),
         goal,
     )
 
