@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 
+import jsonschema
 import pytest
 
 from service.app import create_app
 from service.config import Settings
 from service.decisions.member_counts import standstill
+from tests.contract import CONTRACT
 
 PATH = "/v1/member-count-plans"
 LAGS = [90_000, 40_000, 30_000, 30_000, 20_000, 10_000]
@@ -253,6 +255,28 @@ def test_the_table_has_a_row_for_each_assignor_and_number(client):
         str(ask(client, **body)["recommended"]),
         "3",
     ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"topics": [orders(3)], "members": []},
+        {"topics": [orders(3)], "members": members(2), "group_protocol": "share"},
+        {
+            "topics": [orders(2, partition_weights=[90, 40])],
+            "members": [],
+            "consumption_rate": 9,
+            "limits": {"max_lag_seconds": 1},
+        },
+        {"topics": [orders(2, partition_weights=[0, 0])], "members": members(3), "keda": {}, "standstill": False},
+    ],
+    ids=["nobody yet", "share group", "a limit that none keeps", "nothing to do for KEDA"],
+)
+def test_an_answer_has_every_field_that_the_contract_requires(client, body):
+    schema = {**CONTRACT["components"]["schemas"]["MemberCountPlansAnswer"], "components": CONTRACT["components"]}
+    jsonschema.validate(ask(client, **body), schema, jsonschema.Draft202012Validator)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({}, schema)
 
 
 @pytest.mark.parametrize(

@@ -21,88 +21,100 @@ from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
 class MembersLoadSchema(Schema):
     """How much members have to read."""
 
-    worst_load = fields.Float("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`")
-    mean_load = fields.Float("of the members")
-    most_partitions = fields.Integer("of one member")
-    idle_members = fields.Integer("members without a partition")
+    worst_load = fields.Float("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`", required=True)
+    mean_load = fields.Float("of the members", required=True)
+    most_partitions = fields.Integer("of one member", required=True)
+    idle_members = fields.Integer("members without a partition", required=True)
     drain_seconds = fields.Float(
-        "with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive", allow_none=True
+        "with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive",
+        allow_none=True,
+        required=True,
     )
     zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`")
-    meets = fields.Dict("limit → whether it is kept", keys=fields.String(), values=fields.Boolean())
+    meets = fields.Dict("limit → whether it is kept", keys=fields.String(), values=fields.Boolean(), required=True)
 
 
 class MembersPlanSchema(MembersLoadSchema):
     """A number of members."""
 
-    members_count = fields.Integer()
-    pods = fields.Integer("with `threads_per_pod` members in each")
-    moved = fields.Integer("partitions that go to a member other than their present owner")
+    members_count = fields.Integer(required=True)
+    pods = fields.Integer("with `threads_per_pod` members in each", required=True)
+    moved = fields.Integer("partitions that go to a member other than their present owner", required=True)
     unread_partitions = fields.Integer(
-        "partitions to which only further members subscribe; such a number neither gains nor is recommended"
+        "partitions to which only further members subscribe; such a number neither gains nor is recommended", required=True
     )
     idle_partition_ms = fields.Integer(
         "the time without a reader until the group has this number of members, the sum over partitions; null where that was not "
         "simulated",
         allow_none=True,
+        required=True,
     )
-    longest_idle_ms = fields.Integer("the same of the partition that waits longest", allow_none=True)
-    rebalances = fields.Integer("the number of rebalances until then", allow_none=True)
-    gains = fields.Boolean("whether the worst load is lower than with every smaller number")
-    bound = fields.Float("from `balanced`: no assignment to this number of members has a lower worst load", allow_none=True)
+    longest_idle_ms = fields.Integer("the same of the partition that waits longest", allow_none=True, required=True)
+    rebalances = fields.Integer("the number of rebalances until then", allow_none=True, required=True)
+    gains = fields.Boolean("whether the worst load is lower than with every smaller number", required=True)
+    bound = fields.Float(
+        "from `balanced`: no assignment to this number of members has a lower worst load", allow_none=True, required=True
+    )
 
 
 class MembersPlansSchema(Schema):
     """The plans under one assignor."""
 
-    assignor = fields.String()
-    plans = fields.List(fields.Nested(MembersPlanSchema), "by `members_count`")
-    worth_using = fields.List(fields.Integer(), "the numbers that gain")
+    assignor = fields.String(required=True)
+    plans = fields.List(fields.Nested(MembersPlanSchema), "by `members_count`", required=True)
+    worth_using = fields.List(fields.Integer(), "the numbers that gain", required=True)
     recommended = fields.Integer(
-        "the smallest number that keeps all limits; null if none does, or there are no limits", allow_none=True
+        "the smallest number that keeps all limits; null if none does, or there are no limits", allow_none=True, required=True
     )
     out_of_reach = fields.Dict(
-        "limit → why no number of members that was planned keeps it", keys=fields.String(), values=fields.String()
+        "limit → why no number of members that was planned keeps it", keys=fields.String(), values=fields.String(), required=True
     )
 
 
 class PolicySchema(MembersLoadSchema):
     """What KEDA chooses."""
 
-    policy = fields.String("`keda`")
+    policy = fields.String("`keda`", required=True)
     option = fields.String(
         "the option that is set, such as `limitToPartitionsWithLag`, which takes a trigger for each topic; null: none",
         allow_none=True,
+        required=True,
     )
-    release = fields.String("of KEDA")
-    triggers = fields.Integer("one for all topics, or one for each")
-    total_lag = fields.Integer("the lag that the triggers report, with the option applied, within 64 bits")
-    is_active = fields.Boolean("whether the lag is above `activation_lag_threshold`")
-    replicas = fields.Integer("pods, without the limits of a HorizontalPodAutoscaler on its speed")
-    members_count = fields.Integer("in these pods")
-    worst_load = fields.Float("under the group's own assignor; null without members", allow_none=True)
-    mean_load = fields.Float(allow_none=True)
-    most_partitions = fields.Integer(allow_none=True)
-    idle_members = fields.Integer(allow_none=True)
+    release = fields.String("of KEDA", required=True)
+    triggers = fields.Integer("one for all topics, or one for each", required=True)
+    total_lag = fields.Integer("the lag that the triggers report, with the option applied, within 64 bits", required=True)
+    is_active = fields.Boolean("whether the lag is above `activation_lag_threshold`", required=True)
+    replicas = fields.Integer("pods, without the limits of a HorizontalPodAutoscaler on its speed", required=True)
+    members_count = fields.Integer("in these pods", required=True)
+    worst_load = fields.Float("under the group's own assignor; null without members", allow_none=True, required=True)
+    mean_load = fields.Float(allow_none=True, required=True)
+    most_partitions = fields.Integer(allow_none=True, required=True)
+    idle_members = fields.Integer(allow_none=True, required=True)
 
 
 class MemberCountPlansAnswerSchema(MembersPlansSchema):
     """What each number of members would mean."""
 
-    kafka_version = fields.String()
-    group_protocol = fields.String()
-    implementation = fields.Nested(ImplementationSchema)
-    partitions_count = fields.Integer("of all topics")
-    current_members_count = fields.Integer()
-    current = fields.Nested(MembersLoadSchema, "the load by what members own now; null without members", allow_none=True)
+    kafka_version = fields.String(required=True)
+    group_protocol = fields.String(required=True)
+    implementation = fields.Nested(ImplementationSchema, required=True)
+    partitions_count = fields.Integer("of all topics", required=True)
+    current_members_count = fields.Integer(required=True)
+    current = fields.Nested(
+        MembersLoadSchema, "the load by what members own now; null without members", allow_none=True, required=True
+    )
     balanced = fields.Nested(
-        MembersPlansSchema, "the same under `balanced`; null for share groups, which do not have it", allow_none=True
+        MembersPlansSchema,
+        "the same under `balanced`; null for share groups, which do not have it",
+        allow_none=True,
+        required=True,
     )
     policies = fields.List(
         fields.Nested(PolicySchema),
         "with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups",
+        required=True,
     )
-    warnings = fields.List(fields.String(), "the assumptions behind the figures")
+    warnings = fields.List(fields.String(), "the assumptions behind the figures", required=True)
 
 
 def document(answer: MemberCountsAnswer) -> dict[str, Any]:
