@@ -71,8 +71,8 @@ def test_no_fault_is_printed_twice():
     assert len(ended.stderr) < 300
     ended = run_here("partition", stdin='{"partition_count": 6, "keys": []}')
     assert ended.stderr == (
-        "Error: 2 faults\n  /partition_count: Unknown field. Did you mean 'partitions_count'?\n"
-        "  /partitions_count: Missing data for required field.\n"
+        "Error: 2 faults\n  /partitions_count: Missing data for required field.\n"
+        "  /partition_count: Unknown field. Did you mean 'partitions_count'?\n"
     )
 
 
