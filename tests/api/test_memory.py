@@ -152,6 +152,19 @@ def test_a_large_answer_takes_what_is_reserved_for_it_and_is_in_memory_once(meas
     assert reserved < 3 * peak
 
 
+def streams(tasks, **more):
+    clients = [{"process_id": f"00000000-0000-0000-0000-{i:012}", "rack_id": "a"} for i in range(3)]
+    subtopology = {"subtopology_id": "0", "tasks_count": tasks, "stateful": False, "source_topic_names": ["t"]}
+    body = {"member_protocol": "classic", "assignor": "sticky", "subtopologies": [subtopology], "clients": clients, **more}
+    return body | {"topics": [{"topic_name": "t", "partition_racks": [["a"]] * tasks}]} if more else body
+
+
+@pytest.mark.parametrize("more", [{}, {"rack_aware_assignment_strategy": "min_traffic"}], ids=["without racks", "with racks"])
+def test_memory_does_not_grow_with_the_square_of_the_tasks(measured, more):
+    peak, reserved, _ = measured("/v1/streams-assignments", streams(3, **more), streams(30_000, **more), {})
+    assert peak < reserved + 12 * M
+
+
 CGROUPS = {
     "version 2": ("0::/kubepods/pod1/app\n", "sys/fs/cgroup", "memory.max"),
     "version 1": ("12:cpu,cpuacct:/a\n5:memory:/kubepods/pod1/app\n0::/b\n", "sys/fs/cgroup/memory", "memory.limit_in_bytes"),

@@ -48,6 +48,9 @@ PROCESS_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TASK_BYTES: Final = 900
 """Most memory for each active and standby task, for each that a member had, and for each member. Measured: 650."""
 
+PAIR_BYTES: Final = 0.5
+"""Most memory for each pair of a task and a client, a bit in each of three sets."""
+
 
 @dataclass(frozen=True)
 class TaskMovement:
@@ -248,11 +251,11 @@ def _reserve(question: StreamsQuestion, budget: Budget) -> None:
     )
     had += sum(len(member.get(kind) or ()) for member in holders for kind in ("task_offsets", "lags"))
     budget.check("max_partitions", tasks, "active and standby tasks", "subtopologies")
-    budget.reserve(TASK_BYTES * (tasks + had + len(holders)))
+    pairs = sum(row["tasks_count"] for row in question.subtopologies) * len(holders)
+    budget.reserve(TASK_BYTES * (tasks + had + len(holders)) + (int(PAIR_BYTES * pairs) if question.is_classic else 0))
     if has_strategy(question):
-        edges = sum(row["tasks_count"] for row in question.subtopologies) * len(holders)
         partitions = sum(len(row["partition_racks"]) for row in question.topics)
-        budget.reserve(EDGE_BYTES * edges + RACK_BYTES * partitions * len(holders))
+        budget.reserve(EDGE_BYTES * pairs + RACK_BYTES * partitions * len(holders))
 
 
 def _movement(group: StreamsGroup, assignment: StreamsAssignment) -> TaskMovement:

@@ -16,6 +16,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from service.core.assignors.streams.classic.client import Client
 from service.core.assignors.streams.classic.clients import ClientsGroup, clients_in_order
 from service.core.assignors.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
@@ -50,6 +52,8 @@ def assign_fallback(group: ClientsGroup, check_time: TimeLimit) -> bool:
 class _LeaderRun:
     """An assignment under way.
 
+    places : task → its bit's; a set of tasks is an integer, which clients share with their tasks: one of a task's own would take
+        a bit for each pair of tasks
     bits : of each client, those of the tasks that it has; room : by which clients are compared
     earlier : task → those of tasks that were together with it before clients exchanged tasks
     holders : task → (client with it, those of its tasks that are together with it by that)
@@ -59,7 +63,7 @@ class _LeaderRun:
         self.group, self.check_time = group, check_time
         self.tasks = group.topology.tasks()
         self.clients = clients_in_order(group.clients)
-        self.bit = {task: 1 << i for i, task in enumerate(self.tasks)}
+        self.places = {task: i for i, task in enumerate(self.tasks)}
         self.bits = dict.fromkeys(self.clients, 0)
         self.room = {client: _room(client) for client in self.clients}
         self.earlier: dict[int, int] = {}
@@ -102,14 +106,20 @@ class _LeaderRun:
         if racks is None:
             return
         clients = self.group.by_number
-        self.earlier = {task: self._together(task) for task in self.tasks}
+        self.earlier = {task: bits for client, bits in self.bits.items() for task in client.active}
         optimize_active(racks, clients, topology.tasks(stateful=True), racks.stateful(*COSTS), self.check_time)
         optimize_active(racks, clients, topology.tasks(stateful=False), STATELESS, self.check_time)
         for client in clients:
-            self.bits[client] = sum(self.bit[task] for task in client.active)
+            self.bits[client] = self._bits(client.active)
             self.room[client] = _room(client)
+            counting = ~self.bits[client]
             for task in client.active:
-                self.holders[task] = [(client, ~self.bits[client])]
+                self.holders[task] = [(client, counting)]
+
+    def _bits(self, tasks: set[int]) -> int:
+        flags = np.zeros(len(self.places), np.bool_)
+        flags[[self.places[task] for task in tasks]] = True
+        return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
     def _together(self, task: int) -> int:
         """The bits of the tasks that have been on a client with this one."""
@@ -131,7 +141,7 @@ class _LeaderRun:
     def _give(self, task: int, client: Client, kind: set[int]) -> None:
         self.check_time()
         kind.add(task)
-        self.bits[client] |= self.bit[task]
+        self.bits[client] |= 1 << self.places[task]
         self.room[client] = _room(client)
         self.holders.setdefault(task, []).append((client, ALL))
 
