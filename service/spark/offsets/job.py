@@ -188,7 +188,7 @@ def _outcome(pipeline: Pipeline, source: Source, frames: OffsetFrames) -> Outcom
     tables[OFFSETS], now = pipeline.written(OFFSETS, offset_lags.with_trends(frames.lags, frames.last).orderBy(*PARTITION))
     tables |= _tables(pipeline, frames, now)
     read = {}
-    for name in {GROUPS, REQUESTS, HISTORY} & tables.keys():
+    for name in (GROUPS, REQUESTS, *((HISTORY,) if frames.several else ())):
         tables[name], read[name] = pipeline.written(name, tables[name])
     summary = _summary(frames, now, read)
     names = [row["group"] for row in summary["largest_lags"][: offsets_report.DRAWN]]
