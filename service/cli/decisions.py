@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from service.cli.terminal import Cells
+
+Body: TypeAlias = "bytes | dict[str, Any]"
+"""JSON from a file, or what options say."""
 
 FILE_OR_OPTIONS = "Without these options, FILE is the JSON body of POST {path}. Default: standard input."
 FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORMS}."
@@ -47,7 +50,7 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
     if partitions_count is None:
         if len(keys) > 1 or any(value is not None for value in fields.values()):
             raise click.UsageError("Missing option '--partitions'.")
-        body = _file(keys[0] if keys else "-", "To give keys as arguments, add --partitions.")
+        body: Body = _file(keys[0] if keys else "-", "To give keys as arguments, add --partitions.")
     elif not keys:
         raise click.UsageError("Missing argument 'KEY'.")
     else:
@@ -91,7 +94,7 @@ def assign(
         raise click.UsageError("--svg is for --output table or json, not csv.")
     if starting_offsets is not None or ending_offsets is not None:
         options.check_no_file(None if file == "-" else file, snapshots)
-        body = _batch(topics, members, starting_offsets, ending_offsets, fields)
+        body: Body = _batch(topics, members, starting_offsets, ending_offsets, fields)
     elif not topics and members is None:
         with _open(file, "To describe a group by options, give --topic and --members.") as source:
             from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
@@ -141,7 +144,7 @@ def place(
         with _open(file, "To describe a cluster by options, give --brokers.") as source:
             from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
 
-            body = reading.body(source, reading.placement_body, snapshots, racks=racks, **fields)
+            body: Body = reading.body(source, reading.placement_body, snapshots, racks=racks, **fields)
     else:
         options.check_no_file(None if file == "-" else file, snapshots)
         if racks:
@@ -152,7 +155,7 @@ def place(
     _answer("/v1/replica-placements", body, _place_rows, options.form(output, explain=explain), explain=explain)
 
 
-def _comparing(body: bytes, compare: tuple[str, ...]) -> bytes:
+def _comparing(body: Body, compare: tuple[str, ...]) -> Body:
     """The body with these assignors, ``consumer:uniform`` or ``librdkafka:range`` each, beside the one that it asks for."""
     from service.core.assignors import GROUP_PROTOCOLS  # noqa: PLC0415 - an import that --help does not need
 
@@ -163,9 +166,9 @@ def _comparing(body: bytes, compare: tuple[str, ...]) -> bytes:
     return _extended(body, {"compare": rows})
 
 
-def _extended(body: bytes, more: dict[str, Any]) -> bytes:
+def _extended(body: Body, more: dict[str, Any]) -> Body:
     """The body with more fields; the elements of lists come after those that it has."""
-    document = request_bodies.object_of(body)
+    document = request_bodies.object_of(body) if isinstance(body, bytes) else body
     if document is None:
         return body  # the service says what is wrong with it
     joined = {name: [*(document.get(name) or ()), *value] if isinstance(value, list) else value for name, value in more.items()}
@@ -174,7 +177,7 @@ def _extended(body: bytes, more: dict[str, Any]) -> bytes:
 
 def _batch(
     topics: tuple[tuple[str, int], ...], members: str | None, starting: str | None, ending: str | None, fields: dict[str, Any]
-) -> bytes:
+) -> Body:
     """The body for a batch of Spark's source, whose offsets are given."""
     from service.cli import offsets  # noqa: PLC0415 - an import that --help does not need
 
@@ -237,13 +240,12 @@ def _file(name: str, hint: str) -> bytes:
         return read_input(file or sys.stdin.buffer)
 
 
-def _body(question: dict[str, Any]) -> bytes:
-    from service.web.json.codec import dumps  # noqa: PLC0415 - an import that --help does not need
+def _body(question: dict[str, Any]) -> Body:
+    """The fields that are given. Not as JSON, which cannot have a number of more than 64 bits: the family refuses it."""
+    return {name: value for name, value in question.items() if value is not None}
 
-    return dumps({name: value for name, value in question.items() if value is not None})
 
-
-def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, **query: bool) -> bytes:
+def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, **query: bool) -> bytes:
     """Post the body, print the answer and return it. rows : (body, answer) → the table for a terminal"""
     answer = ask(path, body, CSV if form == "csv" else JSON, **query)
     if form != "table":
@@ -254,7 +256,7 @@ def _answer(path: str, body: bytes, rows: Callable[[dict[str, Any], dict[str, An
     from service.web.json.codec import loads  # noqa: PLC0415
 
     document, console = loads(answer), Console()
-    console.print(rows(loads(body), document))
+    console.print(rows(loads(body) if isinstance(body, bytes) else body, document))
     if document.get("ranges"):
         console.print(_range_rows(document))
     if document.get("comparisons"):

@@ -97,6 +97,21 @@ def test_what_is_printed_is_printable(command: str, folder: Path) -> None:
         assert not RAW.search(path.read_text()), path
 
 
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("partition {} --partitions 3 --key-format long", "/keys/0: "),
+        ("partition a --partitions {}", "/partitions_count: "),
+        ("assign --topic a:3 --members 2 --max-moves {}", "/max_moves: "),
+        ("place --brokers 3 --random-seed {}", "/random_seed: "),
+    ],
+)
+def test_a_number_of_more_than_64_bits_is_refused_where_it_is(command: str, place: str) -> None:
+    result = CliRunner().invoke(main, command.format(2**64).split(" "))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {place}")
+
+
 def test_a_name_is_shown_as_its_escapes(folder: Path) -> None:
     """All of it, in Click's errors as in the service's; Click leaves out colours by itself."""
     for command in (f"assign {EVIL}", "assign unknown.json", f"assign --topic {EVIL}", f"plan keys.csv --{EVIL}"):
