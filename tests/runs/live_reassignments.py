@@ -270,13 +270,15 @@ def stored_in(snapshot: dict[str, Any]) -> dict[tuple[int, str], dict[tuple[str,
 def between_log_dirs(operator: Operator) -> None:
     """Broker 1 loses a disk, and a disk of broker 3 is above 85 % of its capacity."""
     create(operator, "disks", [[1, 3, 5], [3, 5, 1], [5, 1, 3]] * 3, [3, 1, 2, 1, 3, 1, 2, 1, 1])
-    at = {b: max((k for k in stored_in(operator.snapshot()) if k[0] == b), key=lambda k: used(operator, k)) for b in (1, 3)}
+    at: dict[int, tuple[int, str]] = {}
 
     def with_capacities(snapshot: dict[str, Any]) -> None:
+        used = {place: sum(sizes.values()) for place, sizes in stored_in(snapshot).items()}
+        at.update({b: max((place for place in used if place[0] == b), key=lambda place: used[place]) for b in (1, 3)})
         for broker in snapshot["log_dirs"]:
             for i, log_dir in enumerate(broker["log_dirs"]):  # of equal size and use they would seem to be on one disk
-                replicas = sum(stored_in(snapshot)[broker["broker_id"], log_dir["log_dir"]].values())
-                full = (broker["broker_id"], log_dir["log_dir"]) == at[3]
+                place = broker["broker_id"], log_dir["log_dir"]
+                replicas, full = used[place], place == at[3]
                 log_dir |= {"capacity_bytes": int(replicas / 0.9) if full else 50_000_000, "used_bytes": replicas + i}
 
     before = operator.snapshot(with_capacities)
@@ -290,11 +292,6 @@ def between_log_dirs(operator: Operator) -> None:
     for move in plan["reasons"]:
         if (move["topic_name"], move["partition_id"]) not in after[move["broker_id"], move["to"]]:
             raise RuntimeError(f"{move} was not carried out")
-
-
-def used(operator: Operator, place: tuple[int, str]) -> int:
-    """The bytes of the replicas in a directory, as in the last snapshot."""
-    return sum(stored_in(json.loads((operator.folder / "snapshot.json").read_text()))[place].values())
 
 
 def rates_of_producers(operator: Operator) -> None:
