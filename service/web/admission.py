@@ -163,6 +163,10 @@ class MemoryBudget:
                 raise Overloaded(f"The request waited {self._seconds:g} s for memory.")
             self._free -= size
 
+    def fits(self, size: int) -> bool:
+        """Whether a request for these bytes need not wait."""
+        return size <= self._free
+
     def release(self, size: int) -> None:
         """Release bytes."""
         with self._changed:

@@ -259,6 +259,8 @@ class RequestHooks:
             raise RequestEntityTooLarge(
                 f"The request would take {held + size} bytes of memory; at most {limit} = {self._memory.size} are allowed."
             )
+        if not self._memory.fits(size):  # the wait must not take a small request's place
+            self.lengthen(environ)
         try:
             self._memory.reserve(size, held)
         except Overloaded as overloaded:

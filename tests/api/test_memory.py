@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -67,6 +69,21 @@ def test_a_refused_request_releases_its_memory(body):
     assert response.status_code == 422
     response.close()
     assert budget._free == budget.size
+
+
+def test_requests_that_wait_for_memory_leave_a_place_to_small_ones():
+    app = create_app(replace(Settings(), max_decision_bytes=400 * M, max_concurrent=2))
+    hooks = app.extensions["request_hooks"]
+    memory, large = hooks._memory, {"partitions_count": 500_000}
+    memory.reserve(memory.size)
+    with ThreadPoolExecutor(3) as clients:
+        waiting = [clients.submit(app.test_client().post, "/v1/keyless-distributions", json=large) for _ in range(2)]
+        while not (hooks._admission._long_queue or memory.shortage() > 100 * M):
+            time.sleep(0.01)
+        small = clients.submit(app.test_client().get, "/v1/partitions?key=a&partitions_count=3").result()
+        memory.release(memory.size)
+        assert [answer.result().status_code for answer in waiting] == [200, 200]
+    assert small.status_code == 200
 
 
 PROGRAM = """
