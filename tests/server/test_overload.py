@@ -514,6 +514,19 @@ def test_a_stream_that_is_looked_at_message_by_message_stays_as_it_was(cuts, cod
         list(checked_messages(iter([body]), 100))
 
 
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_message_of_either_format_is_checked_before_it_is_unpacked(legacy):
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_legacy_format=legacy)
+    with pa.ipc.new_stream(sink, pa.schema([("key", pa.string())]), options=options) as stream:
+        stream.write_table(pa.table({"key": ["a" * 20_000]}))
+    body = sink.getvalue().to_pybytes()
+    assert body.startswith(b"\xff\xff\xff\xff") is not legacy
+    assert b"".join(checked_messages(iter([body]), 30_000)) == body
+    with pytest.raises(OverflowError):
+        list(checked_messages(iter([body]), 10_000))
+
+
 @given(st.data())
 def test_an_altered_arrow_stream_is_answered_or_refused(data):
     sink = pa.BufferOutputStream()

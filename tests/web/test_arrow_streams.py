@@ -22,6 +22,9 @@ ROWS = 12_345
 LENGTH = struct.pack("<q", ROWS)
 OFFSETS = np.array([0, 11_111, 33_333], np.int32).tobytes()
 MARKED = pa.array([b"a" * 11_111, b"b" * 22_222])
+MARK = b"\xff\xff\xff\xff"
+SIZE = 77_776
+LIE_ABOUT_SIZE = (struct.pack("<q", SIZE) + b"\x28\xb5\x2f\xfd", struct.pack("<q", 2**40) + b"\x28\xb5\x2f\xfd")
 NOT_UTF_8 = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xff\xfe"))
 MANY_VIEWS = struct.pack("<i4sii", 2**20, b"aaaa", 0, 0) * 2**16
 
@@ -33,6 +36,24 @@ def stream(columns: tuple[str, ...], keys: pa.Array) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
+
+
+def packed(columns: tuple[str, ...]) -> bytes:
+    """A stream of these columns whose buffers are compressed."""
+    table = pa.table({name: pa.array(np.zeros(SIZE // 8, np.int64)) for name in columns})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def before_0_15(body: bytes) -> bytes:
+    """A stream as Arrow wrote it before 0.15: no mark before the length of a message's metadata."""
+    pieces = []
+    for message in pa.ipc.MessageReader.open_stream(body):
+        metadata = message.metadata.to_pybytes()
+        pieces += [struct.pack("<i", len(metadata)), metadata, message.body.to_pybytes() if message.body else b""]
+    return b"".join([*pieces, bytes(4)])
 
 
 def dictionary(values: pa.Array, indices: list[int]) -> pa.DictionaryArray:
@@ -121,6 +142,50 @@ def test_a_dictionary_and_views_reserve_the_memory_of_their_keys(client, monkeyp
         assert client.post(path, data=stream(("key",), keys), content_type=ARROW_STREAM).status_code == 200
         assert sum(sizes) >= 2 * 99_000
         sizes.clear()
+
+
+@pytest.mark.parametrize("path", [path for path, columns in ENDPOINTS.items() if columns == ("key",)])
+def test_streams_from_before_arrow_0_15_have_the_same_limits(client, path):
+    body = packed(("key",))
+    old = before_0_15(body)
+    answers = [client.post(path, data=each, content_type=ARROW_STREAM) for each in (body, old)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].data == answers[1].data
+    assert LIE_ABOUT_SIZE[0] in old
+    answer = client.post(path, data=old.replace(*LIE_ABOUT_SIZE), content_type=ARROW_STREAM)
+    assert answer.status_code == 413, answer.data
+    assert str(2**40) in answer.json["detail"]
+
+
+@pytest.mark.parametrize("path", [path for path, columns in ENDPOINTS.items() if columns == ("key",)])
+def test_a_buffer_that_no_column_has_cannot_hide_the_size_of_others(client, path):
+    """Its negative length is not read by Arrow, but would be subtracted from what the others take."""
+    _, batch = pa.ipc.MessageReader.open_stream(packed(("key", "x")))
+    metadata, body = batch.metadata.to_pybytes(), batch.body.to_pybytes()
+    half = len(body) // 2
+    length = metadata.rindex(struct.pack("<q", half)) + 8
+    assert half - 8 < struct.unpack_from("<q", metadata, length)[0] <= half
+    lying = metadata[:length] + struct.pack("<q", -(2**40)) + metadata[length + 8 :]
+    content = body[:half].replace(*LIE_ABOUT_SIZE) + struct.pack("<q", -(2**40)) + body[half + 8 :]
+    schema = stream(("key",), pa.array([], pa.int64())).split(MARK)[1]
+    sent = MARK.join([b"", schema, struct.pack("<i", len(lying)) + lying + content])
+    answer = client.post(path, data=sent, content_type=ARROW_STREAM)
+    assert answer.status_code == 400
+    assert answer.json["detail"] == "The body is not an Arrow stream: the offset or length of a buffer is negative"
+
+
+@pytest.mark.parametrize("path", [path for path, columns in ENDPOINTS.items() if columns == ("key",)])
+def test_compression_as_of_arrow_0_17_is_refused(client, path):
+    """Arrow would decompress the buffers by a name in other metadata, and allocate what they say."""
+    keys = np.array([2**40, 0, 0, 0])
+    batch = pa.record_batch({"key": pa.array(keys)})
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch, custom_metadata={"ARROW:experimental_compression": "zstd"})
+    answer = client.post(path, data=sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
+    assert answer.status_code == 400
+    assert "compressed as by Arrow 0.17" in answer.json["detail"]
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)

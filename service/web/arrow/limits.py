@@ -21,9 +21,13 @@ DATA = 1
 
 BUFFER_BYTES: Final = 16
 
-CONTINUATION: Final = 0xFFFFFFFF
-PREFIX_BYTES: Final = 8
-"""A message begins with this mark and the length of its metadata."""
+OLD_COMPRESSION: Final = b"ARROW:experimental_compression"
+"""The custom metadata of a compressed batch of Arrow 0.17, which Arrow still reads."""
+
+CONTINUATION: Final = b"\xff\xff\xff\xff"
+"""A message begins with this mark and the length of its metadata; before Arrow 0.15, with the length alone."""
+
+LENGTH_BYTES: Final = 4
 
 
 def unpacked_bytes(body: bytes, *, whole: bool = True) -> int:
@@ -53,19 +57,17 @@ def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int
             held.extend(piece)
         return len(held) >= size
 
-    while has(PREFIX_BYTES):
-        mark, length = unpack_from("<Ii", held)
-        if mark != CONTINUATION or length <= 0:
-            break  # the end of the stream, or none at all: Arrow says which
-        if not has(PREFIX_BYTES + min(length, limit)):
+    while has(LENGTH_BYTES):
+        prefix = 2 * LENGTH_BYTES if held.startswith(CONTINUATION) else LENGTH_BYTES
+        if not has(prefix):
             break
-        metadata = memoryview(bytes(held[PREFIX_BYTES : PREFIX_BYTES + length]))
-        try:
-            place = _field(metadata, unpack_from("<I", metadata)[0], BODY_LENGTH)
-            end = PREFIX_BYTES + length + (unpack_from("<q", metadata, place)[0] if place else 0)
-        except (StructError, IndexError):
-            raise ValueError("its messages cannot be read") from None
-        if not PREFIX_BYTES <= end <= limit:
+        length = unpack_from("<i", held, prefix - LENGTH_BYTES)[0]
+        if length <= 0:
+            break  # the end of the stream, or none at all: Arrow says which
+        if not has(prefix + min(length, limit)):
+            break
+        end = prefix + length + _body_bytes(memoryview(bytes(held[prefix : prefix + length])))
+        if not prefix <= end <= limit:
             raise OverflowError(end)
         if not has(end):
             break
@@ -81,6 +83,15 @@ def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int
     yield from pieces
 
 
+def _body_bytes(metadata: memoryview) -> int:
+    """How long the body of a message is."""
+    try:
+        place = _field(metadata, unpack_from("<I", metadata)[0], BODY_LENGTH)
+        return int(unpack_from("<q", metadata, place)[0]) if place else 0
+    except (StructError, IndexError):
+        raise ValueError("its messages cannot be read") from None
+
+
 def _of_message(message: pa.Message) -> int:
     metadata = memoryview(message.metadata)
     root = unpack_from("<I", metadata, 0)[0]
@@ -91,7 +102,11 @@ def _of_message(message: pa.Message) -> int:
     batch = _table(metadata, root, HEADER)
     if kind == DICTIONARY_BATCH:
         batch = _table(metadata, batch, DATA)
+    if OLD_COMPRESSION in message.metadata.to_pybytes():
+        raise ValueError("its buffers are compressed as by Arrow 0.17, which said so in other metadata")
     sizes = list(_buffers(metadata, batch))
+    if any(offset < 0 or length < 0 for offset, length in sizes):
+        raise ValueError("the offset or length of a buffer is negative")
     if not _field(metadata, batch, COMPRESSION):
         return sum(length for _, length in sizes)
     body = memoryview(message.body)
