@@ -182,6 +182,25 @@ def test_memory_does_not_grow_with_the_square_of_the_tasks(measured, more):
     assert peak < reserved + 12 * M
 
 
+@pytest.mark.parametrize(
+    ("assignor", "name", "topics", "partitions", "members"),
+    [
+        ("sarama:roundrobin", "t", 1, 500_000, 1),
+        ("sarama:roundrobin", "t" * 245, 1, 200_000, 1),
+        ("librdkafka:cooperative-sticky", "t", 1, 500_000, 1),
+        ("librdkafka:cooperative-sticky", "t", 2_000, 1, 1_000),
+    ],
+)
+def test_assignors_of_clients_take_what_is_reserved_for_them(measured, assignor, name, topics, partitions, members):
+    large = {
+        "assignor": assignor,
+        "topics": [{"topic_name": f"{name}{i}", "partitions_count": partitions} for i in range(topics)],
+        "members": [{"member_id": f"m{i}"} for i in range(members)],
+    }
+    peak, reserved, _ = measured("/v1/group-assignments", group(2, 1, 1, assignor=assignor), large, {})
+    assert peak < reserved + 12 * M
+
+
 CGROUPS = {
     "version 2": ("0::/kubepods/pod1/app\n", "sys/fs/cgroup", "memory.max"),
     "version 1": ("12:cpu,cpuacct:/a\n5:memory:/kubepods/pod1/app\n0::/b\n", "sys/fs/cgroup/memory", "memory.limit_in_bytes"),

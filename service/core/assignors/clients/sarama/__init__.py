@@ -35,6 +35,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         summary="Kafka's roundrobin, but partitions come in the order of their names as texts: t-10 before t-2.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRoundRobin()",
         is_timed=True,
+        reserves=True,
     ),
     Assignor(
         name="sarama:sticky",
