@@ -31,7 +31,6 @@ from service.decisions.figures import Figures
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 OFFSETS_TOPIC: Final = "offsets_topic"
 
-CONNECT_KINDS: Final = ("connect_metadata", "connect_assignment")
 
 ODD_BYTES: Final = 200
 """Memory for each byte of what is read field by field, with its fields and their JSON."""
@@ -129,10 +128,9 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
     """Read the bytes. Raises Unreadable, for a record with what Kafka's formatters print instead."""
     count = 1 if question.records is None else len(question.records.keys)
     figures = Figures(question.kind, {"records": count})
-    if question.kind in CONNECT_KINDS:
-        budget.reserve(ODD_BYTES * len(question.data))
     if question.records is not None:
         return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures, budget.reserve)
+    budget.reserve(ODD_BYTES * (len(question.data) + len(question.key) + len(question.value or b"")))
     try:
         return DecodingAnswer(question, READ[question.kind](question), figures, budget.reserve)
     except Unreadable as error:

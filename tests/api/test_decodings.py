@@ -256,3 +256,19 @@ def test_a_line_that_is_not_json_is_named(client):
     assert ask(b'{"key_base64": "AAM=", "key_base64": "AAM="}').status_code == 422
     response = client.post(PATH, query_string={"kind": "group_record", "records": "1"}, data=b"", content_type=JSON_LINES)
     assert response.json["errors"][0]["detail"] == "Not allowed: the stream has the records."
+
+
+@pytest.mark.parametrize(
+    "capture",
+    [
+        {"kind": "assignment", "bytes_base64": "AAAA" * 2**20},
+        {"kind": "subscription", "bytes_base64": "AAAA" * 2**20},
+        {"kind": "group_record", "key_base64": "AAMAAWc=", "value_base64": "AAAA" * 2**20},
+    ],
+    ids=lambda capture: capture["kind"],
+)
+def test_one_message_reserves_the_memory_of_its_fields(client, monkeypatch, capture):
+    sizes = []
+    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    client.post("/v1/decodings", json=capture)
+    assert sum(sizes) >= 200 * 3 * 2**20
