@@ -13,7 +13,6 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings, memory_limit
-from service.web import context
 from service.web.middleware import RequestHooks
 
 M = 1_000_000
@@ -37,7 +36,6 @@ LARGE = {
 def reserved(monkeypatch):
     """The bytes that requests have reserved."""
     sizes = []
-    monkeypatch.setattr(context, "SMALL_BYTES", -1)
     monkeypatch.setattr(RequestHooks, "reserve", lambda _, __, size: sizes.append(size))
     return sizes
 
@@ -199,6 +197,16 @@ def test_assignors_of_clients_take_what_is_reserved_for_them(measured, assignor,
     }
     peak, reserved, _ = measured("/v1/group-assignments", group(2, 1, 1, assignor=assignor), large, {})
     assert peak < reserved + 12 * M
+
+
+def test_what_an_assignor_takes_is_reserved_once_for_all_that_is_simulated_and_planned(client, reserved):
+    question = {"assignor": "sarama:roundrobin", "topics": [{"topic_name": "t" * 99, "partitions_count": 10_000}]}
+    question["members"] = [{"member_id": "a"}, {"member_id": "b"}]
+    events = [{"at_ms": 100_000, "type": "member_leaves", "member_id": "b"}]
+    for path, more in (("group-rebalances", {"events": events}), ("member-count-plans", {"members_counts": [1, 3, 4, 5]})):
+        reserved.clear()
+        assert client.post(f"/v1/{path}", json=question | more).status_code == 200
+        assert reserved.count(10_000 * (120 + 99)) == 1
 
 
 CGROUPS = {

@@ -161,7 +161,7 @@ def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int, 
         return [own]
     even = GROUP_PROTOCOLS[question.group.protocol][BALANCED].at(question.group.version)
     even = replace(even, run=partial(even.run, glance=Glance(MOST_STEPS // plans_count, MOST_NODES // plans_count)))
-    even = even.within(budget.check_time, budget.reserve)
+    even = even.within(budget.check_time, budget.reserve_largest())
     return [even] if own.name == BALANCED else [own, even]
 
 

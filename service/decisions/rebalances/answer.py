@@ -129,7 +129,7 @@ class _Meter:
     """Checked before each step: the time, and what the simulations of a question have spent."""
 
     def __init__(self, extent: Extent, budget: Budget) -> None:
-        self.extent, self.budget = extent, budget
+        self.extent, self.budget, self.reserve = extent, budget, budget.reserve_largest()
         self.rebalances: list[TimelineRebalance] = []
         self.spent = self.before = 0
 
@@ -148,9 +148,11 @@ class _Meter:
 
 def _simulated(timeline: Timeline, meter: _Meter) -> TimelineOutcome:
     """A timeline's outcome, within the limits of a question."""
-    limit = meter.budget.check_time
-    events = tuple(replace(each, assignors=tuple(one.within(limit) for one in each.assignors)) for each in timeline.events)
-    simulation = Simulation(replace(timeline, assignor=timeline.assignor.within(limit), events=events))
+    limit, reserve = meter.budget.check_time, meter.reserve
+    events = tuple(
+        replace(each, assignors=tuple(one.within(limit, reserve) for one in each.assignors)) for each in timeline.events
+    )
+    simulation = Simulation(replace(timeline, assignor=timeline.assignor.within(limit, reserve), events=events))
     meter.begin(simulation.course.rebalances)
     simulation.run(meter)
     return simulation.outcome()
