@@ -31,7 +31,6 @@ from service.decisions.figures import Figures
 GROUP_RECORD, SHARE_GROUP_STATE_RECORD = RECORDS = ("group_record", "share_group_state_record")
 OFFSETS_TOPIC: Final = "offsets_topic"
 
-
 ODD_BYTES: Final = 200
 """Memory for each byte of what is read field by field, with its fields and their JSON."""
 

@@ -34,6 +34,7 @@ from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
 from service.core.assignors.balanced.weighted import Glance
+from service.core.assignors.model import unmetered
 from service.core.clock import UNLIMITED
 from service.core.kinds import claimed_once
 from service.core.measures.certificate import Certificate, Objective
@@ -62,10 +63,6 @@ a partition, beyond what any assignment takes. Measured: 156, 345, 23 and less."
 
 STEP_BYTES: Final = 200
 """Most memory of an edge for a step of a member's load."""
-
-
-def unmetered(_count: int) -> None:
-    """Memory is not limited."""
 
 
 def assign(

@@ -18,11 +18,12 @@ from typing import Final
 
 import numpy as np
 
+from service.core.assignors.model import unmetered
 from service.core.assignors.splits.readers import dealt, partitions_of
 from service.core.clock import TimeLimit
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import topic_partition_hash_codes
-from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, OffsetRanges
+from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, OffsetRanges, distinct
 from service.core.ragged import grouped
 
 MOST_RANGES: Final = 1_000_000
@@ -37,7 +38,7 @@ def assign(
     group: Group,
     *,
     check_time: TimeLimit | None = None,
-    reserve: Callable[[int], None] | None = None,
+    reserve: Callable[[int], None] = unmetered,
     min_partitions: int | None = None,
     max_records: int | None = None,
 ) -> Assignment:
@@ -59,7 +60,7 @@ def assign(
         ranges = _divided(ranges, _shares(ranges, min_partitions), reserve)
     if check_time is not None:
         check_time()
-    read = np.unique(ranges.partitions)
+    read = distinct(ranges.partitions)
     owners = np.full(len(topics), NONE, np.int32)
     if located and len(group):
         owners[read] = preferred[read]
@@ -115,15 +116,14 @@ def _rounded(sizes: Int64s, total: int, count: int) -> Int64s:
     return parts
 
 
-def _divided(ranges: OffsetRanges, parts: Int64s, reserve: Callable[[int], None] | None) -> OffsetRanges:
+def _divided(ranges: OffsetRanges, parts: Int64s, reserve: Callable[[int], None]) -> OffsetRanges:
     """Each range in its number of parts, int64[ranges], without those that are empty. Raises InvalidQuestion for too many."""
     sizes = ranges.ends - ranges.starts
     kept = np.minimum(parts, sizes)
     count = int(np.minimum(kept, MOST_RANGES + 1).sum())
     if count > MOST_RANGES:
         raise InvalidQuestion(f"This divides the records into more than {MOST_RANGES} tasks, the most that are listed.")
-    if reserve is not None:
-        reserve(RANGE_BYTES * count)
+    reserve(RANGE_BYTES * count)
     of: Int32s = np.repeat(np.arange(len(ranges), dtype=np.int32), kept)
     # The number of each part of its range, counting those that are empty, which come first.
     part = np.arange(count) - np.repeat(np.cumsum(kept) - kept, kept) + (parts - kept)[of]

@@ -35,6 +35,7 @@ from service.core.assignors.clients.librdkafka.balance import BalanceState, bala
 from service.core.assignors.clients.librdkafka.claims import Claimants, claims, claims_without_generations, owned_first
 from service.core.assignors.clients.librdkafka.order import ranks
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, FREED, NULL
+from service.core.assignors.model import unmetered
 from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
@@ -72,7 +73,7 @@ def assign(
     group: Group,
     release: StickyRelease = PRESENT,
     check_time: TimeLimit = UNLIMITED,
-    reserve: Callable[[int], None] | None = None,
+    reserve: Callable[[int], None] = unmetered,
 ) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process.
 
@@ -80,8 +81,7 @@ def assign(
     """
     if len(group) == 0:
         raise _failure(group, NULL, NONE)
-    if reserve is not None:
-        reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
+    reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
     claimed = _claims(group, release)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     racked = release.racks and _racks_count(group, subscribers)

@@ -13,6 +13,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import by_bytes
+from service.core.assignors.model import unmetered
 from service.core.clock import UNLIMITED, TimeLimit
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
@@ -23,7 +24,7 @@ TEXT_BYTES: Final = 120
 """Most memory for the text of each partition, beside the name of its topic, and for its place. Measured: 105."""
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] | None = None) -> Assignment:
+def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered) -> Assignment:
     """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without subscriptions.
 
     reserve : takes the bytes that are about to be allocated; raises if there are too few
@@ -39,9 +40,8 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[i
     order = by_bytes(group.member_ids)
     subscribers = topic_subscribers(group, order)
     topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
-    if reserve is not None:
-        counts = group.topics.partitions_counts().tolist()
-        reserve(sum(count * (TEXT_BYTES + len(name)) for name, count in zip(group.topics.names, counts, strict=True)))
+    counts = group.topics.partitions_counts().tolist()
+    reserve(sum(count * (TEXT_BYTES + len(name)) for name, count in zip(group.topics.names, counts, strict=True)))
     texts = _texts(group)
     check_time()
     sequence = by_bytes(texts)
