@@ -69,6 +69,10 @@ class _Unlimited:
 UNLIMITED: Final[TimeLimit] = _Unlimited()
 
 
+def unmetered(_size: int) -> None:
+    """``reserve`` of an assignor whose memory is not limited, as UNLIMITED is for its time."""
+
+
 def in_time(status: int, time_limit: TimeLimit) -> int:
     """The status with which a kernel ended; raises what the limit raises if that is OUT_OF_TIME."""
     if status == OUT_OF_TIME:

@@ -86,10 +86,6 @@ class Assignor(Strategy):
         return replace(self, run=_Within(self.run, limit, reserve if self.reserves else None), explain=explain, wraps=wraps)
 
 
-def unmetered(_size: int) -> None:
-    """``reserve`` where memory is not limited."""
-
-
 @dataclass(frozen=True)
 class _Within:
     """A function with its time limit; equal to another of the same function and limit, as assignors are compared."""

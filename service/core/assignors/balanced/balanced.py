@@ -34,8 +34,7 @@ from service.core.assignors.balanced.nearby import nearest
 from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
 from service.core.assignors.balanced.weighted import Glance
-from service.core.assignors.model import unmetered
-from service.core.clock import UNLIMITED
+from service.core.clock import UNLIMITED, unmetered
 from service.core.kinds import claimed_once
 from service.core.measures.certificate import Certificate, Objective
 from service.core.measures.skew import occurrences

@@ -11,8 +11,7 @@ import numpy as np
 from service.core.assignors.balanced import balanced
 from service.core.assignors.balanced.weighted import Glance
 from service.core.assignors.coordinator import topic_ids
-from service.core.assignors.model import unmetered
-from service.core.clock import UNLIMITED
+from service.core.clock import UNLIMITED, unmetered
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged, Topics, ranks_of
 from service.core.ragged import grouped, taken
 

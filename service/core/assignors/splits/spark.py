@@ -18,9 +18,8 @@ from typing import Final
 
 import numpy as np
 
-from service.core.assignors.model import unmetered
 from service.core.assignors.splits.readers import dealt, partitions_of
-from service.core.clock import TimeLimit
+from service.core.clock import TimeLimit, unmetered
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import topic_partition_hash_codes
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, OffsetRanges, distinct

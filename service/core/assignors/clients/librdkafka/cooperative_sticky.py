@@ -35,8 +35,7 @@ from service.core.assignors.clients.librdkafka.balance import BalanceState, bala
 from service.core.assignors.clients.librdkafka.claims import Claimants, claims, claims_without_generations, owned_first
 from service.core.assignors.clients.librdkafka.order import ranks
 from service.core.assignors.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, FREED, NULL
-from service.core.assignors.model import unmetered
-from service.core.clock import UNLIMITED, TimeLimit, in_time
+from service.core.clock import UNLIMITED, TimeLimit, in_time, unmetered
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged

@@ -13,8 +13,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.clients.names import by_bytes
-from service.core.assignors.model import unmetered
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import UNLIMITED, TimeLimit, unmetered
 from service.core.errors import KafkaAssignorFails
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s
