@@ -1,7 +1,7 @@
 /** Values against a count, as stairs: one line a series, dots where the count is worth using, and marks on the axis. */
-import { ticks } from "../vendor/d3-array.js";
 import { clipped, short } from "../format.js";
 import { html } from "../lib.js";
+import { ticks } from "../ticks.js";
 
 /** @typedef {{x: number, y: number, dot: boolean, note: string}} Point */
 /** @typedef {{name: string, look: string, stairs: boolean, points: Point[]}} Series stairs: what holds at a count holds up to the next */
@@ -108,7 +108,8 @@ function scale(most, least) {
       ticks: (/** @type {number} */ count) => ticks(0, most, count),
     };
   }
-  const powers = ticks(Math.ceil(Math.log10(least)), Math.log10(most), 20).filter(Number.isInteger);
+  const [first, last] = [Math.ceil(Math.log10(least)), Math.floor(Math.log10(most))];
+  const powers = Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
   return {
     at: (/** @type {number} */ value) => Math.log(Math.max(value, least) / least) / Math.log(most / least),
     ticks: () => powers.map((power) => 10 ** power),

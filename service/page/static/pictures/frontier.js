@@ -1,7 +1,7 @@
 /** What each further move buys: a staircase of a goal against its price. */
-import { ticks } from "../vendor/d3-array.js";
 import { short } from "../format.js";
 import { html } from "../lib.js";
+import { ticks } from "../ticks.js";
 
 /** @typedef {{price: number, goal: number, proven?: boolean}} Point */
 

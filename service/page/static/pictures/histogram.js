@@ -1,7 +1,7 @@
 /** Records of each partition, with the band in which the fullest partition lies by chance alone. */
-import { ticks } from "../vendor/d3-array.js";
 import { number, short } from "../format.js";
 import { html } from "../lib.js";
+import { ticks } from "../ticks.js";
 
 /** Pixels of a bar from which bars stand apart. */
 const APART = 5;

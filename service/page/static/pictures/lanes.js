@@ -1,7 +1,7 @@
 /** One lane a protocol: how many partitions have no reader, over time, and the rebalances that cause it. */
-import { ticks } from "../vendor/d3-array.js";
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
+import { ticks } from "../ticks.js";
 
 const LANE = 74;
 const HEAD = 46;

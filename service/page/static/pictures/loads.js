@@ -1,8 +1,8 @@
 /** Load before and after: a bar a name, or a sorted curve where names are many. */
-import { ticks } from "../vendor/d3-array.js";
 import { number, short } from "../format.js";
 import { html } from "../lib.js";
 import { labelWidth, labels } from "./ownership.js";
+import { ticks } from "../ticks.js";
 
 export const MOST_BARS = 60;
 const ROW = 18;

@@ -1,1 +1,0 @@
-export * from "d3-array";
