@@ -83,22 +83,25 @@ class DecodingQuestion:
         """Of the record."""
         return printed.OF_GROUP_RECORDS if self.kind == GROUP_RECORD else printed.OF_SHARE_GROUP_STATE
 
-    def lines(self, record: CoordinatorRecord) -> Mapping[str, Printed]:
+    def lines(self, record: CoordinatorRecord, check_time: Callable[[], None]) -> Mapping[str, Printed]:
         """What the formatters print of the record."""
-        of_bytes = self._lines_of_bytes()
+        of_bytes = self._lines_of_bytes(check_time)
         return printed.lines(record, self.formatters, self.kafka_version) if of_bytes is None else of_bytes
 
-    def lines_instead_of(self, error: Unreadable) -> Mapping[str, Printed]:
+    def lines_instead_of(self, error: Unreadable, check_time: Callable[[], None]) -> Mapping[str, Printed]:
         """What they print if the record cannot be read."""
-        of_bytes = self._lines_of_bytes()
+        of_bytes = self._lines_of_bytes(check_time)
         return printed.instead_of(error, self.formatters) if of_bytes is None else of_bytes
 
-    def _lines_of_bytes(self) -> Mapping[str, Printed] | None:
+    def _lines_of_bytes(self, check_time: Callable[[], None]) -> Mapping[str, Printed] | None:
         """What the formatters of releases print that read the bytes in their own way; None for other releases."""
         if self.kafka_version not in (FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9):
             return None
-        lines = scala_lines_of_group_record(self.key, self.value, OF_2_8 if self.kafka_version == FORMATTERS_2_8 else SINCE_3_4)
-        return lines_of_group_record(self.key, self.value) | lines if self.kafka_version == FORMATTERS_3_9 else lines
+        release = OF_2_8 if self.kafka_version == FORMATTERS_2_8 else SINCE_3_4
+        lines = scala_lines_of_group_record(self.key, self.value, release, check_time)
+        if self.kafka_version == FORMATTERS_3_9:
+            return lines_of_group_record(self.key, self.value, check_time) | lines
+        return lines
 
 
 @dataclass(frozen=True)
@@ -115,12 +118,12 @@ class DecodedRecords:
 
 @dataclass(frozen=True)
 class DecodingAnswer:
-    """What the bytes say, as the core reads this kind. reserve : of the budget, for the table of many records"""
+    """What the bytes say, as the core reads this kind. budget : for what is read of them when it is told"""
 
     question: DecodingQuestion
     decoded: Decoded
     figures: Figures
-    reserve: Callable[[int], None]
+    budget: Budget
 
 
 def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
@@ -128,13 +131,13 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
     count = 1 if question.records is None else len(question.records.keys)
     figures = Figures(question.kind, {"records": count})
     if question.records is not None:
-        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures, budget.reserve)
+        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures, budget)
     budget.reserve(ODD_BYTES * (len(question.data) + len(question.key) + len(question.value or b"")))
     try:
-        return DecodingAnswer(question, READ[question.kind](question), figures, budget.reserve)
+        return DecodingAnswer(question, READ[question.kind](question, budget.check_time), figures, budget)
     except Unreadable as error:
         if question.kind in RECORDS:
-            error.printed = question.lines_instead_of(error)
+            error.printed = question.lines_instead_of(error, budget.check_time)
         raise
 
 
@@ -153,21 +156,23 @@ def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> Decode
         key, value = record_bytes(records.keys, records.values, row)
         budget.reserve(ODD_BYTES * (len(key) + len(value or b"")))
         try:
-            odd[row] = read_one(key, value)
+            odd[row] = read_one(key, value, budget.check_time)
         except Unreadable as error:
             odd[row] = error.with_traceback(None)
     return DecodedRecords(texts, odd)
 
 
-READ: Final[dict[str, Callable[[DecodingQuestion], Decoded]]] = {
-    GROUP_RECORD: lambda question: read_group_record(question.key, question.value),
-    SHARE_GROUP_STATE_RECORD: lambda question: read_share_group_state_record(question.key, question.value),
-    "subscription": lambda question: read_subscription(question.data),
-    "assignment": lambda question: read_assignment(question.data),
-    "sticky_user_data": lambda question: read_sticky_user_data(question.data),
-    "cooperative_sticky_user_data": lambda question: read_cooperative_sticky_user_data(question.data),
-    "connect_metadata": lambda question: read_worker_metadata(question.data),
-    "connect_assignment": lambda question: read_worker_assignment(question.data),
+READ: Final[dict[str, Callable[[DecodingQuestion, Callable[[], None]], Decoded]]] = {
+    GROUP_RECORD: lambda question, check_time: read_group_record(question.key, question.value, check_time),
+    SHARE_GROUP_STATE_RECORD: lambda question, check_time: read_share_group_state_record(
+        question.key, question.value, check_time
+    ),
+    "subscription": lambda question, check_time: read_subscription(question.data, check_time),
+    "assignment": lambda question, check_time: read_assignment(question.data, check_time),
+    "sticky_user_data": lambda question, check_time: read_sticky_user_data(question.data, check_time),
+    "cooperative_sticky_user_data": lambda question, _: read_cooperative_sticky_user_data(question.data),
+    "connect_metadata": lambda question, check_time: read_worker_metadata(question.data, check_time),
+    "connect_assignment": lambda question, check_time: read_worker_assignment(question.data, check_time),
 }
 """How the bytes of each kind are read, unless they are several records."""
 

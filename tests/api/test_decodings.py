@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
+from service.api.decodings.document import FORM
+from service.core.kafka_versions import FORMATTERS_3_9, LATEST
+from service.decisions.budget import Budget, OutOfTime
+from service.decisions.decodings import DecodingQuestion
+from service.decisions.decodings import answer as answered
 from service.web.json.lines import JSON_LINES
 from service.web.media_types import ARROW_STREAM
 from service.web.problems import kebab
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
+from tests.support.wire_encoding import classic_value
 
 PATH = "/v1/decodings"
 SUBSCRIPTION = "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE="
@@ -256,6 +263,44 @@ def test_a_line_that_is_not_json_is_named(client):
     assert ask(b'{"key_base64": "AAM=", "key_base64": "AAM="}').status_code == 422
     response = client.post(PATH, query_string={"kind": "group_record", "records": "1"}, data=b"", content_type=JSON_LINES)
     assert response.json["errors"][0]["detail"] == "Not allowed: the stream has the records."
+
+
+LATE = Budget(seconds=0.0)
+CONNECTOR = bytes(16) + (1).to_bytes(4) + bytes(14)
+"""An assignment of a connector without tasks."""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        DecodingQuestion("subscription", LATEST, base64.b64decode(SUBSCRIPTION)),
+        DecodingQuestion("assignment", LATEST, bytes(20)),
+        DecodingQuestion("sticky_user_data", LATEST, bytes(20)),
+        DecodingQuestion("connect_metadata", LATEST, b"\0\1\0\4http" + bytes(8) + (34).to_bytes(4) + CONNECTOR),
+        DecodingQuestion("connect_assignment", LATEST, CONNECTOR),
+        DecodingQuestion("group_record", LATEST, key=b"\0\3\0\1g"),
+        DecodingQuestion("share_group_state_record", LATEST, key=bytes(40)),
+    ],
+    ids=lambda question: question.kind,
+)
+def test_one_message_is_read_within_its_time(question):
+    """A body of 24 MB took 13 s of CPU, whatever its limit."""
+    with pytest.raises(OutOfTime):
+        answered(question, LATE)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        DecodingQuestion("subscription", LATEST, bytes(6) + (4).to_bytes(4) + bytes(4), assignor="sticky"),
+        DecodingQuestion("group_record", LATEST, key=b"\0\2\0\1g", value=classic_value({"m": {"t": [0]}}, 1)),
+        DecodingQuestion("group_record", FORMATTERS_3_9, key=b"\0\2\0\1g", value=classic_value({}, 1)),
+    ],
+    ids=["user data", "members", "formatters"],
+)
+def test_what_is_read_for_the_document_is_read_within_its_time(question):
+    with pytest.raises(OutOfTime):
+        FORM.document(replace(answered(question, Budget()), budget=LATE))
 
 
 @pytest.mark.parametrize(

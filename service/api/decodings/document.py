@@ -120,9 +120,9 @@ def document(answer: DecodingAnswer) -> dict[str, Any]:  # noqa: PLR0911 - one f
         case DecodedRecords():
             return told | {"records": enclosed(b"[", records.lines(decoded, b","), b"]")}
         case CoordinatorRecord():
-            return told | _record(question, decoded)
+            return told | _record(answer, decoded)
         case MemberSubscription():
-            return told | _subscription(question, decoded)
+            return told | _subscription(answer, decoded)
         case MemberAssignment():
             return told | _assignment(decoded)
         case WorkerMetadata() | WorkerAssignment():
@@ -141,15 +141,17 @@ def _offsets_topic(topic: OffsetsTopic, records_count: int) -> dict[str, Any]:
     }
 
 
-def _record(question: DecodingQuestion, record: CoordinatorRecord) -> dict[str, Any]:
-    told = {**records.fields_of(record), **question.lines(record)}
+def _record(answer: DecodingAnswer, record: CoordinatorRecord) -> dict[str, Any]:
+    question, check_time = answer.question, answer.budget.check_time
+    told = {**records.fields_of(record), **question.lines(record, check_time)}
     if question.kind == GROUP_RECORD:
-        request = group_request(record)
+        request = group_request(record, check_time)
         told |= {"group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
     return told
 
 
-def _subscription(question: DecodingQuestion, subscription: MemberSubscription) -> dict[str, Any]:
+def _subscription(answer: DecodingAnswer, subscription: MemberSubscription) -> dict[str, Any]:
+    question, check_time = answer.question, answer.budget.check_time
     decoded = {
         "topics": subscription.topic_names,
         "owned_partitions": _topic_partitions(subscription.owned),
@@ -157,7 +159,7 @@ def _subscription(question: DecodingQuestion, subscription: MemberSubscription) 
         "rack_id": subscription.rack_id,
         "user_data": _base64(subscription.user_data),
     }
-    member = member_document(subscription, question.member_id, question.instance_id, question.assignor)
+    member = member_document(subscription, question.member_id, question.instance_id, question.assignor, check_time)
     return {"version": subscription.version, "decoded": decoded, "member": member}
 
 

@@ -88,7 +88,7 @@ def table(answer: DecodingAnswer) -> pa.Table:
     records = _records(answer)
     question, texts = answer.question, records.texts
     n = len(texts.kind)
-    answer.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
+    answer.budget.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
     odd = {row: _odd(record) for row, record in records.odd.items()}
     types, versions = texts.record_type.copy(), texts.version.copy()
     unknown, absent = texts.kind == UNREAD, texts.kind != VALUE

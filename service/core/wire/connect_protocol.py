@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from service.core.clock import UNLIMITED
 from service.core.wire.errors import BufferUnderflow, Schema, Unreadable
 from service.core.wire.reader import java_text
 
@@ -30,6 +31,9 @@ PROTOCOLS: Final = {"default": "eager", "compatible": "compatible", "sessioned":
 NO_ERROR: Final = 0
 CONNECTOR_TASK: Final = -1
 """The task id that stands for the connector itself."""
+
+CONNECTORS: Final = 1_000
+"""Connectors that are read between two looks at the time."""
 
 TaskIds = Mapping[str, tuple[int, ...]]
 """Connector → ids of tasks, CONNECTOR_TASK for the connector itself among them, both in the order of the bytes."""
@@ -65,14 +69,14 @@ class WorkerMetadata:
     allocation: WorkerAssignment | None
 
 
-def read_worker_assignment(data: bytes) -> WorkerAssignment:
+def read_worker_assignment(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> WorkerAssignment:
     """An assignment; bytes after its end are ignored. Raises Unreadable."""
-    return _assignment(_Reader(data))
+    return _assignment(_Reader(data, 0, check_time))
 
 
-def read_worker_metadata(data: bytes) -> WorkerMetadata:
+def read_worker_metadata(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> WorkerMetadata:
     """A worker's metadata; bytes after its end are ignored. Raises Unreadable."""
-    reader = _Reader(data)
+    reader = _Reader(data, 0, check_time)
     version = _version(reader)
     url, offset = reader.field("url", reader.text), reader.field("config-offset", reader.int64)
     held = reader.field("allocation", reader.nullable_bytes) if reader.left else None
@@ -120,10 +124,11 @@ class _Reader:
     """Values one after the other; a fault is the one that Kafka's ``Schema.read`` throws.
 
     start : where the data begins in the message
+    check_time : is called for every CONNECTORS connectors
     """
 
-    def __init__(self, data: bytes, start: int = 0) -> None:
-        self.data, self.at, self.start = data, 0, start
+    def __init__(self, data: bytes, start: int, check_time: Callable[[], None]) -> None:
+        self.data, self.at, self.start, self.check_time = data, 0, start, check_time
 
     @property
     def left(self) -> int:
@@ -177,16 +182,18 @@ class _Reader:
             text = f"Error reading bytes of size {size}, only {self.left} bytes available"
             raise self._fault(text, at, f"a length of {size} bytes, and {self.left} are left")
         start = self.start + self.at
-        return _Reader(self._take(size), start)
+        return _Reader(self._take(size), start, self.check_time)
 
     def connectors(self) -> TaskIds:
         """Tasks by connector; null: none. The tasks of a connector that is listed twice are joined."""
         count = self._count("connectors", nullable=True)
-        tasks: dict[str, tuple[int, ...]] = {}
-        for _ in range(count):
+        tasks: dict[str, list[int]] = {}
+        for i in range(count):
+            if i % CONNECTORS == 0:
+                self.check_time()
             name, ids = self.field("connector", self.text), self.field("tasks", self._tasks)
-            tasks[name] = tasks[name] + ids if name in tasks else ids
-        return tasks
+            tasks.setdefault(name, []).extend(ids)
+        return {name: tuple(ids) for name, ids in tasks.items()}
 
     def _tasks(self) -> tuple[int, ...]:
         count = self._count("tasks")

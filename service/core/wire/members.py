@@ -1,8 +1,10 @@
 """Captured members and groups as requests for ``/v1/group-assignments``."""
 
 import base64
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from service.core.clock import UNLIMITED
 from service.core.errors import InvalidQuestion
 from service.core.wire.connect_groups import connect_request, worker_document
 from service.core.wire.connect_protocol import CONNECT
@@ -22,10 +24,14 @@ CONSUMER: Final = "consumer"
 
 
 def member_document(
-    subscription: MemberSubscription, member_id: str, instance_id: str | None = None, assignor: str = "range"
+    subscription: MemberSubscription,
+    member_id: str,
+    instance_id: str | None = None,
+    assignor: str = "range",
+    check_time: Callable[[], None] = UNLIMITED,
 ) -> dict[str, Any]:
     """An element of ``members``, which owns what it claims to ``assignor``. Absent values are left out."""
-    owned, generation = as_seen_by(assignor, subscription)
+    owned, generation = as_seen_by(assignor, subscription, check_time)
     return _document(subscription, member_id, instance_id, owned, generation)
 
 
@@ -40,30 +46,32 @@ class GroupRequest(NamedTuple):
     warnings: list[str]
 
 
-def group_request(record: CoordinatorRecord) -> GroupRequest:
+def group_request(record: CoordinatorRecord, check_time: Callable[[], None] = UNLIMITED) -> GroupRequest:
     """A group of the classic protocol, from its GROUP_METADATA; none from any other record."""
     if record.name != "GROUP_METADATA" or record.value is None:
         return GroupRequest(None, [])
-    return classic_group_request(record.key["group"], record.value)
+    return classic_group_request(record.key["group"], record.value, check_time)
 
 
-def classic_group_request(group_id: str, value: Document) -> GroupRequest:
+def classic_group_request(group_id: str, value: Document, check_time: Callable[[], None]) -> GroupRequest:
     """A group of consumers or of Connect's workers, from the value of its GROUP_METADATA; none of another protocol type.
 
     Each consumer owns its assignment, in the group's generation: what it will claim in the next rebalance.
+    check_time : is called for each member, and as in ``read_message``
     """
     if value["protocolType"] == CONNECT:
-        return _connect_group_request(group_id, value)
+        return _connect_group_request(group_id, value, check_time)
     if value["protocolType"] != CONSUMER:
         return GroupRequest(None, [])
     members: list[dict[str, Any]] = []
     warnings: list[str] = []
     for member in value["members"]:
+        check_time()
         member_id = member["memberId"]
         try:
-            subscription, fault = read_subscription_leniently(base64.b64decode(member["subscription"]))
+            subscription, fault = read_subscription_leniently(base64.b64decode(member["subscription"]), check_time)
             assigned = base64.b64decode(member["assignment"])
-            owned = read_assignment(assigned).partitions if assigned else ()
+            owned = read_assignment(assigned, check_time).partitions if assigned else ()
         except Unreadable as error:
             return GroupRequest(None, [*warnings, f"Member {member_id!r}: {error}."])
         if fault is not None:
@@ -73,14 +81,15 @@ def classic_group_request(group_id: str, value: Document) -> GroupRequest:
     return GroupRequest({"group_protocol": "classic", "group_id": group_id, **assignor, "members": members}, warnings)
 
 
-def _connect_group_request(group_id: str, value: Document) -> GroupRequest:
+def _connect_group_request(group_id: str, value: Document, check_time: Callable[[], None]) -> GroupRequest:
     if not value["members"]:
         return GroupRequest(None, [])
     workers: list[Document] = []
     for member in value["members"]:
+        check_time()
         joined, told = (base64.b64decode(member[name]) for name in ("subscription", "assignment"))
         try:
-            workers.append(worker_document(member["memberId"], value["protocol"], joined, told))
+            workers.append(worker_document(member["memberId"], value["protocol"], joined, told, check_time))
         except Unreadable as error:
             return GroupRequest(None, [f"Member {member['memberId']!r}: {error}."])
     try:

@@ -6,10 +6,12 @@ The kernel of ``spans.py`` finds the values and the faults; here they get their 
 import base64
 import re
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from service.core.clock import UNLIMITED
 from service.core.wire import schema_tables as table
 from service.core.wire import spans
 from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
@@ -59,8 +61,13 @@ def read_version(data: bytes, name: str) -> int:
     return int.from_bytes(data[:2], signed=True)
 
 
-def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tuple[Document, int]:
-    """The message that begins at ``data[at]``, in a version that it has, and its end. message : one of ``schemas.py``
+def read_message(
+    data: bytes, message: Message, version: int, at: int = 0, check_time: Callable[[], None] = UNLIMITED
+) -> tuple[Document, int]:
+    """The message that begins at ``data[at]``, in a version that it has, and its end.
+
+    message : one of ``schemas.py``
+    check_time : is called for every few hundred values
 
     Raises Unreadable, of the class that Kafka's generated class throws.
     """
@@ -69,6 +76,7 @@ def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tu
     reading.state[spans.ROW], reading.state[spans.AT] = ROW_OF[id(message)], at
     containers: list[Any] = [[]]
     while reading.state[spans.ROW] >= 0:
+        check_time()
         count = spans.read_spans(reading)
         for row, start, length in reading.spans[:count].tolist():
             if length >= 0 <= row and _KINDS[row] in (table.ARRAY, table.MESSAGE):

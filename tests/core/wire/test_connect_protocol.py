@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from random import Random
+from time import process_time
 
 from service.api.decodings.document import document
 from service.conformance.connect_groups import connect_group
@@ -66,6 +67,14 @@ def test_fields_after_the_config_offset_may_be_absent():
     short = read_worker_assignment(head)
     assert (short.assigned, short.revoked, short.delay_ms) == ({}, {}, 0)
     assert read_worker_assignment(head + b"\xff\xff\xff\xff" * 2 + b"\0\0\0\7").delay_ms == 7
+
+
+def test_a_connector_that_is_listed_many_times_takes_linear_time():
+    listed, count = b"\0\1c" + b"\0\0\0\1" + bytes(4), 100_000
+    started = process_time()
+    told = read_worker_assignment(b"\0\1\0\0\0\1w\0\4http" + bytes(8) + count.to_bytes(4) + listed * count)
+    assert told.assigned == {"c": (0,) * count}
+    assert process_time() - started < 5  # 0.2 s; the square of it was 20 s
 
 
 def test_a_worker_runs_what_is_new_and_then_what_it_keeps():

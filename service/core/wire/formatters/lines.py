@@ -121,15 +121,15 @@ def _scala_order(names: list[str]) -> list[str]:
 
     names : distinct, in the order of insertion.
     """
-    table: list[list[str]] = [[] for _ in range(16)]
+    table: list[list[str]] = [[] for _ in range(16)]  # of each bucket the latest last
     for count, name in enumerate(names, 1):
-        table[_scala_bucket(name, len(table))].insert(0, name)
+        table[_scala_bucket(name, len(table))].append(name)
         if count > len(table) * 3 // 4:
-            old = [name for bucket in reversed(table) for name in bucket]
+            old = [name for bucket in reversed(table) for name in reversed(bucket)]
             table = [[] for _ in range(2 * len(table))]
             for moved in old:
-                table[_scala_bucket(moved, len(table))].insert(0, moved)
-    return [name for bucket in reversed(table) for name in bucket]
+                table[_scala_bucket(moved, len(table))].append(moved)
+    return [name for bucket in reversed(table) for name in reversed(bucket)]
 
 
 def _scala_bucket(name: str, size: int) -> int:
