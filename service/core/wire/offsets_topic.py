@@ -59,7 +59,20 @@ DOCUMENT_FACTOR: Final = 25
 """Memory of a record's fields as Python objects for each byte of their JSON, at most. Measured for empty tasks of streams: 12."""
 
 COMMIT_BYTES: Final = 700
-"""Memory for each offset commit, with its key, its numbers and its part of the answer."""
+"""Memory for each offset commit, with its key of SHORT_KEY bytes, its numbers and its part of the answer."""
+
+SHORT_KEY: Final = 64
+KEY_FACTOR: Final = 9
+"""Memory for each further byte of a key: three copies, and six bytes of the answer if it is a control character."""
+
+TEXT_BYTES: Final = 6
+"""Most bytes of a character of a name in JSON."""
+
+NAME_BYTES: Final = 8
+"""Memory for each topic that a member subscribes to by a regular expression, beside its text in the answer."""
+
+CHECKED_RECORDS: Final = 1_000
+"""Records between two looks at the time."""
 
 Values = dict[int, dict[str | None, Document]]
 """The last values of a group's records by type, then by member or regular expression; None: the group's own."""
@@ -90,16 +103,19 @@ def read_offsets_topic(
     reserve : is called with a number of bytes before they are allocated;  check_time : in loops, every few milliseconds
     """
     n = len(keys)
-    reserve(COMMIT_BYTES * n)
+    reserve(COMMIT_BYTES * n + KEY_FACTOR * max(0, int(keys.offsets[-1] - keys.offsets[0]) - SHORT_KEY * n))
     data, offsets = keys.data.tobytes(), keys.offsets.tolist()
     rows = sorted({data[offsets[row] : offsets[row + 1]]: row for row in range(n)}.values())
+    check_time()
     commits = read_offset_commits(keys, values)
     names, groups = dict(topic_names), dict[str, _GroupRecords]()
     others = [row for row in rows if commits.kind[row] not in (COMMIT, TOMBSTONE)]
+    check_time()
     _add_commits(commits, [row for row in rows if commits.kind[row] in (COMMIT, TOMBSTONE)], names, groups)
+    check_time()
     unreadable = _add_others(keys, values, np.array(others, np.int64), names, groups, reserve, check_time)
     tombstones = 0 if values.valid is None else n - int(values.valid.sum())
-    documents = [_document(group_id, groups[group_id], names) for group_id in sorted(groups)]
+    documents = [_document(group_id, groups[group_id], names, reserve, check_time) for group_id in sorted(groups)]
     return OffsetsTopic([document for document in documents if document is not None], tombstones, unreadable)
 
 
@@ -138,14 +154,14 @@ def _add_others(
     documents = iter(json.loads(b"[%s]" % b",".join(texts.lines())))
     unreadable = []
     for i, row in enumerate(rows.tolist()):
-        if i % 1000 == 999:
+        if i % CHECKED_RECORDS == 0:
             check_time()
         if texts.kind[i] != UNREAD:
             record = next(documents)
             _add(record["record_type"], record["key"], record["value"], names, groups)
             continue
         try:
-            odd = read_group_record(*record_bytes(some_keys, some_values, i))
+            odd = read_group_record(*record_bytes(some_keys, some_values, i), check_time)
         except Unreadable as error:
             unreadable.append((row, error))
         else:
@@ -179,13 +195,20 @@ def _add(number: int, key: Document, value: Document | None, names: dict[str, st
 # ---- a group's document ----------------------------------------------------------------------------------------------------
 
 
-def _document(group_id: str, group: _GroupRecords, names: Mapping[str, str]) -> Document | None:
+def _document(
+    group_id: str,
+    group: _GroupRecords,
+    names: Mapping[str, str],
+    reserve: Callable[[int], None],
+    check_time: Callable[[], None],
+) -> Document | None:
     """A group with its request; None if nothing of it is left."""
+    check_time()
     offsets = _offsets(group.offsets)
     committed = {"committed_offsets": offsets} if offsets else {}
     if None in group.values.get(CLASSIC, {}):
         value = group.values[CLASSIC][None]
-        request, warnings = classic_group_request(group_id, value)
+        request, warnings = classic_group_request(group_id, value, check_time)
         clients = {"memberId": "member_id", "clientId": "client_id", "clientHost": "client_host"}
         return {
             "group_id": group_id,
@@ -200,7 +223,7 @@ def _document(group_id: str, group: _GroupRecords, names: Mapping[str, str]) -> 
         }
     for protocol in PROTOCOLS:
         if None in group.values.get(protocol.group, {}):
-            return _group_of_broker(group_id, protocol, group.values, names) | committed
+            return _group_of_broker(group_id, protocol, group.values, names, reserve, check_time) | committed
     is_streams = None in group.values.get(STREAMS, {})
     if not committed and not is_streams:
         return None
@@ -217,21 +240,31 @@ def _offsets(offsets: Mapping[tuple[str, int], int]) -> list[Document]:
     return [{"topic_name": name, "partition_ids": ids, "offsets": committed} for name, (ids, committed) in by_topic.items()]
 
 
-def _group_of_broker(group_id: str, protocol: _Protocol, values: Values, names: Mapping[str, str]) -> Document:
+def _group_of_broker(
+    group_id: str,
+    protocol: _Protocol,
+    values: Values,
+    names: Mapping[str, str],
+    reserve: Callable[[int], None],
+    check_time: Callable[[], None],
+) -> Document:
     """A group that its coordinator assigns. Its members own their target, which is what the next assignment begins from."""
     members, current = values.get(protocol.member, {}), values.get(protocol.current, {})
-    targets, matches = values.get(protocol.target_member, {}), values.get(CONSUMER_REGEX, {})
-    ids = _Names(names)
+    targets = values.get(protocol.target_member, {})
+    matches = {regex: value["topics"] for regex, value in values.get(CONSUMER_REGEX, {}).items()}
+    match_bytes = {regex: NAME_BYTES * len(topics) + len(json.dumps(topics)) for regex, topics in matches.items()}
+    reserve(sum(match_bytes.get(value.get("subscribedTopicRegex"), 0) for value in members.values()))
+    ids = _Names(names, reserve)
     requested, described = [], []
     for member_id, value in sorted(members.items(), key=lambda item: str(item[0])):
-        state = current.get(member_id, {})
-        matched = matches.get(value.get("subscribedTopicRegex"), {"topics": ()})["topics"]
+        check_time()
+        state, regex = current.get(member_id, {}), value.get("subscribedTopicRegex")
         optional = {"instance_id": value.get("instanceId"), "rack_id": value["rackId"], "generation_id": state.get("memberEpoch")}
         requested.append(
             {
                 "member_id": member_id,
                 **{name: part for name, part in optional.items() if part is not None and part != -1},
-                "topic_names": list(dict.fromkeys([*value["subscribedTopicNames"], *matched])),
+                "topic_names": list(dict.fromkeys([*value["subscribedTopicNames"], *matches.get(regex, ())])),
                 "owned_partitions": ids.owned(targets.get(member_id, {}).get("topicPartitions", ())),
             }
         )
@@ -272,10 +305,13 @@ def _assignor(protocol: str, members: Mapping[str | None, Document]) -> str:
 
 
 class _Names:
-    """Topic ids as names. unknown : the ids without one, in the order of their appearance"""
+    """Topic ids as names, whose text is reserved wherever it stands.
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+    unknown : the ids without one, in the order of their appearance
+    """
+
+    def __init__(self, names: Mapping[str, str], reserve: Callable[[int], None]) -> None:
+        self._names, self._reserve = names, reserve
         self.unknown: dict[str, None] = {}
 
     def owned(self, topics: Any) -> list[Document]:
@@ -284,14 +320,16 @@ class _Names:
 
     def partitions(self, topics: Any) -> list[Document]:
         """Partitions by topic name, or by id where the name is unknown."""
-        documents = []
+        documents, size = [], 0
         for topic in topics:
             topic_id = topic["topicId"]
             name = self._names.get(topic_id)
             if name is None:
                 self.unknown[topic_id] = None
+            size += TEXT_BYTES * len(name or "")
             subject = {"topic_id": topic_id} if name is None else {"topic_name": name}
             documents.append({**subject, "partition_ids": topic["partitions"]})
+        self._reserve(size)
         return documents
 
 

@@ -118,6 +118,27 @@ def test_a_regular_expression_counts_with_the_topics_that_it_matches():
     assert group["group"]["members"][0]["topic_names"] == ["t1", "t2"]
 
 
+def reserved(records):
+    """The bytes that reading the records reserves."""
+    keys, values = (as_keys(part) for part in zip(*records, strict=True))
+    sizes = []
+    read_offsets_topic(keys, values, {}, sizes.append, lambda: None)
+    return sum(sizes)
+
+
+def test_what_the_answer_says_again_and_again_is_reserved():
+    """An expression that many members have, and a topic id in many assignments: a record has the names once."""
+    group = consumer_group("g", {f"m{i}": ([], {}) for i in range(200)})
+    lacks, matches = (compact(expression) + struct.pack(">i", 1) for expression in (None, ".*"))
+    matching = [(key, value.replace(lacks, matches)) for key, value in group]
+    expression = regular_expression("g", ".*", [f"t{i}" for i in range(1_000)])
+    assert reserved([*matching, expression]) - reserved([*group, expression]) > 200 * 1_000 * len('"t123",')
+
+    assigned = [*group, *(target(7, "g", f"m{i}", {T: [0]}) for i in range(200))]
+    named, short = ((commit_key("g", name, 0), commit_value(1, 1, topic_id=T)) for name in ("\1" * 2_000, "t"))
+    assert reserved([*assigned, named]) - reserved([*assigned, short]) >= 200 * 1_999 * len("\\u0001")
+
+
 def test_groups_of_all_protocols():
     records = [
         (classic_key("classic"), classic_value({"m": {"t": [0, 2]}}, 1, generation=5)),
