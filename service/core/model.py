@@ -198,7 +198,7 @@ class Topics:
 
     def partitions_counts(self) -> Int32s:
         """int32[topics], the number of partitions of each topic."""
-        return np.diff(self.first)
+        return self.first[1:] - self.first[:-1]
 
     @cached_property
     def topic_of(self) -> Int32s:
@@ -231,6 +231,7 @@ class Group:
     unknown_topic_names : the name of each topic that does not exist, in the order of the names
     unknown_partitions : int32[..., 2]   (topic, partition_id) of each partition that does not exist, in that order
     capacities : float64[members]   how much each member can read, relative to the others; None: all alike
+    hash_codes : int32[members]   String.hashCode() of each member_id; None: not known yet
     """
 
     topics: Topics
@@ -244,6 +245,7 @@ class Group:
     unknown_topic_names: tuple[str, ...]
     unknown_partitions: Int32s
     capacities: Float64s | None = None
+    hash_codes: Int32s | None = None
 
     def __len__(self) -> int:
         return len(self.member_ids)
@@ -264,6 +266,7 @@ class Group:
             generations=self.generations[:count],
             owned=self.owned.first_rows(count),
             capacities=None if self.capacities is None else self.capacities[:count],
+            hash_codes=None if self.hash_codes is None else self.hash_codes[:count],
         )
         vars(first)["by_id"] = self.by_id[self.by_id < count]  # need not be sorted again
         return first

@@ -16,7 +16,7 @@ import numpy as np
 from service.core.assignors.classic.members import alike
 from service.core.errors import InvalidQuestion
 from service.core.jvm import timeline
-from service.core.jvm.hashing import java_hash_codes, text_bytes, uuid_hash_codes
+from service.core.jvm.hashing import member_hash_codes, text_bytes, uuid_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, capacity_for_set, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import inner_kernel, kernel
@@ -125,7 +125,7 @@ def member_order(group: Group) -> Int32s:
 
     Reproduces TargetAssignmentBuilder.build and GroupSpecImpl.memberIds.
     """
-    hashes = java_hash_codes(group.member_ids)
+    hashes = member_hash_codes(group)
     learnt = timeline.iteration_order(hashes)
     return learnt[iteration_order(hashes[learnt], ranks=_ranks(hashes[learnt], group.member_ids, learnt))]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Int64s, Keys, offsets_of
+from service.core.model import Bytes, Group, Int32s, Int64s, Keys, offsets_of
 
 _ONE = np.uint64(1)
 _31 = np.uint32(31)
@@ -34,6 +34,11 @@ def java_hash_codes(names: Sequence[str]) -> Int32s:
         texts = [text_bytes(name) for name in names]
         data, lengths = bytearray(b"".join(texts)), np.fromiter(map(len, texts), np.int32, len(texts))
     return _string_hash_codes(offsets_of(lengths), np.frombuffer(data, np.uint8))
+
+
+def member_hash_codes(group: Group) -> Int32s:
+    """String.hashCode() of each member_id. Returns int32[members]."""
+    return java_hash_codes(group.member_ids) if group.hash_codes is None else group.hash_codes
 
 
 def string_hash_codes(text: Keys) -> Int32s:

@@ -1,6 +1,6 @@
 """The course of one group through its timeline: what its coordinator, its clients and its events have in common."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from service.core.assignors import Assignor
 from service.core.measures.skew import spread, weighted_load
 from service.core.measures.zone_traffic import zone_traffic
-from service.core.model import Assignment, Float64s, Group, Int64s, Ragged
+from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
 from service.core.rebalances.movement import movement
@@ -138,15 +138,15 @@ class Course:
             if self.detailed:
                 current.requests.append(CoordinatorRequest(int(self.clock.now), api, member.member_id, error))
 
-    def requests(self, api: str, numbers: Iterable[int], times: Int64s) -> None:
+    def requests(self, api: str, numbers: Int32s, times: Int64s) -> None:
         """Note the same request of many members; those at NEVER are not sent."""
         sent = times < NEVER
-        count = int(sent.sum())
+        count = int(np.count_nonzero(sent))
         self.requests_total += count
         current = self.rebalances[-1]
         current.requests_count[api] = current.requests_count.get(api, 0) + count
         if self.detailed:
-            rows = zip(numbers, times.tolist(), sent.tolist(), strict=True)
+            rows = zip(numbers.tolist(), times.tolist(), sent.tolist(), strict=True)
             current.requests += [
                 CoordinatorRequest(at, api, self.members.all[number].member_id) for number, at, is_sent in rows if is_sent
             ]

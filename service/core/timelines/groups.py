@@ -49,29 +49,39 @@ class Groups:
             self._cost * (REBALANCE_CELLS + MEMBER_CELLS * len(numbers) + view.topics.partitions_count + len(view.missing))
         )
         columns, order = self.members.columns, numbers.tolist()
-        rack_index = {rack: i for i, rack in enumerate(self._rack_ids)}
-        racks = [rack_index.get(self.members.all[number].rack_id or "", NONE) for number in order] if rack_index else NONE
         return Group(
             topics=view.topics,
             member_ids=tuple(map(self.members.ids.__getitem__, order)),
             instance_ids=tuple(map(self.members.instance_ids.__getitem__, order)),
             rack_ids=self._rack_ids,
-            racks=np.broadcast_to(np.array(racks, np.int32), numbers.shape).copy(),
+            racks=self._racks(order),
             subscriptions=self._subscriptions(columns.joined[numbers], view),
             generations=columns.generation[numbers].astype(np.int32),
             owned=owned,
             unknown_topic_names=view.missing,
             unknown_partitions=np.empty((0, 2), np.int32) if unknown_partitions is None else unknown_partitions,
+            hash_codes=columns.hash_code[numbers].astype(np.int32),
         )
+
+    def _racks(self, order: list[int]) -> Int32s:
+        """int32[...], the rack of each of these members, or NONE."""
+        if not self._rack_ids:
+            return np.full(len(order), NONE, np.int32)
+        index = {rack: i for i, rack in enumerate(self._rack_ids)}
+        return np.array([index.get(self.members.all[number].rack_id or "", NONE) for number in order], np.int32)
 
     def _subscriptions(self, codes: Int64s, view: View) -> Ragged:
         """Ragged member → topics of a ``Group``. codes : int64[...], the subscription of each"""
-        rows = {code: view.topic_index[list(self.members.subscriptions[code])] for code in distinct(codes).tolist()}
-        if len(rows) != 1:
+        kinds: list[int] = distinct(codes).tolist()
+        if len(kinds) != 1:
+            rows = {code: self._topics(code, view) for code in kinds}
             return Ragged.of_rows([rows[code] for code in codes.tolist()])
-        ((code, row),) = rows.items()
+        (code,) = kinds
         if self._same[0] is not view or self._same[1] != code or len(self._same[2]) < len(codes):
-            offsets = np.arange(len(codes) + 1, dtype=np.int32) * np.int32(len(row))
-            self._same = (view, code, Ragged(offsets, np.tile(row, len(codes))))
-        same = self._same[2]
-        return Ragged(same.offsets[: len(codes) + 1], same.values[: len(codes) * len(row)])
+            row = self._topics(code, view)
+            self._same = (view, code, Ragged.of_lengths(np.full(len(codes), len(row)), np.tile(row, len(codes))))
+        return self._same[2].first_rows(len(codes))
+
+    def _topics(self, code: int, view: View) -> Int32s:
+        """int32[...], the topics of a ``Group`` that a subscription names."""
+        return view.topic_index[list(self.members.subscriptions[code])]

@@ -148,15 +148,14 @@ class Ledger:
 
     def hand_out(
         self, owner: Int32s, start_of: Int64s, now_ms: int, rebalance: TimelineRebalance, wait: Wait | None = None
-    ) -> tuple[Int32s, Float64s]:
+    ) -> tuple[Bools, Float64s]:
         """Partitions change to these owners: who loses one stops reading it, who gets one reads it.
 
         owner : int32[partitions], the number of the new owner, or NONE
         start_of : int64[members], when each hears of it. One that hears later keeps what it reads until then, and gets nothing;
             one with NEVER, whose process has ended, gets nothing either
 
-        Returns int32[...], the numbers of the members that lose something, and float64[members], what has come in for each
-        meanwhile.
+        Returns bool[members], which of them lose something, and float64[members], what has come in for each meanwhile.
         """
         weights = np.zeros(0) if self.weights is None else self.weights
         bounds = None
@@ -174,7 +173,7 @@ class Ledger:
             self._note(old, now_ms, -1)
             self._note(new[new != NONE], now_ms, 1)
         self._add(bounds or Idle.exactly(total, longest), float(missed.sum()), rebalance)
-        return np.flatnonzero(loses).astype(np.int32), missed
+        return loses, missed
 
     def _end(
         self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: TimelineRebalance | None, bounds: Idle | None = None

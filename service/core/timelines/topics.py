@@ -135,8 +135,6 @@ class Topology:
         without the jitter of ExponentialBackoff.
         """
         changes = self._changes[after + 1 : self._newest + 1]
-        if len(changes) == 0:  # as at most rebalances, of which this would be a seventh of the time
-            return np.empty(0, np.int64)
         at_ms = changes[:, AT]
         asked = np.zeros(len(self.counts), np.bool_)
         asked[topics] = True
@@ -150,6 +148,8 @@ class Topology:
 
     def version_at(self, now_ms: int, requested_ms: int, topics: list[int], max_age_ms: int, known: int) -> int:
         """The last version that a client has seen by now. known : one that it has seen"""
+        if known == self._newest:  # as at most rebalances
+            return known
         seen = np.flatnonzero(self.arrivals(known, requested_ms, topics, max_age_ms) <= now_ms)
         return known + 1 + int(seen[-1]) if len(seen) else known
 

@@ -130,6 +130,7 @@ class _Meter:
 
     def __init__(self, extent: Extent, budget: Budget) -> None:
         self.extent, self.budget, self.reserve = extent, budget, budget.reserve_largest()
+        self.check_time, self.most_rebalances = budget.check_time, extent.most_rebalances()
         self.rebalances: list[TimelineRebalance] = []
         self.spent = self.before = 0
 
@@ -139,16 +140,16 @@ class _Meter:
 
     def __call__(self, spent: int) -> None:
         """Raises OutOfTime, LimitExceeded, and InvalidQuestion for a group that never comes to rest."""
-        self.budget.check_time()
+        self.check_time()
         self.spent = spent
         self.extent.check_cells((self.before + spent) // UNEXPECTED, self.budget)
-        if len(self.rebalances) > self.extent.most_rebalances():
+        if len(self.rebalances) > self.most_rebalances:
             raise InvalidQuestion(f"The group is still not stable after {len(self.rebalances)} rebalances.", "events")
 
 
 def _simulated(timeline: Timeline, meter: _Meter) -> TimelineOutcome:
     """A timeline's outcome, within the limits of a question."""
-    limit, reserve = meter.budget.check_time, meter.reserve
+    limit, reserve = meter.check_time, meter.reserve
     events = tuple(
         replace(each, assignors=tuple(one.within(limit, reserve) for one in each.assignors)) for each in timeline.events
     )

@@ -21,6 +21,9 @@ with the slowest assignors of other clients 5 s, where the limit on the CPU of a
 LONG_CELLS: Final = 2_000_000
 """A tenth of a second: more makes a request a long one (``AdmissionControl``)."""
 
+CELLS: Final = f"rebalances × ({REBALANCE_CELLS} + {MEMBER_CELLS} × members + partitions) per {ROWS_PER_SHARE} members and events"
+"""What is limited, in words."""
+
 RESTARTS: Final = {"rolling_restart": 1, "assignor_changes": 2}
 """Events that restart all members: how often. A change of the protocol does once."""
 
@@ -77,5 +80,4 @@ class Extent:
     def check_cells(self, cells: int, budget: Budget) -> None:
         """Raise LimitExceeded for simulations that spend more cells than a question with its members and events may."""
         shares = 1 + self.rows // ROWS_PER_SHARE
-        what = f"rebalances × ({REBALANCE_CELLS} + {MEMBER_CELLS} × members + partitions) per {ROWS_PER_SHARE} members and events"
-        budget.check("max_simulated_cells", -(-cells // shares), what, "events")
+        budget.check("max_simulated_cells", -(-cells // shares), CELLS, "events")

@@ -63,7 +63,7 @@ def test_requests_are_noted_in_the_last_rebalance() -> None:
     one.request("FindCoordinator", first)
     rebalance = one.begin("a reason", "PreparingRebalance")
     one.request("JoinGroup", first, "MEMBER_ID_REQUIRED")
-    one.requests("SyncGroup", [0, 0, 0], np.array([5, NEVER, 7]))
+    one.requests("SyncGroup", np.zeros(3, np.int32), np.array([5, NEVER, 7]))
     assert rebalance.requests_count == {"JoinGroup": 1, "SyncGroup": 2}
     assert [(one.at_ms, one.api, one.error) for one in rebalance.requests] == [
         (0, "JoinGroup", "MEMBER_ID_REQUIRED"),

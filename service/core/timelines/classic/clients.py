@@ -7,7 +7,7 @@ names its own.
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.model import NONE, Group, Int32s, Int64s, Ragged, distinct
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged, distinct
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
 from service.core.timelines.classic.plans import LeaderPlans, Scene
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
@@ -152,25 +152,28 @@ class ClassicClients:
         columns = self.members.columns
         starts = np.full(len(self.members.all), NEVER, np.int64)
         starts[numbers] = receipts(self.course.paces, numbers, self.clock.now)
-        revokers = self._hand_out(numbers, rows, view, starts)
+        revokes = self._hand_out(numbers, rows, view, starts)[numbers]
         synced = numbers[columns.syncs[numbers] < NEVER]
         columns.generation[synced], columns.metadata_version[synced] = self.coordinator.generation, self.snapshot
-        self._join_again(numbers, revokers, starts)
+        self._join_again(numbers, revokes, starts)
         self._watch_metadata()
 
-    def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, starts: Int64s) -> Int32s:
-        """Members read what they are assigned. starts : int64[members], when each hears of it. Returns who loses something."""
+    def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, starts: Int64s) -> Bools:
+        """Members read what they are assigned. starts : int64[members], when each hears of it
+
+        Returns bool[members], which of them lose something.
+        """
         current, coordinator = self.course.rebalances[-1], self.coordinator
         owner = np.full(len(coordinator.owner), NONE, np.int32)
         owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
         wait = polls_wait(self.course.paces, coordinator.first_rejoin)
-        revokers, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
+        revokes, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
         self.course.backlog(current, missed[numbers], rows, view)
         coordinator.owner = owner
         late = numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)]
         for at_ms, gains, loses in batches(owner, self.ledger.reader, starts, late):
             self.course.later(at_ms, self._sync_late, gains, loses, coordinator.generation, current, wait)
-        return revokers
+        return revokes
 
     def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: TimelineRebalance, wait: Wait | None) -> None:
         """Members that poll only now get their assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
@@ -187,10 +190,12 @@ class ClassicClients:
         if losers:
             self.coordinator.rejoin_all([(self.present[number], REVOKED) for number in losers])
 
-    def _join_again(self, numbers: Int32s, revokers: Int32s, starts: Int64s) -> None:
-        """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending."""
+    def _join_again(self, numbers: Int32s, revokes: Bools, starts: Int64s) -> None:
+        """Who joins again at once: ConsumerCoordinator.onJoinComplete (KIP-429), rejoinNeededOrPending.
+
+        revokes : bool[numbers], does it lose something?
+        """
         columns = self.members.columns
-        revokes = np.isin(numbers, revokers)
         joins_again = revokes | (columns.topics[numbers] != columns.joined[numbers])
         again: dict[int, list[tuple[Member, str]]] = {}
         for number, has_revoked in zip(numbers[joins_again].tolist(), revokes[joins_again].tolist(), strict=True):
@@ -218,18 +223,19 @@ class ClassicClients:
 
     def _watch_metadata(self) -> None:
         """When the leader will see a newer version: Metadata.timeToNextUpdate."""
-        if self.coordinator.leader == NONE:
+        leader, newest = self.coordinator.leader, self.topology.newest()
+        if leader == NONE or min(self.snapshot, self.members.columns.metadata_version[leader]) == newest:
             return
         topics = self.members.joined_topics(self.present.numbers())
-        known = self._metadata_version(self.coordinator.leader, topics)
+        known = self._metadata_version(leader, topics)
         if known > self.snapshot:
-            self.course.later(self.clock.now, self._compare_snapshot, self.coordinator.leader)
-        requested_ms = int(self.members.columns.metadata_ms[self.coordinator.leader])
+            self.course.later(self.clock.now, self._compare_snapshot, leader)
+        requested_ms = int(self.members.columns.metadata_ms[leader])
         arrivals = self.topology.arrivals(known, requested_ms, topics, self.timing.metadata_max_age_ms)
         at_ms = int(arrivals.min(initial=NEVER))
-        if (self.coordinator.leader, at_ms) != self._watched and at_ms < NEVER:
-            self._watched = (self.coordinator.leader, at_ms)
-            self.course.later(at_ms, self._refresh, self.coordinator.leader)
+        if (leader, at_ms) != self._watched and at_ms < NEVER:
+            self._watched = (leader, at_ms)
+            self.course.later(at_ms, self._refresh, leader)
 
     def _refresh(self, number: int) -> None:
         """The leader gets metadata."""

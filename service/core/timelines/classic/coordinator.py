@@ -78,6 +78,7 @@ class ClassicCoordinator:
         self._round = 0
         self._new_member_added = False
         self._most_members = 0
+        self._ordered = self._order = self.present.numbers()
         self._initial_round = False
         self._straggler: tuple[int, int, int] = (NONE, NONE, NONE)
 
@@ -295,7 +296,7 @@ class ClassicCoordinator:
             current.stable_at_ms = now
             return
         joins = columns.joins[numbers]
-        self.course.requests("JoinGroup", numbers.tolist(), np.where(joins <= now, joins, NEVER))
+        self.course.requests("JoinGroup", numbers, np.where(joins <= now, joins, NEVER))
         self.assignor = selected(self.members, self.present)
         self._enter(COMPLETING)
         columns.is_new[joined] = False
@@ -332,7 +333,7 @@ class ClassicCoordinator:
             return
         numbers = self.member_order()
         rows, view = self.clients.lead(numbers)
-        self.course.requests("SyncGroup", numbers.tolist(), self.members.columns.syncs[numbers])
+        self.course.requests("SyncGroup", numbers, self.members.columns.syncs[numbers])
         self._enter(STABLE)
         self.course.rebalances[-1].stable_at_ms = self.clock.now
         self._round += 1
@@ -421,8 +422,11 @@ class ClassicCoordinator:
             self.course.later(self.course.paces.next_poll(number, beat), self.clients.come_back, member)
 
     def member_order(self) -> Int32s:
-        """int32[...], the numbers of the members in the order of the coordinator's HashMap."""
-        return hash_order(self.members, self.present, self._most_members)
+        """int32[...], the numbers of the members in the order of the coordinator's HashMap; the same array until they change."""
+        if self._ordered is not self.present.numbers():
+            self._ordered = self.present.numbers()
+            self._order = hash_order(self.members, self.present, self._most_members)
+        return self._order
 
     def _enter(self, state: str) -> None:
         self._previous_state, self.state = self.state, state

@@ -18,8 +18,11 @@ from service.core.timelines.paces import Paces
 def stop_eager_readers(paces: Paces, numbers: Int32s, now_ms: int) -> None:
     """Eager members have stopped reading when they joined: ConsumerCoordinator.onJoinPrepare."""
     columns, ledger = paces.members.columns, paces.ledger
+    stop = columns.eager[numbers] & (columns.joins[numbers] <= now_ms)
+    if not stop.any():
+        return
     stops = np.zeros(len(columns.beat) + 1, np.bool_)
-    stops[numbers] = columns.eager[numbers] & (columns.joins[numbers] <= now_ms)
+    stops[numbers] = stop
     read = np.flatnonzero(stops[ledger.reader]).astype(np.int32)
     ledger.stop(read, columns.joins[ledger.reader[read]])
 

@@ -23,7 +23,7 @@ def hash_order(members: Members, present: Present, most_members: int) -> Int32s:
         capacity *= 2
     hashes = members.columns.hash_code[numbers].astype(np.int32)
     ranks = None
-    if len(np.unique(hashes)) < len(hashes):
+    if len(distinct(hashes)) < len(hashes):
         ids = [members.ids[number] for number in numbers.tolist()]
         ranks = ranks_of(np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int32))
     return numbers[iteration_order(hashes, capacity=capacity, ranks=ranks)]

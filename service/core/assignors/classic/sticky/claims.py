@@ -10,14 +10,15 @@ Members are read in the order of the leader's HashMap, on which the outcome depe
 Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from service.core.assignors.classic.racks import racks_matter
-from service.core.jvm.hashing import java_hash_codes
-from service.core.jvm.ordering import iteration_order
+from service.core.jvm.hashing import member_hash_codes
+from service.core.jvm.ordering import DEFAULT_CAPACITY, hash_order
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Ragged, offsets_of, ranks_of
 from service.core.ragged import PIECE, ascending, rows_and_places
@@ -92,10 +93,11 @@ class Claims:
         """
         existing = group.topics.partitions_count
         free: Bools = kept == NONE
-        free[existing:] = False
-        beyond = existing + np.flatnonzero(kept[existing:] != NONE)
-        if len(beyond):
-            free[:existing] |= rank[self.topic_of[:existing]] > rank[self.topic_of[beyond]].min()
+        if len(free) > existing:
+            free[existing:] = False
+            beyond = existing + np.flatnonzero(kept[existing:] != NONE)
+            if len(beyond):
+                free[:existing] |= rank[self.topic_of[:existing]] > rank[self.topic_of[beyond]].min()
         if not self.topics.all():
             free[:existing] &= self.topics[self.topic_of[:existing]]
         return free
@@ -113,53 +115,70 @@ class Claims:
 
 def read_claims(group: Group) -> Claims:
     """Read a group's subscriptions and owned partitions."""
-    claims = read_subscriptions(group)
+    subscribed = _subscribed(group)
     owned, unknown = group.owned, group.unknown_partitions
-    first, counting = group.topics.first, claims.topics
+    order, counting = subscribed.order, subscribed.topics
     owners, contested = _settle(
-        claims.order, group.generations, owned.offsets, owned.values, first, unknown[:, 0].copy(), counting
+        order, group.generations, owned.offsets, owned.values, group.topics.first, unknown[:, 0].copy(), counting
     )
     previous_owners = owners[:0]
-    if claims.first_differing != NONE:
-        previous_owners = claims_of_older_generations(claims.order, group.generations, owned.offsets, owned.values, len(owners))
-    claims = replace(claims, owners=owners, contested=contested, previous_owners=previous_owners)
+    if subscribed.first_differing != NONE:
+        previous_owners = claims_of_older_generations(order, group.generations, owned.offsets, owned.values, len(owners))
     partition_racks = _partition_racks(group)
-    if partition_racks is None or not _rack_aware(group, partition_racks, counting):
-        return claims
-    return replace(claims, rack_aware=True, racks=group.racks, partition_racks=partition_racks)
+    if partition_racks is not None and not _rack_aware(group, partition_racks, counting):
+        partition_racks = None
+    return subscribed.claims(group, owners, contested, previous_owners, partition_racks)
 
 
 def read_subscriptions(group: Group) -> Claims:
     """The claims of a group whose members own nothing and have no racks."""
-    subscriptions, topics = group.subscriptions, group.topics
-    hashes = java_hash_codes(group.member_ids)
-    by_id = group.by_id
-    ranks = ranks_of(by_id)
-    order = iteration_order(hashes, ranks=ranks)
-    second_order = order[iteration_order(hashes[order], ranks=ranks[order])]
+    subscribed = _subscribed(group)
+    nobody = np.full(group.topics.partitions_count + len(group.unknown_partitions), NONE, np.int32)
+    previous_owners = nobody[:0] if subscribed.first_differing == NONE else nobody
+    return subscribed.claims(group, nobody, np.zeros(len(nobody), np.bool_), previous_owners, None)
 
+
+class _Subscribed(NamedTuple):
+    """What of ``Claims`` follows from ids and subscriptions."""
+
+    order: Int32s
+    second_order: Int32s
+    by_id: Int32s
+    topics: Bools
+    first_differing: int
+
+    def claims(
+        self, group: Group, owners: Int32s, contested: Bools, previous_owners: Int32s, partition_racks: Ragged | None
+    ) -> Claims:
+        """All of it. partition_racks : None if racks do not matter"""
+        nothing = owners[:0]
+        nowhere = Ragged(np.zeros(len(owners) + 1, np.int32), nothing)
+        return Claims(
+            group=group,
+            order=self.order,
+            second_order=self.second_order,
+            by_id=self.by_id,
+            topics=self.topics,
+            owners=owners,
+            contested=contested,
+            previous_owners=previous_owners,
+            first_differing=self.first_differing,
+            rack_aware=partition_racks is not None,
+            racks=np.full(len(group), NONE, np.int32) if partition_racks is None else group.racks,
+            partition_racks=nowhere if partition_racks is None else partition_racks,
+            listed=Ragged(np.zeros(1, np.int32), nothing),
+        )
+
+
+def _subscribed(group: Group) -> _Subscribed:
+    subscriptions, topics, by_id = group.subscriptions, group.topics, group.by_id
+    order, second_order = _orders(member_hash_codes(group), ranks_of(by_id))
     counts = np.zeros(len(topics) + len(group.unknown_topic_names), np.int32)
     counts[: len(topics)] = topics.partitions_counts()
     first_differing, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
     if first_differing != NONE:
         subscribed = np.bincount(subscriptions.values, minlength=len(counts)) > 0
-    partitions = topics.partitions_count + len(group.unknown_partitions)
-    nobody, no_racks = np.full(partitions, NONE, np.int32), np.full(len(group), NONE, np.int32)
-    return Claims(
-        group=group,
-        order=order,
-        second_order=second_order,
-        by_id=by_id,
-        topics=subscribed & (counts > 0),
-        owners=nobody,
-        contested=np.zeros(partitions, np.bool_),
-        previous_owners=nobody[:0] if first_differing == NONE else nobody,
-        first_differing=first_differing,
-        rack_aware=False,
-        racks=no_racks,
-        partition_racks=Ragged(np.zeros(partitions + 1, np.int32), nobody[:0]),
-        listed=Ragged(np.zeros(1, np.int32), nobody[:0]),
-    )
+    return _Subscribed(order, second_order, by_id, subscribed & (counts > 0), first_differing)
 
 
 def _partition_racks(group: Group) -> Ragged | None:
@@ -181,6 +200,16 @@ def _rack_aware(group: Group, racks: Ragged, counting: Bools) -> bool:
     consumers = np.zeros(len(group.rack_ids), np.bool_)
     consumers[group.racks[group.racks != NONE]] = True
     return bool(racks_matter(consumers, 0, len(concerned), offsets, racks.values[places]))
+
+
+@kernel
+def _orders(hashes: Int32s, ranks: Int32s) -> tuple[Int32s, Int32s]:
+    """The members in the order of the leader's HashMap, and of one that is filled in that order: int32[members] each.
+
+    hashes, ranks : int32[members]   of their ids
+    """
+    order = hash_order(hashes, ranks, DEFAULT_CAPACITY, False, hashes[:0])
+    return order, order[hash_order(hashes[order], ranks[order], DEFAULT_CAPACITY, False, hashes[:0])]
 
 
 @kernel
