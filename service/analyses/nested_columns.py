@@ -102,7 +102,7 @@ def check_type(actual: pa.DataType, expected: pa.DataType, at: str) -> None:
         known = [member.name for member in expected]
         for member in actual:
             if member.name not in known:
-                raise InvalidQuestion(f"{at} has an unknown member {member.name!r}; known are {', '.join(known)}.")
+                raise InvalidQuestion(f"{at} has an unknown member {member.name!r}; it must be one of {', '.join(known)}.")
             check_type(member.type, expected.field(member.name).type, f"{at}.{member.name}")
     elif _is_list(expected) and _is_list(actual):
         check_type(actual.value_type, expected.value_type, f"{at}[]")

@@ -48,7 +48,7 @@ class Jwts:
             raise NotAuthenticated("The token has expired.") from None
         except (jwt.PyJWTError, ValueError, RecursionError):
             # Which check failed helps only those who forge tokens.
-            raise NotAuthenticated("The token is not valid here.") from None
+            raise NotAuthenticated("The token is not valid for this service.") from None
         return Principal(str(claims["sub"]), _scopes(claims))
 
 

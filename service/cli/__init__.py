@@ -68,5 +68,5 @@ def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker.
 
     Exit status: 0 for an answer, 1 if a limit is exceeded, a plan has an error or a cluster differs, 2 for
-    invalid input; verify exits with 3 if what it should compare was not found.
+    invalid input; verify exits with 3 if a named group or topic was not found.
     """

@@ -44,11 +44,20 @@ _SHOWN: Final = 2_000
     "partitioner/java. "
     "Repeatable. Default: what PROGRAM says that it implements.",
 )
-@click.option("--cases", type=click.IntRange(0, 10_000_000), default=1000, show_default=True, help="Random questions a subject.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Another seed draws other questions.")
+@click.option(
+    "--cases", type=click.IntRange(0, 10_000_000), default=1000, show_default=True, help="Random questions for each subject."
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random questions.")
 @click.option("--kafka-version", help="Release of Kafka to compare assignors with. Default: the newest.")
 @click.option("--client-version", help="Release of the client, for assignors of clients.")
-@click.option("--timeout", "seconds", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, help="For an answer.")
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    help="Seconds to wait for an answer.",
+)
 @options.output("table", "json", "junit")
 def conform(
     *, command: tuple[str, ...], names: tuple[str, ...], cases: int, seed: int, kafka_version: str | None,
@@ -58,9 +67,9 @@ def conform(
 
     partition-allocator conform --subject partitioner/java -- ./my-partitioner
 
-    PROGRAM reads a JSON object a line and answers each with one; docs/conformance.md has the protocol. It is asked what the real
-    libraries have answered, then random questions until the first that it answers otherwise, which is made as small as it can be.
-    The exit status is 1 if it answers one otherwise, or nothing of a subject.
+    PROGRAM reads one JSON object per line and answers with one line each; docs/conformance.md describes the protocol. It gets
+    recorded questions, then random ones until the first answer that differs, whose question is reduced as far as possible. The
+    exit status is 1 if an answer differs, or if PROGRAM answers no question of a subject.
     """
     if command[0].startswith("-"):  # unknown options may be those of PROGRAM, but do not stand before it
         raise click.NoSuchOption(command[0])

@@ -68,13 +68,13 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
     "--compare",
     multiple=True,
     metavar="[PROTOCOL:]ASSIGNOR",
-    help="Another assignor to set beside, such as librdkafka:range or consumer:uniform. Repeatable.",
+    help="Another assignor to compare with, such as librdkafka:range or consumer:uniform. Repeatable.",
 )
 @click.option("--max-moves", type=click.IntRange(0), help="Most partitions that may change hands, for balanced.")
 @options.PRICE
 @options.BATCH
-@click.option("--frontier", is_flag=True, help="Show what fewer moves achieve, by balanced.")
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also write a picture of it, with --frontier.")
+@click.option("--frontier", is_flag=True, help="Show what fewer moves achieve, for balanced.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the frontier, with --frontier.")
 @options.EXPLAIN
 @options.OUTPUT
 def assign(
@@ -89,7 +89,7 @@ def assign(
     """
     form = options.form(output, explain=explain)
     if svg is not None and not frontier:
-        raise click.UsageError("--svg is a picture of the --frontier.")
+        raise click.UsageError("--svg draws the frontier: add --frontier.")
     if svg is not None and form == "csv":
         raise click.UsageError("--svg is for --output table or json, not csv.")
     if starting_offsets is not None or ending_offsets is not None:

@@ -44,7 +44,7 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
     Raises BadInput. Exits with 1 if a limit is exceeded.
     """
     if form == "csv":
-        raise click.UsageError("--into writes Parquet; --output csv does not go with it.")
+        raise click.UsageError("--into writes Parquet tables and cannot be combined with --output csv.")
     if find_spec("matplotlib") is None:
         raise BadInput("--into needs matplotlib: pip install 'partition-allocator[report]'")
     folder = local_folder(into)

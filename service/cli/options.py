@@ -124,11 +124,13 @@ GROUP: Final = _all(
     SNAPSHOT,
     click.option("--group", "group_id", help="Group in the description. Default: the only one."),
     click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
-    click.option("--group-protocol", help="classic, consumer, share or splits. Default: the one in the description, or classic."),
+    click.option(
+        "--group-protocol", help="classic, consumer, share, or splits (assign only). Default: as described, or classic."
+    ),
     click.option(
         "--client", help="Library of the group's leader, such as librdkafka. Default: the one in the description, or java."
     ),
-    click.option("--client-version", help="Its release, where releases differ. Default: the newest compared."),
+    click.option("--client-version", help="Release of this library, where releases differ. Default: the newest compared."),
 )
 BATCH: Final = _all(
     click.option("--starting-offsets", metavar="JSON", help='Spark: where a batch starts: {"orders":{"0":23,"1":0}}.'),

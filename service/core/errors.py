@@ -89,7 +89,7 @@ class UnknownStrategy(InvalidQuestion):
     def __init__(
         self, kind: str, name: str, known: tuple[str, ...], likely: tuple[str, ...] = (), aliases: Iterable[str] = ()
     ) -> None:
-        listed = f"; known are {', '.join(known)}."
+        listed = f"; it must be one of {', '.join(known)}."
         if len(known) > FEW_NAMES:
             listed = f".{meant(likely) or did_you_mean(name, (*known, *aliases))} GET /v1/{kind}s lists all {len(known)}."
         super().__init__(f"There is no {kind} {name[:LONGEST_NAME]!r}{listed}", kind)

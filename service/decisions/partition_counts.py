@@ -286,7 +286,7 @@ def _of_stream(stream: Stream, key_format: str | None, budget: Budget) -> Iterat
 def _weights(array: pa.Array, name: str, first: int) -> Int64s:
     """int64[n], a column of records or bytes; first : number of its first row in the stream."""
     if not pa.types.is_integer(array.type):
-        raise InvalidQuestion(f"A column of {array.type} does not hold integers.", name)
+        raise InvalidQuestion(f"A column of {array.type} cannot hold these numbers; use integers.", name)
     if array.null_count:
         raise InvalidQuestion("Field may not be null.", name, first + array.is_null().index(True).as_py())
     values = np.array(array.to_numpy(zero_copy_only=False))

@@ -1,4 +1,4 @@
-"""Whether a placer could have placed a topic so: the question, and its answer."""
+"""Whether a placer could have placed a topic this way: the question, and its answer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from service.decisions.rows import duplicates
 
 @dataclass(frozen=True)
 class AuditQuestion:
-    """Could this placer have placed the topic so?
+    """Could this placer have placed the topic this way?
 
     brokers, placements : rows (see ``placements.rows``: BROKER, PLACEMENT), each well-formed
     additions : the first id of the partitions that were added to the topic, for each addition

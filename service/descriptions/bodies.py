@@ -281,6 +281,6 @@ def _one(rows: tuple[Json, ...], key: str, name: str | None, what: str) -> Json:
     if name in names:
         return rows[names.index(name)]
     listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
-    if name is None:
-        raise InvalidQuestion(f"Which {what}? {listed}." if names else f"No {what} is described.")
-    raise InvalidQuestion(f"No {what} {name!r}; known are {listed or 'none'}.")
+    if not names:
+        raise InvalidQuestion(f"The description has no {what}.")
+    raise InvalidQuestion(f"Which {what}? {listed}." if name is None else f"No {what} {name!r}; it must be one of {listed}.")

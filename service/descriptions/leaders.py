@@ -122,7 +122,8 @@ class Leader:
         if len(self.candidates) == 1:
             return f"its leader is {name}{release}{clauses}"
         others = ", ".join(self.candidates[1:])
-        return f"its leader is assumed to be {name}{release}, but could be {others}{clauses or ': nothing tells'}"
+        doubt = clauses or ": nothing in the description identifies it"
+        return f"its leader is assumed to be {name}{release}, but could be {others}{doubt}"
 
 
 def leader_of(group: Json) -> Leader | None:

@@ -142,7 +142,9 @@ class _Pasted:
             self.first_skipped = self.first_skipped or (number, line)
             self.skipped_count += 1
             if self.skipped_count > MOST_SKIPPED:
-                raise UnreadableDescription(f"More than {MOST_SKIPPED:,} lines are not of Kafka's tools.", self.first_skipped[0])
+                raise UnreadableDescription(
+                    f"More than {MOST_SKIPPED:,} lines are not output of Kafka's tools.", self.first_skipped[0]
+                )
 
     def _document(self, text: str, position: int, number: int) -> int:
         """Read the JSON that begins on this line; where it ends. JSON that describes nothing is skipped."""

@@ -48,7 +48,7 @@ class PlacementChange:
     """What two placers make of a topic.
 
     before, after : the placers
-    possible_before, possible_after : could it have placed the topic so, at once or with partitions added later?
+    possible_before, possible_after : could it have placed the topic this way, at once or with partitions added later?
     verdict : on the second placer, a sentence
     """
 
@@ -90,4 +90,4 @@ def _change(topic: Json, cluster: Cluster, placers: list[Placer]) -> PlacementCh
 def check_zookeeper(release: str) -> None:
     """Raise InvalidQuestion for a release without ZooKeeper."""
     if reaches(release, KRAFT_ONLY_SINCE):
-        raise InvalidQuestion(f"Kafka has no ZooKeeper since {KRAFT_ONLY_SINCE}: zookeeper:{release} does not exist.")
+        raise InvalidQuestion(f"Kafka has had no ZooKeeper since {KRAFT_ONLY_SINCE}: zookeeper:{release} does not exist.")

@@ -114,11 +114,13 @@ def upgrade(description: Description, before: Software, after: Software) -> Upgr
     protocols = {*PROTOCOLS, CONSUMER}
     if {before.name, after.name} & protocols and PROTOCOLS.get(before.name) != after.name:
         pairs = ", ".join(f"{one} to {other}" for one, other in PROTOCOLS.items())
-        raise InvalidQuestion(f"There is no way from {before.name} to {after.name}; known are {pairs}, and clients to clients.")
+        raise InvalidQuestion(
+            f"An upgrade from {before.name} to {after.name} is not supported; use {pairs}, or one client to another."
+        )
     if (before.name == KAFKA) != (after.name == KAFKA):
         raise InvalidQuestion(f"{KAFKA} stands for brokers with Java's clients: name it on both sides, or a client on both.")
     if after.zookeeper and not before.zookeeper:
-        raise InvalidQuestion("There is no way back from KRaft to ZooKeeper.")
+        raise InvalidQuestion("A cluster cannot go back from KRaft to ZooKeeper.")
     states, notes = [before, after], list[str]()
     for i, state in enumerate(states):
         states[i], note = _compared(state)

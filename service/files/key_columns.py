@@ -34,7 +34,7 @@ def check_format(kind: pa.DataType, key_format: str | None) -> str:
     key_format : None: that of the type; text may have any format, also of numbers
     """
     if key_format is not None and key_format not in FORMATS:
-        raise InvalidQuestion(f"Unknown key format {key_format!r}; known are {', '.join(FORMATS)}.")
+        raise InvalidQuestion(f"Unknown key format {key_format!r}; it must be one of {', '.join(FORMATS)}.")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if is_text(kind) or pa.types.is_null(kind):

@@ -195,7 +195,7 @@ class ClusterClient:
             self._net.poll(timeout_ms=POLL_MS, future=future)
         if future.is_done and future.exception is not None:
             raise future.exception
-        late = kafka_errors.KafkaTimeoutError(f"The time limit of {self._seconds:g} seconds is over.")
+        late = kafka_errors.KafkaTimeoutError(f"The time limit of {self._seconds:g} seconds has expired.")
         return [late if answer is None else answer for answer in answers]
 
     async def _ask_all(self, requests: Sequence[tuple[int | None, Any]], answers: list[Answer]) -> None:

@@ -56,14 +56,14 @@ GAUGES: Final = {
     ),
     "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
     "allocator_cluster_group_leader_known": (
-        "1 if it is known which library leads a classic group and so assigns it, 0 if client is assumed.",
+        "1 if the library that leads, and so assigns, a classic group is known; 0 if client is an assumption.",
         ("group", "client"),
     ),
     "allocator_cluster_member_partitions": ("Partitions of a member.", ("group", "member")),
     "allocator_cluster_member_lag": ("Records of a member's partitions that its group has not committed.", ("group", "member")),
     "allocator_cluster_member_records_per_second": ("Records that are written to a member's partitions.", ("group", "member")),
     "allocator_cluster_dropped": ("Topics, groups and members without series of their own.", ("kind",)),
-    "allocator_cluster_not_known": ("Fields that the cluster did not tell, with their reasons in the log.", ()),
+    "allocator_cluster_not_known": ("Fields that the cluster did not report; the log has the reasons.", ()),
 }
 """Every gauge of a snapshot: its help and its labels."""
 

@@ -83,7 +83,7 @@ def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[byt
             batches = consumer.poll(POLL_MS, max_records=10_000)
             idle = 0 if batches else idle + 1
             if idle > IDLE_POLLS or not client.seconds_left:
-                raise TimeoutError(f"{len(left)} partitions do not answer")
+                raise TimeoutError(f"no answer for {len(left)} partitions")
             for records in batches.values():
                 yield from ((record.key, record.value) for record in records if record.key and record.key[:2] not in _COMMITS)
             left = {partition for partition in left if consumer.position(partition) < ends[partition]}

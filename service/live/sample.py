@@ -22,7 +22,7 @@ def sample_keys(client: ClusterClient, topic: Mapping[str, Any], count: int) -> 
     Raises ClusterError if the topic cannot be read, or the client has no time left.
     """
     if not client.seconds_left:
-        raise ClusterError(f"{topic['topic_name']}: the time limit is over.")
+        raise ClusterError(f"{topic['topic_name']}: the time limit has expired.")
     begins: Sequence[int | None] = topic.get("log_start_offsets", ())
     ends: Sequence[int | None] = topic.get("log_end_offsets", ())
     share = -(-count // max(1, len(ends)))

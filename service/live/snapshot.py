@@ -51,7 +51,7 @@ def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, An
     not_known = NotKnown()
     taken_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     cluster_id, brokers = read_cluster(client, not_known)
-    not_known.add("kafka_version", "Brokers tell which requests they know, and patch releases do not differ in them.")
+    not_known.add("kafka_version", "Brokers report which requests they support; patch releases do not differ in these.")
     topics = read_topics(client, extent.topic_names, not_known)
     others = sorted(set(extent.expected_topics).difference(topic["topic_name"] for topic in topics))
     if others:

@@ -82,7 +82,7 @@ def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[
     client.check_brokers(len(answer.brokers))
     tells_fenced = answer.API_VERSION >= 2
     if not tells_fenced:
-        not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not tell.")
+        not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not report it.")
     brokers = [
         {"broker_id": broker.broker_id, "rack_id": broker.rack, **({"fenced": broker.is_fenced} if tells_fenced else {})}
         for broker in sorted(answer.brokers, key=lambda broker: broker.broker_id)
@@ -95,7 +95,7 @@ def _cluster_before_2_8(client: ClusterClient, not_known: NotKnown) -> tuple[str
     if isinstance(answer, Exception):
         raise Unreachable(f"the cluster does not answer: {reason(answer)}")
     client.check_brokers(len(answer.brokers))
-    not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not tell.")
+    not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not report it.")
     brokers = sorted(answer.brokers, key=lambda broker: broker.node_id)
     return answer.cluster_id, [{"broker_id": broker.node_id, "rack_id": broker.rack} for broker in brokers]
 
@@ -161,7 +161,7 @@ def read_disks(client: ClusterClient, topics: Sequence[Document], *, every_topic
 
 def _add_cordoned(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown) -> None:
     if answer.API_VERSION < _TELLS_CORDONED:
-        not_known.add("brokers[].cordoned", "Brokers before Kafka 4.3 do not tell.", str(broker_id))
+        not_known.add("brokers[].cordoned", "Brokers before Kafka 4.3 do not report it.", str(broker_id))
     elif online := [log_dir.is_cordoned for log_dir in answer.results if log_dir.error_code == NO_ERROR]:
         disks.cordoned[broker_id] = all(online)
 
@@ -187,7 +187,7 @@ def _add_log_dirs(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown
     if complete:
         disks.capacity[broker_id], disks.used[broker_id] = capacity, used
     elif not answer.results:
-        not_known.add("brokers[].used_bytes", "No Describe on the cluster.", str(broker_id))
+        not_known.add("brokers[].used_bytes", "The principal lacks Describe on the cluster.", str(broker_id))
 
 
 def _log_dir(log_dir: Any, *, tells_cordoned: bool) -> Document:

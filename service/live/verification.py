@@ -77,7 +77,7 @@ def missing(snapshot: Json, kind: Literal["group", "topic"], names: Sequence[str
 
 
 def check_topics(snapshot: Json, topic_names: Sequence[str]) -> Iterator[Finding]:
-    """A finding for each topic: could Kafka have placed it so? topic_names : those to check; none of them means all"""
+    """A finding for each topic: could Kafka have placed it this way? topic_names : those to check; none of them means all"""
     description, cluster = Description("snapshot", tuple(snapshot["brokers"])), None
     for topic in snapshot["topics"]:
         name = topic["topic_name"]
@@ -161,7 +161,7 @@ def _who_assigns(group: Json, leader: Leader | None) -> Iterator[str]:
     clients = clients_of(group)
     if len(clients) < 2:
         return
-    yield f"its members use {' and '.join(sorted(clients))}, and whichever of them leads assigns the group its own way"
+    yield f"its members use {' and '.join(sorted(clients))}, and each would assign the group differently as its leader"
     refusing = [client for client in ("kafka-python", "librdkafka") if client in clients]
     if refusing and PROTOCOLS.get(group["assignor"]) == "eager":
         refuse = f"{' and '.join(refusing)} {'refuse' if refusing[1:] else 'refuses'} lists of eager and cooperative assignors"

@@ -62,17 +62,17 @@ OBJECTIVE: Final = click.Option(
     help=f"First goal. Default: {OBJECTIVES[0]}, and {OBJECTIVES[1]} with --tolerance, --max-moves or --max-bytes.",
 )
 PACE: Final = (
-    click.Option(["--order"], type=click.Choice(BATCH_ORDERS), help=f"What is in the first batches. Default: {BATCH_ORDERS[0]}."),
+    click.Option(["--order"], type=click.Choice(BATCH_ORDERS), help=f"Order of the batches. Default: {BATCH_ORDERS[0]}."),
     _count("--duration", "duration_seconds", text="Seconds for all batches; raises the throttle as far as needed."),
     click.Option(
         ["--throttle-utilization"],
         type=SHARE,
-        help=f"Share of the throttle that the copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
+        help=f"Share of the throttle that copying reaches. Default: {THROTTLE_UTILIZATION:g}.",
     ),
     click.Option(
         ["--batch-seconds"],
         type=click.FloatRange(0),
-        help=f"Seconds of a batch beside the copying. Default: {BATCH_SECONDS:g}.",
+        help=f"Seconds that a batch takes besides copying. Default: {BATCH_SECONDS:g}.",
     ),
 )
 """How batches follow each other, also between the disks of brokers."""
@@ -85,24 +85,23 @@ PLANNING: Final = (
         text="Topics to change, with * for any characters and ? for one; all others stay as they are.",
     ),
     _several("--exclude-topics", "--exclude", "excluded_topics", metavar="PATTERN", text="Topics to leave as they are."),
-    _several("--to", "destinations", type=int, metavar="ID", text="Broker that may get replicas; no others do."),
+    _several("--to", "destinations", type=int, metavar="ID", text="Broker that may get replicas; no others may."),
     _several(
         "--broker-set",
         "broker_sets",
         type=BROKER_SET,
-        text="Topics that may be on these brokers only. The first that fits a topic holds.",
+        text="Topics that may be on these brokers only. The first match applies.",
     ),
     _several(
         "--min-topic-leaders",
         "topic_leaders",
         type=TOPIC_LEADERS,
-        text="Leaders that each broker, or each of these, has at least of each such topic, for which replicas move if they have "
-        "to.",
+        text="Fewest leaders of each such topic on each broker, or on each of these; replicas move if necessary.",
     ),
     click.Option(
         ["--infer-replaces"],
         is_flag=True,
-        help="Let a new broker replace one that is gone, where no other could by their racks.",
+        help="Let a new broker replace a missing one, if its rack makes it the only candidate.",
     ),
     _count("--replication-factor", text="Replication factor of all topics. Default: as it is."),
     OBJECTIVE,
@@ -111,14 +110,14 @@ PLANNING: Final = (
     click.Option(
         ["--balance"],
         metavar="RESOURCE[,…]",
-        help="What to even out: a resource, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
+        help="Resources to even out: one, several by priority (bytes,leaders), or several with weights (bytes=2,cpu=1). "
         f"Resources: {', '.join(RESOURCES)}. Default: {RESOURCES[0]}.",
     ),
     click.Option(["--per-topic"], is_flag=True, help="Even out each topic by itself too."),
     click.Option(
         ["--tolerance"],
         type=click.FloatRange(0),
-        help="Fewest copies that bring every broker within this share of the mean, such as 0.1.",
+        help="Copy the fewest replicas that bring every broker within this share of the mean, such as 0.1.",
     ),
     _count("--max-moves", least=0, text="Most replicas copied; the evenest load within that."),
     _count("--max-bytes", least=0, text="Most bytes copied; the evenest load within that."),
@@ -128,7 +127,7 @@ PLANNING: Final = (
         help="Share of its capacity_bytes that a broker may use, such as 0.85. Default: all of it.",
     ),
     click.Option(["--frontier"], is_flag=True, help="Show how even the cluster can be with each number of copies."),
-    _count("--min-insync-replicas", text="min.insync.replicas of all topics, which no step may break."),
+    _count("--min-insync-replicas", text="min.insync.replicas of all topics, which every step keeps."),
     _count("--moves-per-broker", text="Replicas that a broker receives, or gives away, in one batch."),
     _count("--moves-per-batch", text="Replicas copied in one batch."),
     _count("--bytes-in-flight", text="Bytes copied in one batch."),

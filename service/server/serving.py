@@ -54,7 +54,7 @@ partition-allocator serves on {{url}}   (the planner page; reference: {{url}}/do
 """
 COMPILING = """
 Kernels are being compiled, once for this installation. For a minute or two, the first request of each kind takes some
-seconds longer, and /readyz says that the service is not ready.
+seconds longer, and /readyz returns 503.
 """
 
 

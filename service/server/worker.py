@@ -296,7 +296,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             logger.exception("unforeseen error")
             conn.keep_alive = False
             conn.end_response()
-            conn.sendall(_problem(500, "Internal Server Error", "The service failed; its log says why."))
+            conn.sendall(_problem(500, "Internal Server Error", "The service failed; see its log."))
         conn.release()
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             conn.send()

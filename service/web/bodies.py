@@ -138,4 +138,4 @@ def _inflated(pieces: Iterator[bytes]) -> Iterator[bytes]:
         while not inflater.eof and (more := inflater.decompress(b"", PIECE)):
             yield more
     if started and not inflater.eof:
-        raise BadRequest("The body is not gzip: it ends too early.")
+        raise BadRequest("The gzip body is truncated.")

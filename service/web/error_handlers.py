@@ -62,7 +62,7 @@ def _detail(error: HTTPException) -> str:
 def from_exception(error: Exception) -> Response:
     """An unexpected error: logged with its traceback, which the caller never sees."""
     current_app.logger.error("unforeseen error", exc_info=error, extra=_request_id())
-    return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; its log says why."))
+    return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; see its log."))
 
 
 def _request_id() -> dict[str, str]:

@@ -58,7 +58,7 @@ class KafkaVersion(fields.String):
     """
 
     def __init__(self, oldest: str = "4.0.0", description: str = "the release of Apache Kafka to reproduce") -> None:
-        known = validate.OneOf(since(oldest), error="Unknown Kafka version {input}; known are {choices}.")
+        known = validate.OneOf(since(oldest), error="Unknown Kafka version {input}; it must be one of {choices}.")
         super().__init__(description, load_default=LATEST, validate=known)
 
 

@@ -116,7 +116,7 @@ def test_an_arrow_stream_is_answered_as_json_is(client, kind):
     ("columns", "detail"),
     [
         ({"key": ["a"]}, "expected key and partition_id"),
-        ({"key": ["a"], "partition_id": ["1"]}, "A column of string does not hold partition ids"),
+        ({"key": ["a"], "partition_id": ["1"]}, "A column of string cannot hold partition ids"),
         ({"key": ["a"], "partition_id": pa.array([None], pa.int32())}, "Every observation has a partition_id"),
         ({"key": ["a"], "partition_id": [-1]}, "-1 is not a partition"),
         ({"key": ["a"], "partition_id": [2**40]}, "1099511627776"),

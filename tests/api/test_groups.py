@@ -542,7 +542,7 @@ def test_spark_divides_a_batch(client):
         return problem["errors"][0] if "errors" in problem else problem
 
     assert fault(assignor="beam:kafka-io")["pointer"] == "/min_partitions"
-    assert "give topics lag" in fault(topics=[{"topic_name": "orders", "partitions_count": 3}])["detail"]
+    assert "topics[].lag" in fault(topics=[{"topic_name": "orders", "partitions_count": 3}])["detail"]
     lag["log_end_offsets"][2] = None
     assert fault() == {"pointer": "/topics/0/lag", "detail": "Spark needs both offsets of partition 2."}
     lag["log_end_offsets"][2] = 2**63 - 1

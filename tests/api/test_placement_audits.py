@@ -60,7 +60,7 @@ def real_topics() -> list[dict[str, Any]]:
 
 
 def test_topics_of_a_real_cluster(client: FlaskClient) -> None:
-    """KRaft places by stripes. AdminUtils could not have placed six partitions so."""
+    """KRaft places by stripes. AdminUtils could not have placed six partitions this way."""
     answers = [audited(client, body) for body in real_topics()]
     assert [answer["possible"] for answer in answers] == [True, True, True]
     assert answers[0]["parts"][0]["draws"]["rack_offset"] == 0
@@ -225,4 +225,4 @@ def test_the_verdict_says_what_probably_happened(client, brokers, replicas, rule
 def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
     body = {"brokers": BROKERS_ON_RACKS, "placements": [{"partition_id": 0, "replicas": [0, 1]}]}
     answer = client.post("/v1/placement-audits", json=body).get_json()
-    assert answer["verdict"] == "The placer striped could have placed the topic so."
+    assert answer["verdict"] == "The placer striped could have placed the topic this way."

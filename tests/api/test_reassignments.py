@@ -167,7 +167,7 @@ def test_bytes_are_balanced(client):
         (
             {"brokers": brokers(2), "topics": [topic([[0, 1]])], "replication_factor": 3},
             ["replication_factor"],
-            "1 more usable broker on new racks.",
+            "Add 1 usable broker on new racks.",
         ),
         (
             {"brokers": brokers(3, draining=True), "topics": [topic([[0, 1, 2]])]},
@@ -183,7 +183,7 @@ def test_bytes_are_balanced(client):
                 "topics": [topic([[0, 1, 3], [0, 1, 3]])],
             },
             ["replication_factor", "max_replicas", "racks"],
-            'racks = "none".',
+            'Set racks = "none".',
         ),
         (
             {
@@ -191,7 +191,7 @@ def test_bytes_are_balanced(client):
                 "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])],
             },
             ["replication_factor", "capacity_bytes"],
-            "Room for 60 % more bytes on each broker that has capacity_bytes.",
+            "Add room for 60 % more bytes on each broker that has capacity_bytes.",
         ),
     ],
 )
@@ -297,7 +297,7 @@ def test_full_brokers_that_exchange_replicas_are_named(client):
     assert response.json["type"].endswith("infeasible")
     assert response.json["detail"].startswith("Brokers 1, 3 are full and cannot exchange replicas")
     assert [clash["rule"] for clash in response.json["clash"]] == ["max_replicas"]
-    assert response.json["remedies"] == ["max_replicas higher by 1 on broker 1."]
+    assert response.json["remedies"] == ["Raise max_replicas by 1 on broker 1."]
 
 
 def test_leaders_only_leaves_the_replication_factor(client):
@@ -479,7 +479,7 @@ def test_each_broker_leads_as_many_partitions_of_a_topic_as_it_is_to(client):
     assert {each["rule"] for each in refused["clash"]} == {"replication_factor", "min_topic_leaders"}
     assert "The 4 brokers of topic 'orders' are to lead 8 of its 4 partitions" in refused["detail"]
     only = client.post("/v1/reassignments", json=body | {"min_topic_leaders": [rule], "leaders": "only"}).json
-    assert 'leaders = "balance", which moves replicas.' in only["remedies"]
+    assert 'Set leaders = "balance", which moves replicas.' in only["remedies"]
     full = client.post(
         "/v1/reassignments",
         json=body | {"min_topic_leaders": [rule], "brokers": [*brokers(4)[:3], {"broker_id": 3, "max_replicas": 0}]},
@@ -538,7 +538,7 @@ def test_a_replica_outside_the_broker_set_of_its_topic_leaves(client):
     refused = client.post(PATH, json=body | {"replication_factor": 2})
     assert (refused.status_code, refused.json["type"].rsplit(":", 1)[-1]) == (422, "infeasible")
     assert {each["rule"] for each in refused.json["clash"]} == {"replication_factor", "broker_sets"}
-    assert "No broker_sets." in refused.json["remedies"]
+    assert "Remove broker_sets." in refused.json["remedies"]
 
 
 def on_disks(*brokers, sizes=(30, 30, 30), **fields):

@@ -364,7 +364,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
             ]
         },
         "/events/1/assignors/0",
-        "There is no assignor 'cooperative-sticky'; known are uniform, range, balanced.",
+        "There is no assignor 'cooperative-sticky'; it must be one of uniform, range, balanced.",
     ),
     (
         {"events": [event("assignor_changes", group_protocol="consumer") for _ in range(2)]},
@@ -387,7 +387,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (
         {"events": [event("assignor_changes", assignors=["sticky"])], "compare": [{}, {"group_protocol": "consumer"}]},
         "/compare/1/group_protocol",
-        "The event /events/0 does not fit this protocol: There is no assignor 'sticky'; known are uniform, range, balanced.",
+        "does not fit this protocol: There is no assignor 'sticky'; it must be one of uniform, range, balanced.",
     ),
     (
         {"members": [{"member_id": m, "owned_partitions": [{"topic_name": "t0", "partition_ids": [1]}]} for m in "ab"]},

@@ -337,7 +337,7 @@ def public_pem() -> bytes:
 def test_a_forged_jwt_is_a_401(by_jwt, make):
     response = by_jwt.get(ASK, headers=bearer(make()))
     assert response.status_code == 401
-    assert response.json["detail"] in {"The token is not valid here.", "The token is unknown."}
+    assert response.json["detail"] in {"The token is not valid for this service.", "The token is unknown."}
 
 
 def test_a_changed_payload_breaks_the_signature(by_jwt):

@@ -214,7 +214,10 @@ def test_groups_of_the_tools_are_requests(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize(
     ("group_id", "expected"),
-    [(None, "Which group? 'billing', 'settle', 'spaced'."), ("b", "No group 'b'; known are 'billing', 'settle', 'spaced'.")],
+    [
+        (None, "Which group? 'billing', 'settle', 'spaced'."),
+        ("b", "No group 'b'; it must be one of 'billing', 'settle', 'spaced'."),
+    ],
 )
 def test_which_group(group_id: str | None, expected: str) -> None:
     """The names that there are, when none or another is asked for."""

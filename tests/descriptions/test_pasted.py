@@ -249,8 +249,8 @@ def test_a_proposed_reassignment_is_not_the_current_one() -> None:
         ("\n" * 5_000_000, "line 1: Empty."),
         ("\x1b]" * 1_000_000, "line 1: Empty."),
         ("Topic: a " + " " * 500_000 + "\n", "line 1: Not a line of kafka-topics --describe."),
-        ("noise\n" * 20_000, "line 1: More than 10,000 lines are not of Kafka's tools."),
-        ('{"level": "warn"}\n' * 20_000, "line 1: More than 10,000 lines are not of Kafka's tools."),
+        ("noise\n" * 20_000, "line 1: More than 10,000 lines are not output of Kafka's tools."),
+        ('{"level": "warn"}\n' * 20_000, "line 1: More than 10,000 lines are not output of Kafka's tools."),
     ],
     ids=["a line", "blanks", "line ends", "escapes", "a topic", "noise", "JSON"],
 )

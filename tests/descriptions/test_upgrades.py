@@ -256,7 +256,7 @@ def test_placements_from_zookeeper() -> None:
         ("orders", "rack-unaware", "striped", True, False),
         ("one", "rack-unaware", "striped", True, True),
     ]
-    assert found[0].verdict.startswith("The placer striped could not have placed the topic so.")
+    assert found[0].verdict.startswith("The placer striped could not have placed the topic this way.")
     assert upgrade(cluster, Software.read("kafka:2.8"), Software.read("kafka:4.4")).placements == found
     for before, after in (("kafka:3.9", "kafka:4.4"), ("zookeeper:2.8", "zookeeper:3.9"), ("java:2.8", "java:4.4")):
         assert not upgrade(cluster, Software.read(before), Software.read(after)).placements
@@ -279,9 +279,9 @@ def test_records_without_a_key() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("consumer", "classic", "There is no way from consumer to classic"),
-        ("zookeeper:4.1", "kafka", "Kafka has no ZooKeeper since 4.0"),
-        ("kafka:3.9", "zookeeper:3.9", "no way back from KRaft"),
+        ("consumer", "classic", "An upgrade from consumer to classic is not supported"),
+        ("zookeeper:4.1", "kafka", "Kafka has had no ZooKeeper since 4.0"),
+        ("kafka:3.9", "zookeeper:3.9", "cannot go back from KRaft"),
         ("java:3.9", "kafka:4.4", "kafka stands for brokers"),
         ("nobody", "java", "There is no client 'nobody'"),
         ("eager:1", "cooperative", "eager is a protocol and has no releases."),
@@ -302,7 +302,7 @@ def test_the_command(tmp_path: Path) -> None:
     shown, document = (CliRunner().invoke(main, [*command, form]) for form in ("table", "json"))
     assert shown.exit_code == 0, shown.output
     assert "Steps for rd:\n1. Rolling restarts are refused." in shown.stdout
-    assert "3 groups are not concerned." in shown.stdout
+    assert "3 groups are not affected." in shown.stdout
     assert [each["group_id"] for each in json.loads(document.stdout)["groups"]] == ["java", "rd"]
     refused = CliRunner().invoke(main, ["upgrade", str(path), "--from", "consumer", "--to", "classic"])
-    assert (refused.exit_code, "no way from consumer" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "from consumer to classic is not supported" in refused.stderr) == (2, True)

@@ -123,5 +123,5 @@ def test_brokers_that_cannot_tell_whether_they_are_cordoned(monkeypatch: pytest.
     with stub_cluster(StubCluster()) as cluster, ClusterClient(cluster.bootstrap, {}) as client:
         snapshot = take_snapshot(client, SnapshotExtent())
     assert not any("cordoned" in broker for broker in snapshot["brokers"])
-    entry = {"field": "brokers[].cordoned", "names": ["1", "2", "3"], "reason": "Brokers before Kafka 4.3 do not tell."}
+    entry = {"field": "brokers[].cordoned", "names": ["1", "2", "3"], "reason": "Brokers before Kafka 4.3 do not report it."}
     assert entry in snapshot["not_known"]

@@ -84,7 +84,7 @@ def test_syntax_is_javas(text: str) -> None:
         (oauth("unsecuredLoginStringClaim_a=b"), "unsecuredLoginStringClaim_sub is missing"),
         (oauth("", handler="x"), "sasl.login.callback.handler.class: 'x' is not"),
         (oauth("", url="ftp://x"), "sasl.oauthbearer.token.endpoint.url: 'ftp://x' is not an http"),
-        (oauth("clientId=a", url="http://localhost/"), "client.secret: it is missing, and clientSecret in sasl.jaas.config too"),
+        (oauth("clientId=a", url="http://localhost/"), "client.secret: missing, and so is clientSecret in sasl.jaas.config"),
         (oauth("clientID=a", url="http://localhost/"), "sasl.jaas.config: the option clientID is not supported"),
         ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config: it must be one login module"),
         (

@@ -19,7 +19,7 @@
 {{- fail "tls.existingSecret excludes tls.certificate and tls.key" -}}
 {{- end -}}
 {{- if ne (empty .certificate) (empty .key) -}}
-{{- fail "tls.certificate and tls.key need each other" -}}
+{{- fail "tls.certificate and tls.key must be set together" -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.autoscaling -}}

@@ -72,7 +72,7 @@ def check_columns(schema: pa.Schema, *, brokers_apart: bool) -> None:
         if needed not in names:
             raise InvalidQuestion(f"Column {needed!r} is missing; the columns are {', '.join(names)}.")
     if "placements" not in names and not {"partitions_count", "replication_factor"} <= set(names):
-        raise InvalidQuestion("The columns partitions_count and replication_factor are missing, and so is placements.")
+        raise InvalidQuestion("The table needs the column placements, or partitions_count and replication_factor.")
     for name, kind in COLUMNS.items():
         if name in names:
             check_type(schema.field(name).type, kind, name)

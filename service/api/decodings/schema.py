@@ -69,7 +69,7 @@ class RecordColumns(Columns):
 
 def _bytes_column(column: pa.ChunkedArray, name: str) -> Keys:
     if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type) or pa.types.is_null(column.type)):
-        raise ValidationError({name: [f"A column of {column.type} does not hold bytes; binary does."]})
+        raise ValidationError({name: [f"A column of {column.type} cannot hold bytes; use binary."]})
     return from_arrow(column, "base64")[0]  # type: ignore[return-value]  # bytes are Keys
 
 
@@ -111,7 +111,7 @@ class CaptureSchema(Schema):
         "what the bytes are: a record of `__consumer_offsets` or `__share_group_state`, a message of the consumer protocol, "
         "or what a worker of Kafka Connect sends (`connect_metadata`) and gets (`connect_assignment`)",
         required=True,
-        validate=validate.OneOf(KINDS, error="Unknown kind {input}; known are {choices}."),
+        validate=validate.OneOf(KINDS, error="Unknown kind {input}; it must be one of {choices}."),
     )
     key_base64 = Base64("a record's key")
     value_base64 = Base64("a record's value; null is a tombstone", allow_none=True)
@@ -124,7 +124,7 @@ class CaptureSchema(Schema):
     kafka_version = fields.String(
         "the release whose formatters print the lines",
         load_default=LATEST,
-        validate=validate.OneOf(FORMATTERS, error="Unknown Kafka version {input}; known are {choices}."),
+        validate=validate.OneOf(FORMATTERS, error="Unknown Kafka version {input}; it must be one of {choices}."),
     )
     assignor = fields.String(
         "for a subscription: the assignor that decides which claims of `member` count: `sticky` reads the user data, "

@@ -38,7 +38,7 @@ class Observations(Columns):
 
 def _partition_ids(column: pa.ChunkedArray) -> Int32s:
     if not pa.types.is_integer(column.type):
-        raise ValidationError(f"A column of {column.type} does not hold partition ids.")
+        raise ValidationError(f"A column of {column.type} cannot hold partition ids; use integers.")
     if column.null_count:
         raise ValidationError("Every observation has a partition_id.")
     try:

@@ -57,7 +57,7 @@ def _check_no_options(values: dict[str, Any]) -> None:
     """Raise UsageError for options beside a JSON body, which has a field for each."""
     options = sorted(name for name, value in values.items() if value not in (None, ()))
     if options:
-        raise click.UsageError(f"FILE is a JSON body: put {', '.join(options)} into it.")
+        raise click.UsageError(f"FILE is a JSON body: set {', '.join(options)} in it instead of as options.")
 
 
 def read(file: BinaryIO) -> Description:
@@ -106,7 +106,7 @@ def with_racks(description: Description, racks: Iterable[str]) -> Description:
     for text in racks:
         broker_id, colon, rack = text.partition(":")
         if not colon or not broker_id.isdecimal():
-            raise click.BadParameter(f"{text!r} is not ID:RACK.", param_hint="--rack")
+            raise click.BadParameter(f"{text!r} is not of the form ID:RACK, such as 1:a.", param_hint="--rack")
         brokers.append({"broker_id": int(broker_id), "rack_id": rack})
     return description.merged(Description(description.form, tuple(brokers)))
 
@@ -132,7 +132,7 @@ def assignment_body(description: Description, group_id: str | None, **chosen: st
     if not bodies.is_connect(description, group_id):
         return lag_body(description, group_id, **chosen)
     body = bodies.connect_assignment(description, group_id, chosen.get("assignor"))
-    assumed = "connectors and tasks are taken to be those that run, and its leader to remember nothing"
+    assumed = "the configured connectors and tasks are assumed to be those that run, and the leader to remember nothing"
     note(f"Note on group {body['group_id']!r}: {assumed}.")
     return body
 

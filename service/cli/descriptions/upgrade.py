@@ -36,10 +36,9 @@ def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None
 
     partition-allocator upgrade snapshot.json --from librdkafka:1.9 --to librdkafka:2.15
 
-    Which groups and keys are answered otherwise, how many partitions the first rebalance moves, and the steps that the libraries
-    accept; from ZooKeeper to KRaft also which topics would be placed otherwise. WHAT is a client and its release, kafka or
-    zookeeper (brokers with Java's clients) and its release, or a protocol: eager to cooperative, classic to consumer. FILE is a
-    snapshot.
+    It shows which groups and keys change, how many partitions the first rebalance moves, and the steps that the libraries accept;
+    from ZooKeeper to KRaft also which topics would be placed differently. WHAT is a client and its release, kafka or zookeeper
+    (brokers with Java's clients) and its release, or a protocol: eager to cooperative, classic to consumer. FILE is a snapshot.
     """
     announce_compilation()
     description = reading.read(file)
@@ -57,7 +56,7 @@ def _show(found: Upgrade) -> None:
     console = Console()
     if found.groups:
         rows = [(each.group_id, each.before, each.after or "—", *_numbers(each)) for each in found.groups]
-        console.print(fill(table("group", "from", "to", "assigned otherwise", "moved at first", "moved anyway"), rows))
+        console.print(fill(table("group", "from", "to", "assigned differently", "moved first", "moved anyway"), rows))
     if found.keys:
         moved = [
             (one.topic_name, one.before, one.after, "—" if one.moved_share is None else f"{one.moved_share:.0%}", one.null_keys)
@@ -67,7 +66,7 @@ def _show(found: Upgrade) -> None:
     otherwise = [each for each in found.placements if not each.possible_after]
     if otherwise:
         placed = [(each.topic_name, each.before, "yes" if each.possible_before else "no", each.after, "no") for each in otherwise]
-        console.print(fill(table("topic", "placer", "could place it so", "then", "could place it so"), placed))
+        console.print(fill(table("topic", "placer", "possible before", "then", "possible after"), placed))
     by_steps: dict[tuple[str, ...], list[str]] = {}
     for each in found.groups:
         by_steps.setdefault(each.steps, []).append(each.group_id)
@@ -87,7 +86,7 @@ def _sentences(found: Upgrade) -> Iterator[str]:
     yield from found.notes
     yield from (f"{each.group_id}: {note}" for each in found.groups for note in each.notes)
     yield from (f"{each.group_id}: {each.problem}" for each in found.groups if each.problem)
-    yield f"{counted(found.others, 'group is', 'groups are')} not concerned."
+    yield f"{counted(found.others, 'group is', 'groups are')} not affected."
     if found.keys:
         yield "Keys move if producers change too and have the default partitioner; the share is that of sampled keys."
     else:
@@ -96,7 +95,7 @@ def _sentences(found: Upgrade) -> Iterator[str]:
         placer, count = found.placements[0], len(found.placements)
         impossible = sum(not each.possible_after for each in found.placements)
         yield f"{placer.after} places new topics and added partitions instead of {placer.before}. Topics stay where they are."
-        yield f"Of {counted(count, 'topic')}, {placer.after} could not have placed {impossible} so."
+        yield f"Of {counted(count, 'topic')}, {placer.after} could not have placed {impossible} this way."
 
 
 def _numbers(change: GroupChange) -> tuple[str, str, str]:

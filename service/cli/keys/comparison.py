@@ -55,7 +55,7 @@ def report_of(answer: Json, figures: dict[str, str], source: str) -> Report:
     ]
     if rows := pair_rows(answer):
         picture = chart(lambda axes: _matrix(axes, answer), height=2.5 + 0.16 * len(answer["writers"]))
-        text = "Compared are the records whose partition follows from their key in both, each as often as it occurs."
+        text = "Only records whose partition follows from their key in both are compared; repeated keys count each time."
         folded = f"Show the {number(len(rows))} pairs as a table"
         blocks = (picture, Table(PAIRS, rows, folded=folded)) if rows[1:] else (Table(PAIRS, rows),)
         sections.append(Section("Agreement of each pair", blocks, text))

@@ -196,7 +196,7 @@ def _print_throughput(answer: bytes, form: str) -> None:
         return
     for line in _throughput_lines(loads(answer)):
         click.echo(line)
-    click.echo("With a FILE of keys, plan also shows how even this count is for them: hot keys may need more, or help none.")
+    click.echo("With a FILE of keys, plan also shows their skew with this count; hot keys may need more, or no count may fit.")
 
 
 def _print_plans(answer: dict[str, Any]) -> None:

@@ -53,9 +53,9 @@ def verify(
 ) -> None:  # fmt: skip
     """Compare a cluster with what Kafka would have done.
 
-    Each group with its assignor's answer, each topic with what the placer can draw, and with --keys each topic's records with the
-    partitioners of all clients. The cluster is a snapshot (--snapshot) or live (--bootstrap-server). The exit status is 1 if
-    something differs, else 3 if a group or topic that is named was not found.
+    It compares each group with its assignor's answer, each topic with the placements that the placer can draw, and with --keys
+    each topic's records with the partitioners of all clients. The cluster is a snapshot (--snapshot) or a live one
+    (--bootstrap-server). The exit status is 1 if something differs, else 3 if a group or topic given by name was not found.
     """
     if file is not None:
         if bootstrap_server or command_config or keys_count:

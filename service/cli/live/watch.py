@@ -52,7 +52,7 @@ def watch(
     if sample_keys and not topic_names:
         raise click.UsageError("--sample-keys reads records: name the topics by --topic.")
     if (member_rate is None) != (not max_lag):
-        raise click.UsageError("--member-rate and --max-lag need each other.")
+        raise click.UsageError("--member-rate and --max-lag must be set together.")
     extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
     watcher = _Watcher(
         (bootstrap_server, command_config, time_limit),

@@ -1,4 +1,4 @@
-"""``audit``: could a placer have placed the topics so?"""
+"""``audit``: could a placer have placed the topics this way?"""
 
 from __future__ import annotations
 

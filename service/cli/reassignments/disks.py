@@ -26,13 +26,11 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option("--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory to add no replicas to. Repeatable.")
 @click.option("--broker", "broker_ids", type=int, multiple=True, metavar="ID", help="Broker to plan. Repeatable. Default: all.")
 @click.option(
-    "--tolerance", type=float, help="Few bytes that bring every disk within this share of its broker's mean, such as 0.1."
+    "--tolerance", type=float, help="Copy few bytes to bring every disk within this share of its broker's mean, such as 0.1."
 )
 @click.option("--max-moves", type=int, help="Most replicas moved on each broker; the evenest disks within that.")
 @click.option("--max-bytes", type=int, help="Most bytes copied on each broker; the evenest disks within that.")
-@click.option(
-    "--disk-threshold", type=float, help="Share of its size that a disk may be used to, such as 0.85. Default: all of it."
-)
+@click.option("--disk-threshold", type=float, help="Share of a disk that may be used, such as 0.85. Default: all of it.")
 @click.option(
     "--include-topics",
     "included_topics",

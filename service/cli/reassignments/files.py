@@ -55,7 +55,8 @@ def write_texts(folder: Path, texts: dict[str, bytes]) -> list[Path]:
     ours = ("reassignment-[0-9]*.json", "rollback-[0-9]*.json", "preferred-leader-elections.json")
     others = sorted({path.name for pattern in ours for path in folder.glob(pattern)} - texts.keys())
     if others:
-        raise BadInput(f"{folder} has files of another plan: {', '.join(others[:NAMED])}{' …' if len(others) > NAMED else ''}")
+        named = f"{', '.join(others[:NAMED])}{' …' if len(others) > NAMED else ''}"
+        raise BadInput(f"{folder} has files of another plan: {named}. Choose another folder, or delete them.")
     for name, text in texts.items():
         (folder / name).write_bytes(text + b"\n")
     return [folder / name for name in texts]

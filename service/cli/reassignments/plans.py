@@ -49,7 +49,7 @@ def plan(
 ) -> dict[str, Any] | None:
     """The answer, for a table; None once it has been printed in another form. write : writes it to files in the folder"""
     if form == "csv" and folder:
-        raise click.UsageError("--out writes the moves as plan.md; --output csv does not go with it.")
+        raise click.UsageError("--out writes the moves to plan.md and cannot be combined with --output csv.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
         answer = ask(path, dumps(body), CSV if form == "csv" else JSON, **query)

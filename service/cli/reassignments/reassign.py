@@ -142,7 +142,7 @@ def _change_brokers(
     for text in racks_of:
         broker_id, colon, rack = text.partition(":")
         if not colon:
-            raise click.BadParameter(f"{text!r} is not ID:RACK.", param_hint="--rack")
+            raise click.BadParameter(f"{text!r} is not of the form ID:RACK, such as 1:a.", param_hint="--rack")
         number = _number(broker_id, "--rack")
         if number not in by_id:
             note(f"Broker {number} has no replicas now; it counts as part of the cluster, as with --add.")

@@ -37,7 +37,7 @@ class EventType(click.ParamType[Any]):
             return {"at_ms": at_ms, "type": self.kind, **self.read(what)}
         except (ValueError, click.BadParameter) as error:
             reason = f" {error}." if type(error) is ValueError and error.args else ""
-            self.fail(f"{value!r} is not {self.form}, with @TIME or without.{reason}", param, ctx)
+            self.fail(f"{value!r} is not of the form {self.form}[@TIME].{reason}", param, ctx)
 
 
 def _member(name: str) -> Json:

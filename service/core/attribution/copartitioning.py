@@ -145,9 +145,9 @@ def _ignoring(first: Topic, second: Topic) -> Difference | None:
     return Difference(
         "partitioner_ignores_keys",
         (first.partitioner.name, second.partitioner.name),
-        f"the partitions of {names} are chosen without a look at the key",
+        f"the partitions of {names} do not depend on the key",
         (
-            f"write {names} with a partitioner that hashes the key, and copy what is there",
+            f"write {names} with a partitioner that hashes the key, and copy the existing records",
             f"repartition {names} by key before the join",
         ),
         settings,
@@ -161,7 +161,9 @@ def _hashes(first: Topic, second: Topic) -> Difference | None:
     if (a.hash, a.sign) == (b.hash, b.sign):
         return None
     settings = (*_settings(first, second), *_settings(second, first))
-    remedies = [f"write {one.topic_name} with {one.partitioner} ({one.setting}), and copy what is there" for one in settings]
+    remedies = [
+        f"write {one.topic_name} with {one.partitioner} ({one.setting}), and copy the existing records" for one in settings
+    ]
     remedies.append(f"repartition {first.topic_name} or {second.topic_name} by one client before the join")
     if a.hash != b.hash:
         detail = "the keys are hashed by different functions, so that equal keys meet only by chance"
@@ -238,7 +240,7 @@ def _notes(first: Topic, second: Topic) -> tuple[str, ...]:
     elif formats == {"string", "uuid"}:
         notes.append("the strings have to be UUIDs in lower case, as UUIDSerializer writes them")
     if first.partitioner.hash is not None and first.partitioner.empty_key != second.partitioner.empty_key:
-        notes.append("records with an empty key do not meet: one partitioner takes an empty key for none")
+        notes.append("records with an empty key do not meet: one partitioner treats an empty key as no key")
     if first.partitions_count == second.partitions_count == 1:
         notes.append("with one partition each, keys meet whatever the partitioners")
     return tuple(notes)

@@ -188,7 +188,7 @@ def fingerprint(
     classified = classify(partitioners, observations.key_format, has_null=has_null, has_empty=has_empty, only_kafka=all_suspects)
     if not 0 < len(classified.classes) <= MAX_CLASSES:
         raise InvalidQuestion(
-            f"They hash such keys in {len(classified.classes)} ways; at least 1 and at most {MAX_CLASSES} can be compared.",
+            f"These partitioners hash such keys in {len(classified.classes)} ways; 1 to {MAX_CLASSES} can be compared.",
             "partitioners",
         )
     ranks = {partitioner.name: rank(partitioner) for partitioner in partitioners}

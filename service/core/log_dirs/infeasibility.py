@@ -40,7 +40,7 @@ def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, l
     proven = result == IMPOSSIBLE
     demands = [Clash(rule, _demand(brokers, placements, names[1], rule)) for rule in clash]
     refusal = (
-        f"The log directories of broker {broker_id} cannot have all its replicas"
+        f"The log directories of broker {broker_id} cannot hold all its replicas"
         if proven
         else f"No place was found for all replicas in the log directories of broker {broker_id}, though there may be one"
     )
@@ -58,10 +58,10 @@ def no_order(broker_id: int, *, rests: bool) -> Iterator[None]:
         if any(each.rule.startswith("max_") for each in error.clash):  # a limit of copies, whose words fit any holders
             raise type(error)(f"Broker {broker_id}: {error}", error.clash, error.remedies) from None
         detail = (
-            f"The log directories of broker {broker_id} are so full that no order of moves was found which keeps their "
+            f"The log directories of broker {broker_id} are too full: no order of moves was found that keeps their "
             "capacity_bytes: a replica is on both while it moves."
         )
-        remedies = ("objective = fewest-moves, which moves nothing on this broker.",) if rests else ()
+        remedies = ("Set objective = fewest-moves, which moves nothing on this broker.",) if rests else ()
         raise NotFound(detail, (Clash("capacity_bytes", detail),), remedies) from None
 
 
@@ -114,4 +114,4 @@ def _remedy(brokers: Brokers, paths: list[str], rule: str, found: Callable[[Brok
 
         percent = least(5_000, mends)
         if percent:
-            yield f"Room for {percent} % more bytes on each directory."
+            yield f"Add room for {percent} % more bytes on each directory."

@@ -1,1 +1,1 @@
-"""Could a placer have placed a topic so, by which draws, and how evenly does it place such a topic over all its draws?"""
+"""Could a placer have placed a topic this way, by which draws, and how evenly does it place such a topic over all its draws?"""

@@ -1,4 +1,4 @@
-"""Could a placer have placed a topic so, and by which draws?
+"""Could a placer have placed a topic this way, and by which draws?
 
 The partitions are taken in order. The placer's plain rules (different brokers, a leader that is not fenced, …) are checked
 first. The partitions before the first one that breaks such a rule are given to the inverse of the placer
@@ -68,7 +68,7 @@ class PlacerRuleBroken:
 
 @dataclass(frozen=True)
 class PlacementAudit:
-    """Could the placer have placed the topic so?
+    """Could the placer have placed the topic this way?
 
     parts : how it was created, and grown where that was asked for; empty if it is not possible
     broken_rule : None if it is possible

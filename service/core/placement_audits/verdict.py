@@ -20,21 +20,21 @@ _CAUSES: Final = {
 _CLUSTERS: Final = {
     "as_given": "",
     "unfenced": " while no broker was fenced",
-    "holders": " while only the brokers that hold its replicas were there",
+    "holders": " while only the brokers that hold its replicas existed",
 }
 """The clause for each ``Part.cluster``."""
 
 
 def verdict(placer: str, audit: PlacementAudit) -> str:
-    """Could the placer have placed the topic so, and if not, what has probably happened? placer : its name"""
+    """Could the placer have placed the topic this way, and if not, what has probably happened? placer : its name"""
     broken = audit.broken_rule
     if broken is None:
-        return f"The placer {placer} could have placed the topic so."
+        return f"The placer {placer} could have placed the topic this way."
     if audit.other_history:
-        return f"The placer {placer} could have placed the topic so if it was {_history(audit.other_history)}."
+        return f"The placer {placer} could have placed the topic this way if it was {_history(audit.other_history)}."
     if broken.row is None:
         return f"The placer {placer} refuses such a topic on these brokers, so they or the topic have probably changed since."
-    return f"The placer {placer} could not have placed the topic so. {_CAUSES.get(broken.rule, _MOVED)}"
+    return f"The placer {placer} could not have placed the topic this way. {_CAUSES.get(broken.rule, _MOVED)}"
 
 
 def _history(parts: tuple[CreatedPart, ...]) -> str:

@@ -25,6 +25,9 @@ CLIENTS: Final[dict[str, type[ClassicClients | ConsumerClients]]] = {
 }
 """The clients of each protocol, which bring their coordinator."""
 
+NAMED: Final = 5
+"""Members that an error names at most."""
+
 
 class Events:
     """The events of a group.
@@ -99,7 +102,12 @@ class Events:
         member = self.course.latest.get(event.member_id)
         if member is None or self.course.members.columns.died[member.number] != NEVER:
             known = "has ended before" if member else "is not in the group at"
-            raise self._fault(f"Member {event.member_id!r} {known} {event.at_ms} ms.", "member_id")
+            running = [
+                name for name, each in self.course.latest.items() if self.course.members.columns.died[each.number] == NEVER
+            ]
+            listed = ", ".join(map(repr, running[:NAMED])) + (", …" if len(running) > NAMED else "")
+            detail = f"Member {event.member_id!r} {known} {event.at_ms} ms. Members then: {listed or 'none'}."
+            raise self._fault(detail, "member_id")
         return member
 
     def _join(self, member: Member) -> None:

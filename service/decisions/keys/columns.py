@@ -34,7 +34,9 @@ def from_arrow(
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (kind in FORMAT_OF_TYPE or _is_text(kind) or _is_binary(kind) or pa.types.is_null(kind)):
-        raise InvalidQuestion(f"A column of {column.type} holds no keys: binary, string, integers, floats or booleans do.", "key")
+        raise InvalidQuestion(
+            f"A column of {column.type} cannot hold keys; use binary, string, integers, floats or booleans.", "key"
+        )
     try:
         array = _checked(column, reserve) if column.num_chunks else pa.array([], kind)
     except pa.ArrowException as error:

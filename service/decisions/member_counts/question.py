@@ -107,6 +107,6 @@ def _faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
     if question.group.protocol in KAFKAS:
         yield from timing_faults(as_it_is(question, question.group.members, question.group.assignor))
     elif question.group.protocol in GROUP_PROTOCOLS:
-        yield InvalidQuestion(f"Members are planned for groups that rebalance: {', '.join(KAFKAS)}.", "group_protocol")
+        yield InvalidQuestion(f"Member counts are planned only for groups that rebalance: {', '.join(KAFKAS)}.", "group_protocol")
     if question.scaling.min_replica_count > question.scaling.max_replica_count:
         yield InvalidQuestion("Must be at most max_replica_count.", "keda", "min_replica_count")

@@ -57,7 +57,7 @@ def standstills(
     except InvalidQuestion as fault:
         return found, [f"idle_partition_ms is not known, because the group is not stable: {fault.detail}"]
     if timeline.group.capacities is not None:
-        return found, ["idle_partition_ms is not known, because a timeline takes all members alike, whatever their capacity."]
+        return found, ["idle_partition_ms is not known, because a simulation treats all members alike, whatever their capacity."]
     now = len(question.members)
     wanted = sorted(
         (not plan.gains, plan.members_count, which, plan.moved) for which, (_, plans) in enumerate(several) for plan in plans

@@ -78,8 +78,8 @@ def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
     yield from topic_faults(question.topics)
     yield from member_faults(question.members)
     for place, rows, name, detail in (
-        ("topics", question.topics, "lag", "A timeline takes rates: give partition_weights, not lag."),
-        ("members", question.members, "capacity", "A timeline takes all members alike: leave out capacity."),
+        ("topics", question.topics, "lag", "A simulation needs rates: set partition_weights instead of lag."),
+        ("members", question.members, "capacity", "A simulation treats all members alike: leave out capacity."),
     ):
         given = np.flatnonzero(rows.field(name).is_valid().to_numpy(zero_copy_only=False))
         yield from (InvalidQuestion(detail, place, at, name) for at in given[:1].tolist())
@@ -216,7 +216,9 @@ def _event_faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
             else:
                 protocol = event["group_protocol"]
         elif "assignors" in event and protocol == "share":
-            yield InvalidQuestion("The assignor of a share group is the broker's.", "events", i, "assignors")
+            yield InvalidQuestion(
+                "The brokers set the assignor of a share group; it cannot change here.", "events", i, "assignors"
+            )
             fits = False
     if fits:
         try:

@@ -68,7 +68,7 @@ class Allowance:
         if self.left < 0:
             raise ValueError(f"{self.name} take more than {MOST_BYTES // 2**20} MiB")
         if time.monotonic() > self.until:
-            raise ValueError("the time limit is over")
+            raise ValueError("the time limit has expired")
 
 
 _current = local()

@@ -56,7 +56,7 @@ def check_connect_group(group: Json) -> Finding:
         told = (
             "as its leader computed it"
             if by == EAGER
-            else "each connector and task runs once, and loads are even; who runs which, the leader's memory decided"
+            else "each connector and task runs once, and loads are even; which worker runs which depended on the leader's memory"
         )
         return Finding("group", name, by, "alike", told)
     missing, twice = len(expected.keys() - now.keys()), sum(len(owners) > 1 for owners in now.values())
@@ -64,7 +64,7 @@ def check_connect_group(group: Json) -> Finding:
         items = counted(missing, "connector or task runs", "connectors and tasks run")
         left = "they are lost, or the rest is left of what was deleted while the leader changed"
         return Finding("group", name, by, "not_checked", f"{items} nowhere, though others of the same connectors do: {left}.")
-    told = "not as the leader would deal what runs" if by == EAGER else "loads are not even"
+    told = "not as the leader would assign what runs" if by == EAGER else "loads are not even"
     if twice and by != EAGER:
         told = f"{counted(twice, 'connector or task runs', 'connectors and tasks run')} more than once"
     return Finding("group", name, by, "differs", told, len(differences), differences[:MAX_DIFFERENCES])

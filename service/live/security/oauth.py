@@ -108,7 +108,7 @@ def _from_endpoint(options: Options, properties: dict[str, str]) -> Callable[[],
     chosen = {option: properties.get(name) or options.get(option, "").strip() for option, name in CREDENTIALS.items()}
     for option in ("clientId", "clientSecret"):
         if not chosen[option]:
-            raise WrongProperties(f"{CREDENTIALS[option]}: it is missing, and {option} in sasl.jaas.config too.")
+            raise WrongProperties(f"{CREDENTIALS[option]}: missing, and so is {option} in sasl.jaas.config.")
     quoted = quote_plus if properties.get(URLENCODE, "").strip().lower() == "true" else str
     credentials = ":".join(quoted(chosen[option]) for option in ("clientId", "clientSecret"))
     form = {"grant_type": "client_credentials", **({"scope": chosen["scope"]} if chosen["scope"] else {})}

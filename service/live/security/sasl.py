@@ -70,7 +70,7 @@ def _kerberos(options: Options, properties: dict[str, str]) -> dict[str, Any]:
     _refuse_others(options, ("serviceName", "useTicketCache", "useKeyTab"))
     service = properties.get(KERBEROS_SERVICE) or options.get("serviceName")
     if service is None:
-        raise WrongProperties(f"{KERBEROS_SERVICE}: it is missing, and serviceName in sasl.jaas.config too.")
+        raise WrongProperties(f"{KERBEROS_SERVICE}: missing, and so is serviceName in sasl.jaas.config.")
     return {"sasl_kerberos_service_name": service}
 
 

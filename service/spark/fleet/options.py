@@ -16,7 +16,7 @@ def check(
 ) -> None:  # fmt: skip
     """Raise an error if there is no table, no such placer, or a rate without a time."""
     if (member_rate is None) != (max_lag_seconds is None):
-        raise click.UsageError("--member-rate and --max-lag-seconds need each other.")
+        raise click.UsageError("--member-rate and --max-lag-seconds must be set together.")
     if groups is None and topics is None:
         raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:

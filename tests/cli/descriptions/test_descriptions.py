@@ -233,7 +233,7 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
         (("assign", MEMBERS), "", "Which group? 'billing', 'settle', 'spaced'."),
         (("assign", MEMBERS, "--group", "billing"), "", "partition counts of these topics are not known: orders"),
         (("audit", TOPICS, "--topic", "nope"), "", "No topic 'nope'"),
-        (("audit", TOPICS, "--rack", "a"), "", "'a' is not ID:RACK."),
+        (("audit", TOPICS, "--rack", "a"), "", "'a' is not of the form ID:RACK, such as 1:a."),
     ],
 )
 def test_what_cannot_be_read(arguments: tuple[str, ...], stdin: str, expected: str) -> None:

@@ -151,7 +151,7 @@ def test_a_snapshot_has_sizes_and_capacities():
         (["--add", "0"], "Broker 0 exists."),
         (["--add", "x"], "'x' is not a broker id."),
         (["--replication-factor", "5"], "Replication factor 5 makes 15 replicas for 4 usable brokers"),
-        (["--replication-factor", "5"], "  Remedy: Replication factor 4."),
+        (["--replication-factor", "5"], "  Remedy: Lower the replication factor to 4."),
     ],
 )
 def test_what_is_wrong_is_said_on_standard_error(file, options, words):
@@ -207,7 +207,7 @@ def test_a_rack_option_adds_a_broker_without_replicas(file):
     answer = json.loads(ended.stdout)
     assert 9 in answer["after"]["broker_load"]["broker_ids"]
     assert ended.stderr == "Broker 9 has no replicas now; it counts as part of the cluster, as with --add.\n"
-    assert "'9' is not ID:RACK." in run(file, "--rack", "9").stderr
+    assert "'9' is not of the form ID:RACK, such as 1:a." in run(file, "--rack", "9").stderr
 
 
 HOSTILE = [

@@ -101,7 +101,11 @@ def test_a_stall_lasts_as_long_as_the_longest() -> None:
 LEAVES = event(10_000, "member_leaves", member_id="c1")
 FAULTS: list[tuple[list[Body], tuple[str | int, ...], str]] = [
     ([LEAVES, LEAVES], (1, "member_id"), "Member 'c1' has ended before 10000 ms."),
-    ([event(0, "member_crashes", member_id="x")], (0, "member_id"), "Member 'x' is not in the group at 0 ms."),
+    (
+        [event(0, "member_crashes", member_id="x")],
+        (0, "member_id"),
+        "Member 'x' is not in the group at 0 ms. Members then: 'c0', 'c1', 'c2'.",
+    ),
     ([event(0, "member_joins", member={"member_id": "c1"})], (0, "member", "member_id"), "has been in the group before"),
     ([event(0, "member_restarts", member_id="c1", down_ms=1, new_member_id="c0")], (0, "new_member_id"), "Duplicate member_id"),
     (

@@ -151,7 +151,7 @@ def test_decoding_ends_in_time(many: str) -> None:
         "entries": varint + b"\x01\x01\x01\x01\x00" * (count - 1) + wrong,
         "tags": b"\x01" + varint + b"\x05\x00" * (count - 1) + wrong,
     }
-    for until, says in ((math.inf, "Invalid value"), (0.0, "the time limit is over")):
+    for until, says in ((math.inf, "Invalid value"), (0.0, "the time limit has expired")):
         with taking_from(Allowance(until=until)), pytest.raises(ValueError, match=says):
             ListGroupsResponse.decode(struct.pack(">ih", 0, 0) + bodies[many], version=5)
 
@@ -212,7 +212,7 @@ def test_time_limit() -> None:
     assert (len(snapshot["topics"]), snapshot["groups"]) == (10, [])
     reasons = [entry["reason"] for entry in snapshot["not_known"] if entry["field"] == "groups"]
     assert reasons == [
-        f"those that broker {i} coordinates: KafkaTimeoutError: The time limit of 3 seconds is over." for i in (1, 2, 3)
+        f"those that broker {i} coordinates: KafkaTimeoutError: The time limit of 3 seconds has expired." for i in (1, 2, 3)
     ]
 
 

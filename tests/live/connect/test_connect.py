@@ -137,7 +137,7 @@ def test_commands_and_metrics(tmp_path: Any) -> None:
     result = CliRunner().invoke(main, ["assign", "--snapshot", str(file), "--group", "etl", "--json"])
     told = [each for each in json.loads(result.stdout)["rounds"][0]["assignments"] if each["connectors"] or each["tasks"]]
     assert (result.exit_code, told) == (0, [])
-    assert "taken to be those that run" in result.stderr
+    assert "assumed to be those that run" in result.stderr
     snapshot["groups"][0]["members"][0]["tasks"][0]["task_ids"].append("1")
     file.write_text(json.dumps(snapshot))
     result = CliRunner().invoke(main, ["verify", "--snapshot", str(file)])
@@ -176,7 +176,7 @@ def test_what_was_given_to_another_worker_is_not_as_the_leader_computed_it() -> 
         one[name], other[name] = other[name], one[name]
         one["assignment"][name], other["assignment"][name] = other["assignment"][name], one["assignment"][name]
     finding = next(check_groups(snapshot, ()))
-    assert (finding.verdict, "the leader's memory decided" in finding.reason) == ("alike", True)
+    assert (finding.verdict, "depended on the leader's memory" in finding.reason) == ("alike", True)
     one["assignment"]["delay_ms"] = 300_000
     assert next(check_groups(snapshot, ())).verdict == "not_checked"
 

@@ -49,7 +49,9 @@ def assign(
     preferred = np.mod(topic_partition_hash_codes(hashes[topics], ids).astype(np.int64), max(len(group), 1))
     if group.topics.offsets is None:
         if min_partitions is not None or max_records is not None:
-            raise InvalidQuestion("Records are divided by their offsets: give topics lag.", "topics")
+            raise InvalidQuestion(
+                "min_partitions and max_records_per_partition need topics[].lag, the offsets of the batch.", "topics"
+            )
         return dealt(preferred, group)
     ranges = _whole(group, group.topics.offsets)
     located = max_records is None and len(ranges) >= (min_partitions or 0)

@@ -232,7 +232,7 @@ def _no_order(
         f"{' and '.join(room)}. "
     )
     detail += "" if proven else "There may be one. "
-    detail += f"{TRIED_IN_ALL:,} attempts were made." if given_up else "No other broker can take a replica for the time being."
+    detail += f"{TRIED_IN_ALL:,} attempts were made." if given_up else "No other broker has room for a replica meanwhile."
 
     def mends(changed: Brokers, rule: str) -> bool:
         return _fill(start(changed), limits, rule, check)
@@ -257,14 +257,14 @@ def _remedies(
     """What would mend it: each is tried before it is told. room : by how much each limit has to be higher"""
     every = np.flatnonzero(full)
     one_each = every[np.unique(circle_of[every], return_index=True)[1]]
-    texts = {"max_replicas": "max_replicas higher by {}", "capacity_bytes": "Room for {} more bytes"}
-    needs = ", ".join(texts[name].format(more) for name, more in room.items())
+    texts = {"max_replicas": "raise max_replicas by {}", "capacity_bytes": "add room for {} more bytes"}
+    needs = " and ".join(texts[name].format(more) for name, more in room.items())
     for some in (one_each, every):
         limits = {name: getattr(brokers, name).copy() for name in room}
         for name, values in limits.items():
             values[some] = np.minimum(values[some] + room[name], NO_LIMIT)
         if mends(replace(brokers, **limits), racks):
-            yield f"{needs} on {broker_names(brokers.cluster.broker_ids[some].tolist())}."
+            yield f"{needs[0].upper()}{needs[1:]} on {broker_names(brokers.cluster.broker_ids[some].tolist())}."
             break
     if racks != "none" and mends(brokers, "none"):
-        yield 'racks = "none".'
+        yield 'Set racks = "none".'

@@ -222,26 +222,26 @@ def _remedies(question: _Question, rules: tuple[str, ...], factor: int) -> Itera
             yield _higher(question, rule) or _WITHOUT[rule]
     fewer = least(factor - 1, lambda n: question.with_factor(factor - n).feasible())
     if fewer:
-        yield f"Replication factor {factor - fewer}."
-    for on_new_rack, where in ((False, "racks that exist"), (True, "new racks")):
+        yield f"Lower the replication factor to {factor - fewer}."
+    for on_new_rack, where in ((False, "existing racks"), (True, "new racks")):
         more = least(MORE, lambda n, new=on_new_rack: question.with_more(n, on_new_rack=new).feasible())  # type: ignore[misc]
         if more:
-            yield f"{more} more usable broker{'s' * (more > 1)} on {where}."
+            yield f"Add {more} usable broker{'s' * (more > 1)} on {where}."
 
 
 _WITHOUT: Final = {
-    "racks": 'racks = "none".',
-    "excluded_topics": "No excluded topics.",
+    "racks": 'Set racks = "none".',
+    "excluded_topics": "Let the excluded topics move.",
     "fenced": "Bring the fenced brokers back.",
     "draining": "Keep the draining brokers.",
     "cordoned": "Let the cordoned brokers receive replicas.",
-    "destinations": "All brokers as destinations.",
-    "broker_sets": "No broker_sets.",
-    "min_topic_leaders": "No min_topic_leaders.",
-    "leaders": 'leaders = "balance", which moves replicas.',
-    "max_replicas": "No max_replicas.",
-    "capacity_bytes": "No capacity_bytes.",
-    "replaces": "Brokers that are drained instead of replaced.",
+    "destinations": "Allow all brokers as destinations.",
+    "broker_sets": "Remove broker_sets.",
+    "min_topic_leaders": "Remove min_topic_leaders.",
+    "leaders": 'Set leaders = "balance", which moves replicas.',
+    "max_replicas": "Remove max_replicas.",
+    "capacity_bytes": "Remove capacity_bytes.",
+    "replaces": "Drain the brokers instead of replacing them.",
 }
 
 
@@ -249,12 +249,12 @@ def _higher(question: _Question, rule: str) -> str | None:
     """By how much a limit would have to be higher."""
     if rule == "max_replicas":
         replicas = least(2**31, lambda n: question.with_limits(max_replicas=lambda limits: limits + n).feasible())
-        return f"max_replicas higher by {replicas} on each broker that has one."
+        return f"Raise max_replicas by {replicas} on each broker that has one."
     if rule == "capacity_bytes":
         percent = least(
             5_000, lambda n: question.with_limits(capacity_bytes=lambda limits: limits + limits * n // 100).feasible()
         )
-        return f"Room for {percent} % more bytes on each broker that has capacity_bytes." if percent else None
+        return f"Add room for {percent} % more bytes on each broker that has capacity_bytes." if percent else None
     return None
 
 

@@ -95,7 +95,7 @@ def test_the_service_answers_as_its_default_and_tells_what_is_left_to_chance(cli
     fresh = {**OWNING, "members": [{"member_id": "a"}, {"member_id": "b"}, {"member_id": "c"}]}
     answer = client.post("/v1/group-assignments", json=fresh).json
     assert answer["left_open"] == [{"topic_name": "t", "partition_ids": [0, 1]}, {"topic_name": "u", "partition_ids": [0, 1]}]
-    assert "Go goes through the map of topics in a new order each time" in answer["warnings"][-1]
+    assert "Go iterates over the map of topics in a random order" in answer["warnings"][-1]
 
 
 def test_racks_count_only_if_asked_for(client):

@@ -49,4 +49,4 @@ def test_says_what_go_leaves_to_chance(client):
     answer = client.post("/v1/group-assignments", json=body).json
     assert [one["partitions"] for one in answer["assignments"]] == [[{"topic_name": "t", "partition_ids": [0]}], []]
     assert answer["left_open"] == [{"topic_name": "t", "partition_ids": [1, 2]}]
-    assert "Go goes through the racks in a random order" in answer["warnings"][-1]
+    assert "Go iterates over the racks in a random order" in answer["warnings"][-1]

@@ -257,18 +257,18 @@ def test_full_brokers_that_swap_have_no_order_without_room_elsewhere():
         in_batches(*swapped(1, 1, 0), BatchLimits(), "none")
     assert str(raised.value) == (
         "Brokers 0, 1 are full and cannot exchange replicas: while a replica moves it is on both brokers, so no order of the "
-        "moves keeps max_replicas. No other broker can take a replica for the time being."
+        "moves keeps max_replicas. No other broker has room for a replica meanwhile."
     )
     assert [(each.rule, each.detail) for each in raised.value.clash] == [
         ("max_replicas", "max_replicas of broker 0 is 1, and it has 1.")
     ]
-    assert raised.value.remedies == ("max_replicas higher by 1 on broker 0.",)
+    assert raised.value.remedies == ("Raise max_replicas by 1 on broker 0.",)
 
 
 def test_room_in_bytes_is_named_too():
     with pytest.raises(Infeasible) as raised:
         in_batches(*swapped(NO_LIMIT, NO_LIMIT, NO_LIMIT, capacity_bytes=[7, 7, 1]), BatchLimits(), "none")
-    assert raised.value.remedies == ("Room for 7 more bytes on broker 0.",)
+    assert raised.value.remedies == ("Add room for 7 more bytes on broker 0.",)
 
 
 def test_no_detour_leads_to_a_broker_that_is_to_be_left():
@@ -286,7 +286,7 @@ def test_a_detour_keeps_the_rack_rule():
     target = replace(placements.replicas, values=np.array([1, 3, 0, 3], np.int32))
     with pytest.raises(Infeasible) as raised:
         in_batches(brokers, placements, target, BatchLimits(), "strict")
-    assert raised.value.remedies == ("max_replicas higher by 1 on broker 0.", 'racks = "none".')
+    assert raised.value.remedies == ("Raise max_replicas by 1 on broker 0.", 'Set racks = "none".')
     assert len(in_batches(brokers, placements, target, BatchLimits(), "none").detours) == 1
 
 

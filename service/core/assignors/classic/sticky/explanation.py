@@ -128,7 +128,7 @@ def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) 
     if claims.rack_aware:
         does = "partitions that are left, those with the fewest members on their racks first, go to members on one of their racks"
         steps.append(phase("match", does, phases.matched != NONE, phases.matched))
-    does = f"what is left goes round the members short of {minimum} by member_id, then one each to those that have {minimum}"
+    does = f"the rest goes in turn, by member_id, to members with fewer than {minimum}, then one each to those with {minimum}"
     return [*steps, phase("deal", does, phases.dealt != NONE, phases.dealt)]
 
 
@@ -209,4 +209,4 @@ def _why(kept: int, meant: int, phases: Constrained) -> str:
         return f"{more} get one more, and others came first"
     if kept > minimum:
         return f"one more, because it owned more than {minimum} and not all places for one more were taken when its turn came"
-    return "one more, because it stood in front when what was left was given away"
+    return "one more, because it was first in line for the remaining partitions"

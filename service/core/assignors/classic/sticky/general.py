@@ -223,7 +223,7 @@ def _endless(group: Group, claims: Claims, state: State, partition: int) -> Kafk
     return KafkaAssignorFails(
         None,
         None,
-        cause=f"after a pass over the partitions everything is as it was before an earlier one, and {name}, now with member "
+        cause=f"after a pass over the partitions the state is the same as before an earlier pass; {name}, now with member "
         f"{owner!r}, is one of those that move to and fro between members of different subscriptions",
         remedy="give the members equal subscriptions, or let them all join without owned partitions (restart them together)",
     )

@@ -39,7 +39,7 @@ from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped
 
-BECAUSE: Final = "Go goes through the map of topics in a new order each time"
+BECAUSE: Final = "Go iterates over the map of topics in a random order"
 
 MOST_MEMBERS: Final = 65_533
 """franz-go numbers members in 16 bits."""

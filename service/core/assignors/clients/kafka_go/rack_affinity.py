@@ -10,7 +10,7 @@ Of a topic's n partitions each of its s subscribers gets at least the *target* `
 
 Partitions without a known leader and members without a rack count as on a rack of their own.
 
-*Left to chance*: Go goes through the racks, a map, in a random order, and in another in step 2. So it is open which racks'
+*Left to chance*: Go iterates over the racks, a map, in a random order, and in another in step 2. So it is open which racks'
 subscribers get the remainder, if not all do that could; and which subscriber gets what in step 2, as far as a partition may come
 before or after the end of somebody's share.
 
@@ -49,7 +49,7 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
         check_time.deadline,
     )
     in_time(status, check_time)
-    chance = LeftOpen(indices_of(left_open), "Go goes through the racks in a random order") if left_open.any() else None
+    chance = LeftOpen(indices_of(left_open), "Go iterates over the racks in a random order") if left_open.any() else None
     return Assignment(grouped(owners, len(group)), left_open=chance)
 
 

@@ -228,9 +228,9 @@ def _adjusted(final: Int32s, claimants: Int32s) -> tuple[Int32s, Int32s]:
 
 _CAUSES: Final = {
     ASSERTION: ("Aborted", "an assertion fails", "what it has recorded of the moves of {} is wrong"),
-    FREED: ("Segmentation fault", "it reads freed memory", "{} moves back the way on which it came"),
-    NULL: ("Segmentation fault", "it reads a null pointer", "a member that claims {} can get nothing else any more"),
-    ENDLESS: (None, "", "it looks at the same members for ever to see whether the group is balanced, at {}"),
+    FREED: ("Segmentation fault", "it reads freed memory", "{} moves back to a member that it came from"),
+    NULL: ("Segmentation fault", "it reads a null pointer", "a member that claims {} cannot get any other partition"),
+    ENDLESS: (None, "", "it checks the balance of the same members forever, at {}"),
 }
 
 

@@ -214,7 +214,7 @@ def _endless(group: Group, library: Library, partition: int) -> KafkaAssignorFai
     return KafkaAssignorFails(
         None,
         None,
-        cause=f"after a pass over the partitions everything is as it was before an earlier one, and {_name(group, partition)} is "
+        cause=f"after a pass over the partitions the state is the same as before an earlier pass; {_name(group, partition)} is "
         "one of those that move to and fro",
         remedy="restart the members together, so that they join without owned partitions",
         library=library.name,

@@ -36,7 +36,7 @@ from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped, transposed
 
-BECAUSE: Final = "Go goes through the maps of partitions and members in a new order each time"
+BECAUSE: Final = "Go iterates over the maps of partitions and members in a random order"
 
 OPEN: Final = -2
 """In place of a member: which one is left to chance."""

@@ -55,7 +55,7 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
                 "kept": kept,
                 "revoked": int((group.owned.values < group.topics.partitions_count).sum()) - kept,
             },
-            {"phase": "assign what nobody has to the least loaded subscribers", "assigned": filled},
+            {"phase": "assign unowned partitions to the least loaded subscribers", "assigned": filled},
             {
                 "phase": "move partitions from the most to the least loaded subscribers of each topic",
                 "rounds": len(moves),
