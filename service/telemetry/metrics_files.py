@@ -5,18 +5,22 @@ blocks, so on a full tmpfs the next write to the mapping is a SIGBUS, which ends
 a full folder costs the values that need new space, and no request.
 """
 
+from __future__ import annotations
+
 import errno
 import logging
 import mmap
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, ClassVar, Final
 
 from prometheus_client import values
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.mmap_dict import MmapedDict
+from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.registry import Collector
 
 logger = logging.getLogger(__name__)
@@ -35,16 +39,108 @@ values.ValueClass = values.MutexValue  # also where the environment names a fold
 
 def use_files(folder: Path) -> None:
     """Keep the values of metrics made from now on in files in ``folder``, one set for each process forked from this one."""
-    os.environ[FOLDER_VARIABLE] = str(folder)
-    values.MmapedDict = MetricsFile  # type: ignore[attr-defined,assignment]
-    values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
+    os.environ[FOLDER_VARIABLE] = str(folder)  # where prometheus-client looks for the files of dead processes
+    values.ValueClass = partial(FileValue, _Files(folder))
+
+
+class _Files:
+    """The files of this process in a folder, one for each kind of metric, and the values in them.
+
+    A process that is forked begins files of its own. prometheus-client asks for the process id at every write instead.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._begin()
+        self.values: list[FileValue] = []
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin(self) -> None:
+        self._files: dict[str, MetricsFile] = {}
+        self.lock = Lock()
+
+    def _begin_anew(self) -> None:
+        of_parent = self._files
+        self._begin()
+        for value in self.values:
+            value.begin()
+        for file in of_parent.values():
+            file.close()  # type: ignore[no-untyped-call]
+
+    def of(self, kind: str) -> MetricsFile:
+        """The file of a kind of metrics."""
+        if kind not in self._files:
+            self._files[kind] = MetricsFile(str(self._folder / f"{kind}_{os.getpid()}.db"))
+        return self._files[kind]
+
+
+class FileValue:
+    """A value of a metric in a file; see prometheus_client.values.MmapedValue, which takes ten times as long to write one.
+
+    One without space in the file counts in the process, and is right again when there is space.
+    """
+
+    _multiprocess = True
+
+    def __init__(
+        self,
+        files: _Files,
+        kind: str,
+        metric: str,
+        name: str,
+        label_names: list[str],
+        label_values: list[str],
+        about: str,
+        multiprocess_mode: str = "",
+    ) -> None:
+        self._files = files
+        self._kind = f"{kind}_{multiprocess_mode}" if multiprocess_mode else kind
+        self._key = mmap_key(metric, name, label_names, label_values, about)
+        with files.lock:
+            self.begin()
+            files.values.append(self)
+
+    def begin(self) -> None:
+        """Take the value that this process's file has."""
+        self._place = self._files.of(self._kind).place(self._key)
+        self._value = 0.0 if self._place is None else self._place[0]
+
+    def inc(self, amount: float) -> None:
+        """Add an amount."""
+        with self._files.lock:
+            self._value += amount
+            if self._place is not None:
+                self._place[0] = self._value
+            else:
+                self._write(0.0)
+
+    def set(self, value: float, timestamp: float | None = None) -> None:
+        """Set the value. timestamp : for gauges of which the most recent value counts"""
+        with self._files.lock:
+            self._value = value
+            self._write(timestamp or 0.0)
+
+    def _write(self, timestamp: float) -> None:
+        if self._place is None:
+            self._place = self._files.of(self._kind).place(self._key)
+        if self._place is not None:
+            self._place[0], self._place[1] = self._value, timestamp
+
+    def get(self) -> float:
+        """The value in this process."""
+        return self._value
+
+    def set_exemplar(self, _: object) -> None:
+        """Files have no exemplars."""
+
+    def get_exemplar(self) -> None:
+        """See set_exemplar."""
 
 
 class MetricsFile(MmapedDict):
     """One process's values of one kind of metric.
 
-    A value without space in the file is not recorded; its metric still counts in the process, so its next value after there is
-    space again is right. The log says so once per process.
+    A value without space in the file is not recorded; the log says so once per process.
     """
 
     reported: ClassVar[bool] = False
@@ -56,17 +152,8 @@ class MetricsFile(MmapedDict):
         self._positions: dict[str, int] = {}
         self._retry_at = 0.0
 
-    def read_value(self, key: str) -> tuple[float, float]:
-        """The value and its timestamp; see MmapedDict."""
-        return super().read_value(key) if self._has_space(key) else (0.0, 0.0)  # type: ignore[no-untyped-call]
-
-    def write_value(self, key: str, value: float, timestamp: float) -> None:
-        """See MmapedDict."""
-        if key in self._positions or self._has_space(key):
-            super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
-
-    def _has_space(self, key: str) -> bool:
-        """Whether the file has a place for this value, after trying to make one."""
+    def place(self, key: str) -> memoryview[float] | None:
+        """Where the file has this value and its timestamp, float64[2]; None if there is no space for them."""
         if key not in self._positions and time.monotonic() >= self._retry_at:
             try:
                 self._init_value(key)
@@ -76,7 +163,8 @@ class MetricsFile(MmapedDict):
                     about = {"folder": str(Path(self._fname).parent), "fault": error.strerror}
                     logger.warning("metrics are not recorded", extra=about)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
-        return key in self._positions
+        at = self._positions.get(key)
+        return None if at is None else memoryview(self._m)[at : at + 16].cast("d")
 
     def _init_value(self, key: str) -> None:
         """Add a value to the file. Raises OSError."""
