@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from service.core.frozen import frozen
 from service.core.jvm.sorting import java_order
 from service.core.kafka_versions import LATEST
 from service.core.measures.certificate import Certificate
@@ -131,7 +132,7 @@ class RaggedArrays(NamedTuple):
     values: Int32s
 
 
-@dataclass(frozen=True)
+@frozen
 class Keys:
     """Record keys as bytes, in Arrow's binary layout, so that an Arrow column reaches a kernel uncopied.
 

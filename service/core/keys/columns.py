@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.core.errors import InvalidQuestion
+from service.core.frozen import frozen
 from service.core.jvm.hashing import text_bytes
 from service.core.keys import codecs
 from service.core.keys.formats import FORMATS
@@ -36,7 +37,7 @@ BYTES: Final = ("base64", "bytes", "hex")
 TEXTS: Final = ("string", "uuid")
 
 
-@dataclass(frozen=True)
+@frozen
 class Text:
     """Keys that are strings.
 

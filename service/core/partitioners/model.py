@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from service.core.errors import AllocatorError
+from service.core.frozen import frozen
 from service.core.keys.columns import Encoding
 from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
@@ -41,7 +42,7 @@ class Options:
     sticky_batch_size: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Question(Options):
     """Records of one topic that a partitioner is to place.
 
@@ -74,7 +75,7 @@ HASH_BITS: Final = 32
 """Bits of the hashes that comparisons, fingerprints and plans work with."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """Where the records go.
 
