@@ -3,8 +3,9 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from service.core.clock import Deadline
 from service.core.errors import AllocatorError, LimitExceeded
@@ -33,7 +34,7 @@ def _nothing(*_: Any) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestTime:
     """The time of an answer, a ``core.clock.TimeLimit``.
 
@@ -67,8 +68,7 @@ class RequestTime:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """Limits, memory and time. ``Budget()`` limits nothing.
 
     limits : setting → the most that is allowed ("max_partitions"); one that is absent does not limit
@@ -80,7 +80,7 @@ class Budget:
     kilobytes : how many it was sent in, at least one: the CPU that it may take is in proportion to them
     """
 
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = MappingProxyType({})
     reserve: Callable[[int], None] = _nothing
     lengthen: Callable[[], None] = _nothing
     explained: int = 1_000

@@ -1,16 +1,18 @@
 """Key → partition: the question, and its answer."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
+from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column
-from service.core.measures.skew import Spread, occurrences, spread
+from service.core.measures.skew import Spread, distribution, spread
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
 from service.core.partitioners.explanation import explain
@@ -25,7 +27,11 @@ MAX_COUNTS: Final = 100_000
 OPTIONS: Final = tuple(each.name for each in fields(Options))
 
 
-@dataclass(frozen=True)
+OF_QUESTION: Final = key_values.fields_of(explicit=("explicit_partition",))
+OF_RECORDS: Final = key_values.fields_of(keys=("records", "key"), explicit=("records", "partition"))
+
+
+@frozen
 class PartitionsQuestion(Options):
     """Records of one topic. What a partitioner has no use for must be None.
 
@@ -48,7 +54,7 @@ class PartitionsQuestion(Options):
     explain: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class PartitionsAnswer:
     """Where the records go.
 
@@ -81,9 +87,8 @@ def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
     except InvalidQuestion:
         raise_all(_faults(question, budget))
         raise
-    column, key_format = _keys(question, budget)
     with _places(question):
-        asked = _asked(question, partitioner, column, key_format, options)
+        asked = _asked(question, partitioner, *_keys(question, budget), options)
         result = allocate(partitioner, asked)
     counts = evenness = None
     if not partitioner.gives_tokens:
@@ -94,9 +99,11 @@ def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
 
 
 def _faults(question: PartitionsQuestion, budget: Budget) -> Iterator[InvalidQuestion]:
-    return faults_of(
-        lambda: _options(question, _partitioner(question)), lambda: _check_records(question), lambda: _keys(question, budget)
-    )
+    def check_keys() -> None:
+        with _places(question):
+            _keys(question, budget)
+
+    return faults_of(lambda: _options(question, _partitioner(question)), lambda: _check_records(question), check_keys)
 
 
 def _partitioner(question: PartitionsQuestion) -> Partitioner:
@@ -114,12 +121,13 @@ def _partitioner(question: PartitionsQuestion) -> Partitioner:
 
 def _options(question: PartitionsQuestion, partitioner: Partitioner) -> dict[str, Any]:
     """The options that are given. Raises InvalidQuestion for those that the partitioner does not use."""
-    options = {name: value for name in OPTIONS if (value := getattr(question, name)) is not None}
+    given = vars(question)
+    options = {name: given[name] for name in OPTIONS if given[name] is not None}
     if question.window is not None:
         options["window"] = (question.window["start"], question.window["size"])
     if question.records is not None:
         options |= _record_options(question.records)
-    check_options(partitioner, {name: _place(question, name) for name in options})
+    check_options(partitioner, options, partial(_place, question))
     return options
 
 
@@ -141,11 +149,10 @@ def _check_records(question: PartitionsQuestion) -> None:
 def _keys(question: PartitionsQuestion, budget: Budget) -> tuple[Column, str]:
     """The keys, and their format."""
     values = _values(question)
-    with _places(question):
-        budget.check("max_keys", len(values), "keys", "keys")
-        if question.explain:
-            budget.check("max_explained", len(values), "keys to be explained", "explain")
-        return key_values.read(values, question.key_format, budget)
+    budget.check("max_keys", len(values), "keys", "keys")
+    if question.explain:
+        budget.check("max_explained", len(values), "keys to be explained", "explain")
+    return key_values.read(values, question.key_format, budget)
 
 
 def _values(question: PartitionsQuestion) -> Any:
@@ -159,9 +166,7 @@ def _values(question: PartitionsQuestion) -> Any:
 
 def _places(question: PartitionsQuestion) -> key_values.fields_of:
     """Where the question has what the core calls keys and explicit partitions."""
-    if question.records is not None:
-        return key_values.fields_of(keys=("records", "key"), explicit=("records", "partition"))
-    return key_values.fields_of(explicit=("explicit_partition",))
+    return OF_QUESTION if question.records is None else OF_RECORDS
 
 
 def _asked(
@@ -173,10 +178,11 @@ def _asked(
         known = ", ".join(encoding.formats)
         detail = f"The partitioner {partitioner.name} does not accept {key_format} keys; it accepts {known}."
         raise InvalidQuestion(detail, "key_format")
+    keys = encoding.run(column, key_format)
     named = None if question.records is None else question.records["partition"]
-    explicit, has_explicit = _explicit(question.explicit_partition, named, len(_values(question)))
+    explicit, has_explicit = _explicit(question.explicit_partition, named, len(keys))
     count = 1 if question.partitions_count is None else question.partitions_count
-    return Question(count, encoding.run(column, key_format), key_format, explicit, has_explicit, **options)
+    return Question(count, keys, key_format, explicit, has_explicit, **options)
 
 
 def _distribution(partitions: Int32s, partitions_count: int) -> tuple[Int64s | None, Spread]:
@@ -184,8 +190,7 @@ def _distribution(partitions: Int32s, partitions_count: int) -> tuple[Int64s | N
     if partitions_count > MAX_COUNTS:
         in_range = partitions[(partitions >= 0) & (partitions < partitions_count)]
         return None, spread(np.unique(in_range, return_counts=True)[1], partitions_count)
-    counts = occurrences(partitions, partitions_count)
-    return counts, spread(counts)
+    return distribution(partitions, partitions_count)
 
 
 def _record_options(records: dict[str, Any]) -> dict[str, Any]:

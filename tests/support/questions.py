@@ -55,7 +55,7 @@ def question(request: dict[str, Any]) -> tuple[Partitioner, Question]:
         elif isinstance(value, list):
             value = np.array(value, np.int64)
         options[name] = value
-    check_options(partitioner, {name: (name,) for name, value in options.items() if value is not None})
+    check_options(partitioner, [name for name, value in options.items() if value is not None], lambda name: (name,))
     if "explicit_partition" in request:
         options["explicit"] = np.full(len(values), request["explicit_partition"], np.int32)
         options["explicit_given"] = np.ones(len(values), np.bool_)

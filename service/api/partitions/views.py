@@ -17,6 +17,7 @@ from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("partitions", __name__, ArrowParser("keys", read_json=FORM.read), description="key → partition")
 
+OF_KEY = fields_of(keys=("key",))
 EXAMPLE = {"partitioner": "java", "partitions_count": 6, "keys": ["order-1", "order-2", None], "random_seed": 1}
 
 
@@ -38,5 +39,5 @@ def allocate_partitions(question: PartitionsQuestion) -> Response:
 @blueprint.doc(operationId="allocatePartition")
 def allocate_partition(question: PartitionsQuestion) -> Response:
     """Compute the partition of one key: what POST answers for `keys: [key]`."""
-    with fields_of(keys=("key",)):
+    with OF_KEY:
         return decide("partition", FORM, question)

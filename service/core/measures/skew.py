@@ -1,9 +1,8 @@
 """How even a result is."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from service.core.frozen import frozen
 from service.core.kernels import brief_kernel
 from service.core.model import Float64s, Int32s, Int64s, Ragged
 
@@ -11,7 +10,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 """Between these lies a load or rate that is not an integer, or it is 0: its squares and sums neither overflow nor vanish."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Spread:
     """Evenness of the loads of partitions, members or brokers.
 
@@ -41,6 +40,19 @@ def spread(loads: Int32s | Int64s | Float64s, holders: int | None = None) -> Spr
         least, most, total, squares = _moments_of_weights(loads.astype(np.float64, copy=False), holders)
     else:
         least, most, total, squares = _moments(loads.astype(np.int64, copy=False), holders)
+    return _spread(least, most, total, squares, holders)
+
+
+def distribution(indices: Int32s, holders: int) -> tuple[Int64s, Spread]:
+    """int64[holders], how often each index occurs, and the spread of that; indices outside ``[0, holders)`` are skipped.
+
+    indices : int32[...]; holders : at least one
+    """
+    counts, least, most, total, squares = _counted(indices, holders)
+    return counts, _spread(least, most, total, squares, holders)
+
+
+def _spread(least: float, most: float, total: float, squares: float, holders: int) -> Spread:
     mean = total / holders
     return Spread(least, most, mean, (squares / holders) ** 0.5, most / mean if total else 1.0)
 
@@ -84,3 +96,11 @@ def occurrences(indices: Int32s, holders: int) -> Int64s:
         if 0 <= index < holders:
             counts[index] += 1
     return counts
+
+
+@brief_kernel
+def _counted(indices: Int32s, holders: int) -> tuple[Int64s, int, int, int, float]:
+    """The results of ``occurrences``, and of ``_moments`` of those."""
+    counts = occurrences(indices, holders)
+    least, most, total, squares = _moments(counts, holders)
+    return counts, least, most, total, squares

@@ -1,6 +1,6 @@
 """How a question is answered: explicit partitions, the keys' hashes, and the null rule for the other records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -28,14 +28,13 @@ def allocate(partitioner: Partitioner, question: Question) -> Answer:
     return replace(answer, partitions=np.where(named, partitions, answer.partitions))
 
 
-def check_options(partitioner: Partitioner, places: Mapping[str, Sequence[str | int]]) -> None:
-    """Raise InvalidQuestion for those of these options that the partitioner does not use. places : where the question has each"""
-    known = ", ".join(partitioner.options) or "no options"
-    raise_all(
-        InvalidQuestion(f"The partitioner {partitioner.name} has no option {name}; it has {known}.", *place)
-        for name, place in places.items()
-        if name not in partitioner.options
-    )
+def check_options(partitioner: Partitioner, names: Iterable[str], place: Callable[[str], Sequence[str | int]]) -> None:
+    """Raise InvalidQuestion for those of these options that the partitioner does not use. place : where the question has one"""
+    unused = [name for name in names if name not in partitioner.options]
+    if unused:
+        known = ", ".join(partitioner.options) or "no options"
+        detail = f"The partitioner {partitioner.name} has no option {{}}; it has {known}."
+        raise_all(InvalidQuestion(detail.format(name), *place(name)) for name in unused)
 
 
 def _check(question: Question) -> None:
@@ -70,7 +69,10 @@ def by_hash(question: Question, partitioner: Partitioner) -> Answer:
     """Hash, sign rule, and the null rule for records that have no hash."""
     rule = cast("HashingRule", partitioner.hashing_rule)
     hashes, undecided = rule.settle(rule.hash.run(question.keys, question.key_format), question.keys)
-    return _by_null_rule(question, partitioner, _rows(question, undecided), rule.sign.run(hashes, question.partitions_count))
+    partitions = rule.sign.run(hashes, question.partitions_count)
+    if undecided is None and not partitioner.null.has_state:
+        return Answer(partitions)
+    return _by_null_rule(question, partitioner, _rows(question, undecided), partitions)
 
 
 def by_wide_hash(question: Question, partitioner: Partitioner) -> Answer:
