@@ -10,12 +10,10 @@ import fcntl
 import json
 import os
 import platform
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import (
     CollectorRegistry,
@@ -32,7 +30,13 @@ from service import __version__
 from service.telemetry.metrics_files import FreeSpace, use_files
 from service.telemetry.worker_processes import WorkerProcesses
 
-PhaseEnded = Callable[[str, float, float], None]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from service.decisions.figures import Figures
+
+Phase = tuple[str, float, float]
+"""parse, compute or render; when it began, and when it ended, by time.perf_counter."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter, without a reader
 
@@ -43,7 +47,7 @@ PARTITIONS = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 ITEMS = PARTITIONS[4:]
 
 SHORTEST_PHASE = 0.001
-"""Seconds. A shorter phase is not recorded: each of its two values in a shared file takes 4 µs, and a GET takes 150."""
+"""Seconds. A shorter phase is not recorded: the six values of three phases would be most of what a GET writes."""
 
 FEWEST_ITEMS = ITEMS[0]
 """A request with fewer of everything is small, and its size is not recorded."""
@@ -135,26 +139,38 @@ class Metrics:
         for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
 
-    def decision(
-        self, decision: str, strategy: str, started: float, phase_ended: PhaseEnded, parsed: float | None = None
-    ) -> Decision:
-        """Start the report of a decision.
+    def decided(self, decision: str, figures: Figures) -> None:
+        """Record an answer: how large its question was, its skew, its subject and the number of moved partitions."""
+        if max(figures.items.values()) >= FEWEST_ITEMS:
+            for item, count in figures.items.items():
+                key = (decision, item)
+                if key not in self.item_series:
+                    self.item_series[key] = self.items.labels(*key)
+                self.item_series[key].observe(count)
+        series = self._series(decision, figures.strategy)
+        if figures.skew is None:
+            return
+        series.skew.observe(figures.skew)
+        if figures.moved is not None:
+            self.moved.labels(decision, figures.strategy).observe(figures.moved)
+        if figures.subject is not None:
+            if self.subjects.admit(decision, figures.subject):
+                self.subject_skew.labels(decision, figures.subject).set(figures.skew)
+            else:
+                self.subjects_dropped.inc()
 
-        started : the start of the request (time.perf_counter)
-        parsed : the end of its phase "parse"; default: now
-        phase_ended : called with a phase's name, start and end; raises if the request is over its time limit
-        """
-        series = self.decision_series.get((decision, strategy))
-        if series is None:
-            series = self.decision_series[decision, strategy] = DecisionSeries(
-                self.duration.labels(decision, strategy, "parse"),
-                self.duration.labels(decision, strategy, "compute"),
-                self.duration.labels(decision, strategy, "render"),
-                self.skew.labels(decision, strategy),
-            )
-        report = Decision(self, decision, strategy, series, phase_ended)
-        report.ended("parse", started, parsed)
-        return report
+    def phases_ended(self, decision: str, strategy: str, phases: Iterable[Phase]) -> None:
+        """Record how long phases of a decision took."""
+        for phase, started, ended in phases:
+            if ended - started >= SHORTEST_PHASE:
+                getattr(self._series(decision, strategy), phase).observe(ended - started)
+
+    def _series(self, decision: str, strategy: str) -> DecisionSeries:
+        key = (decision, strategy)
+        if key not in self.decision_series:
+            parse, compute, render = (self.duration.labels(*key, phase) for phase in ("parse", "compute", "render"))
+            self.decision_series[key] = DecisionSeries(parse, compute, render, self.skew.labels(*key))
+        return self.decision_series[key]
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
         """Record an answered request. route : the URL rule, never the path"""
@@ -182,45 +198,6 @@ class DecisionSeries(NamedTuple):
     compute: Histogram
     render: Histogram
     skew: Histogram
-
-
-class Decision:
-    """A view's report of one decision."""
-
-    def __init__(self, metrics: Metrics, decision: str, strategy: str, series: DecisionSeries, phase_ended: PhaseEnded) -> None:
-        self._metrics, self._decision, self._strategy = metrics, decision, strategy
-        self._series, self._phase_ended = series, phase_ended
-
-    def ended(self, phase: str, started: float, now: float | None = None) -> None:
-        """Record the end of a phase, by default now. Raises if the request is over its time limit."""
-        if now is None:
-            now = time.perf_counter()
-        if now - started >= SHORTEST_PHASE:
-            getattr(self._series, phase).observe(now - started)
-        self._phase_ended(phase, started, now)
-
-    def sees(self, **items: int) -> None:
-        """Record the size of the request: keys, partitions, members, brokers."""
-        if max(items.values()) < FEWEST_ITEMS:
-            return
-        series = self._metrics.item_series
-        for item, count in items.items():
-            key = (self._decision, item)
-            if key not in series:
-                series[key] = self._metrics.items.labels(*key)
-            series[key].observe(count)
-
-    def gives(self, skew: float, *, subject: str | None = None, moved: int | None = None) -> None:
-        """Record the answer's skew, its subject (``topic_name`` or ``group_id``) and the number of moved partitions."""
-        metrics = self._metrics
-        self._series.skew.observe(skew)
-        if moved is not None:
-            metrics.moved.labels(self._decision, self._strategy).observe(moved)
-        if subject is not None:
-            if metrics.subjects.admit(self._decision, subject):
-                metrics.subject_skew.labels(self._decision, subject).set(skew)
-            else:
-                metrics.subjects_dropped.inc()
 
 
 class Subjects:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import http
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import unquote
 
@@ -96,28 +96,44 @@ def query_values(request: Request, schema: Schema) -> dict[str, Any]:
 
     Raises InvalidQuestion for a repeated parameter that is not a list, BadRequest for bytes that are not UTF-8.
     """
-    _check_percent_encoding(request)
     values: dict[str, Any] = {}
-    for name, texts in request.args.lists():
+    for name, text in _parameters(request.environ.get("QUERY_STRING", "")):
         field = schema.fields.get(name)
-        if isinstance(field, fields.List):
-            values[name] = [_query_value(part, field.inner) for text in texts for part in text.split(",")]
+        value = _reader(field)(text)
+        if name not in values:
+            values[name] = value
+        elif isinstance(field, fields.List):
+            values[name] += value
         else:
-            if len(texts) > 1:
-                raise InvalidQuestion("Given more than once.", name)
-            values[name] = _query_value(texts[0], field)
+            raise InvalidQuestion("Given more than once.", name)
     return values
 
 
-def _check_percent_encoding(request: Request) -> None:
-    """Refuse a query such as ``key=%FF``: Werkzeug would read the three characters, and the partition would be another key's."""
-    query: str = request.environ.get("QUERY_STRING", "")
-    if "%" in query:
-        try:
-            unquote(query, errors="strict")
-        except UnicodeDecodeError as error:
-            escapes = "".join(f"%{byte:02X}" for byte in error.object[error.start : error.end])
-            raise BadRequest(f"The query is not UTF-8 at {escapes}: {error.reason}.") from None
+def _parameters(query: str) -> list[tuple[str, str]]:
+    """The names and texts of a query, whose characters stand for bytes.
+
+    Raises BadRequest for a query such as ``key=%FF``, of which Werkzeug would take the three characters for the key.
+    """
+    try:
+        text = query if query.isascii() else query.encode("latin1").decode()
+        pairs = [pair.replace("+", " ").partition("=") for pair in text.split("&") if pair]
+        if "%" not in text:
+            return [(name, value) for name, _, value in pairs]
+        return [(unquote(name, errors="strict"), unquote(value, errors="strict")) for name, _, value in pairs]
+    except UnicodeDecodeError as error:
+        escapes = "".join(f"%{byte:02X}" for byte in error.object[error.start : error.end])
+        raise BadRequest(f"The query is not UTF-8 at {escapes}: {error.reason}.") from None
+
+
+@cache
+def _reader(field: Any) -> Callable[[str], Any]:
+    """What makes a field's JSON value of a text. Schemas and their fields are made once."""
+    if isinstance(field, fields.List):
+        read = _reader(field.inner)
+        return lambda text: [read(part) for part in text.split(",")]
+    if isinstance(field, fields.Number):
+        return from_query
+    return (lambda text: BOOLEANS.get(text, text)) if type(field) is Boolean else str
 
 
 class QuerySchema(Schema):
@@ -147,12 +163,6 @@ class QuerySchema(Schema):
         if faults:
             raise error_handlers.invalid("query", faults)
         return self.question(body)
-
-
-def _query_value(text: str, field: Any) -> Any:
-    if hasattr(field, "num_type"):  # as Marshmallow's numbers have; isinstance takes a µs
-        return from_query(text)
-    return BOOLEANS.get(text, text) if type(field) is Boolean else text
 
 
 class Blueprint(flask_smorest.Blueprint):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from service.decisions.budget import Budget
 from service.web.middleware import PROGRESS
 
 if TYPE_CHECKING:
-    from service.telemetry.metrics import Decision, Metrics
+    from service.decisions.figures import Figures
+    from service.telemetry.metrics import Metrics, Phase
     from service.web.middleware import Progress
 
 
@@ -46,18 +48,26 @@ def metrics() -> Metrics:
     return of_app
 
 
-def decision(name: str, strategy: str, parsed: float | None = None) -> Decision:
-    """The report of this request's decision ("partition", "assignment", "placement").
+def decided(decision: str, figures: Figures, parsed: float, computed: float) -> None:
+    """Record an answer, and its request's phases "parse" and "compute". Raises if the request is over its time limit.
 
-    parsed : when its body had been read, by time.perf_counter; default: now
+    decision : "partition", "assignment", "placement"
+    parsed, computed : when these phases ended, by time.perf_counter
     """
     progress: Progress = request.environ[PROGRESS]
+    progress.hooks.metrics.decided(decision, figures)
+    _ended(progress, decision, figures.strategy, ("parse", progress.started, parsed), ("compute", parsed, computed))
 
-    def phase_ended(phase: str, phase_started: float, now: float) -> None:
-        if progress.span is not None:
-            progress.span.phase(phase, phase_started, now, strategy)
-        if now > progress.deadline:
-            request_budget().check_time()
 
-    of_app: Metrics = progress.hooks.extensions["metrics"]
-    return of_app.decision(name, strategy, progress.started, phase_ended, parsed)
+def rendered(decision: str, strategy: str, started: float) -> None:
+    """Record the phase "render", which ends now. Raises if the request is over its time limit."""
+    _ended(request.environ[PROGRESS], decision, strategy, ("render", started, time.perf_counter()))
+
+
+def _ended(progress: Progress, decision: str, strategy: str, *phases: Phase) -> None:
+    progress.hooks.metrics.phases_ended(decision, strategy, phases)
+    if progress.span is not None:
+        for phase in phases:
+            progress.span.phase(*phase, strategy)
+    if phases[-1][2] > progress.deadline:
+        request_budget().check_time()

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from flask import Response
 
-from service.web.context import decision, request_budget
+from service.web.context import decided, rendered, request_budget
 from service.web.forms import FamilyAnswer, Form
 from service.web.json.codec import dump_pieces
 from service.web.media_types import JSON, JSON_LINES
@@ -25,16 +25,12 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     """
     budget = request_budget()
     media_type = preferred(*offered) if form.table is not None else preferred(JSON)
-    started = time.perf_counter()
+    parsed = time.perf_counter()
     answer = form.answer(question, budget)
     budget.check_time()  # kernels that do not look at the clock may have taken too long
+    computed = time.perf_counter()
     figures = answer.figures
-    report = decision(name, figures.strategy, started)
-    report.ended("compute", started)
-    report.sees(**figures.items)
-    if figures.skew is not None:
-        report.gives(figures.skew, subject=figures.subject, moved=figures.moved)
-    rendering = time.perf_counter()
+    decided(name, figures, parsed, computed)
     if form.table is None or media_type == JSON:
         response = json_response(form.document(answer))
     elif form.lines is not None and media_type == JSON_LINES:
@@ -43,5 +39,5 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
         response = table(form.columns(answer, media_type), media_type)
     if figures.tag is not None:
         response.set_etag(figures.tag)
-    report.ended("render", rendering)
+    rendered(name, figures.strategy, computed)
     return response

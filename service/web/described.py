@@ -20,6 +20,12 @@ class Field(fields.Field[Any]):
 class String(Field, fields.String):
     """A string."""
 
+    def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """See Field, which takes ten times as long for a value without rules."""
+        if type(value) is str and type(self) is String and not self.validators:
+            return value
+        return super().deserialize(value, *args, **kwargs)
+
 
 class Integer(Field, fields.Integer):
     """An integer."""

@@ -54,6 +54,12 @@ class Integer(fields.Integer):
         super().__init__(*text, strict=True, validate=bounds, error_messages={"invalid": "Not an integer."}, **kwargs)
         self.minimum, self.maximum = minimum, maximum
 
+    def deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        """See Field, which takes ten times as long for a value that is right."""
+        if type(value) is int and self.minimum <= value <= self.maximum:
+            return value
+        return super().deserialize(value, *args, **kwargs)
+
 
 class List(fields.List):
     """A list of which at most MAX_ERRORS elements are reported as faulty; the rest is not validated then.

@@ -135,7 +135,7 @@ class RequestHooks:
 
     def __init__(self, app: Flask, settings: Settings, metrics: Metrics, tracing: Tracing | None, *, log_requests: bool) -> None:
         """Raises InvalidCredentials. log_requests : a line for each on standard output"""
-        self._metrics, self._tracing = metrics, tracing
+        self.metrics, self._tracing = metrics, tracing
         checked = settings.auth != "off" and settings.has_credentials()
         self._credentials = Authenticator(settings, metrics.jwks_failures.inc) if checked else None
         self._admission = AdmissionControl(settings.max_concurrent, settings.max_queued)
@@ -170,14 +170,14 @@ class RequestHooks:
                 headers.append(DATA_POLICY)
             return start_response(status, headers, *exc_info)
 
-        self._metrics.in_flight.inc()
+        self.metrics.in_flight.inc()
         try:
             response = self._wsgi_app(environ, start)
             self._answered(progress, environ, code, length)
         finally:
             if progress.admitted:
                 self._admission.leave(long=progress.long)
-            self._metrics.in_flight.dec()
+            self.metrics.in_flight.dec()
         if held := environ.get(RESERVED, 0):  # from here on, of the response alone
             environ[RESERVED] = kept = min(held, length)
             self._memory.release(held - kept)
@@ -199,7 +199,7 @@ class RequestHooks:
         if self._credentials is not None:
             self._admit(self._credentials, scope, progress)
         try:
-            self._admission.enter(self._metrics.queued.inc, environ.get(IS_CONNECTED))
+            self._admission.enter(self.metrics.queued.inc, environ.get(IS_CONNECTED))
         except Overloaded as overloaded:
             self._turn_away(overloaded)
         progress.admitted = True
@@ -211,7 +211,7 @@ class RequestHooks:
             return
         progress.admitted = False
         try:
-            self._admission.lengthen(self._metrics.queued.inc, environ.get(IS_CONNECTED))
+            self._admission.lengthen(self.metrics.queued.inc, environ.get(IS_CONNECTED))
         except Overloaded as overloaded:
             self._turn_away(overloaded)
         progress.admitted = progress.long = True
@@ -233,20 +233,20 @@ class RequestHooks:
         try:
             caller = credentials.principal(authorization)
         except NotAuthenticated as error:
-            self._metrics.rejected.labels("unauthenticated").inc()
+            self.metrics.rejected.labels("unauthenticated").inc()
             parameters = {} if authorization is None else {"error": "invalid_token", "error_description": str(error)}
             raise Unauthorized(str(error), response=_challenge(401, **parameters)) from None
         except CredentialsUnavailable as error:
-            self._metrics.rejected.labels("unavailable").inc()
+            self.metrics.rejected.labels("unavailable").inc()
             raise ServiceUnavailable(str(error), retry_after=RETRY_SECONDS) from None
         progress.caller = caller.name
         if not caller.may(scope):
-            self._metrics.rejected.labels("forbidden").inc()
+            self.metrics.rejected.labels("forbidden").inc()
             challenge = _challenge(403, error="insufficient_scope", scope=scope)
             raise Forbidden(f"This token does not have the scope {scope}.", response=challenge)
 
     def _turn_away(self, overloaded: Overloaded) -> None:
-        self._metrics.rejected.labels("full").inc()
+        self.metrics.rejected.labels("full").inc()
         raise ServiceUnavailable(str(overloaded), retry_after=RETRY_SECONDS) from None
 
     def reserve(self, environ: WSGIEnvironment, size: int) -> None:
@@ -271,7 +271,7 @@ class RequestHooks:
         """Record an answer of ``length`` bytes."""
         seconds = time.perf_counter() - progress.started
         method, route = environ["REQUEST_METHOD"], progress.rule or "unmatched"
-        self._metrics.observe_http(method, route, status, seconds)
+        self.metrics.observe_http(method, route, status, seconds)
         if progress.span is not None:
             progress.span.answered(status)
         if self._logs_requests:

@@ -1,7 +1,8 @@
 """Answers: JSON, Arrow streams and CSV, none with Python work per row."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 from flask import Response, request
@@ -13,11 +14,28 @@ from service.web.json.codec import dump_text
 from service.web.media_types import ARROW_STREAM, CSV, JSON
 from service.web.tables import without_formulas, written, written_bytes
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from wsgiref.types import WSGIEnvironment
+
 ESCAPED_CSV = "text/csv; header=present; formulas=escape"
 
 STREAMED_BYTES: Final = 2**24
 """An answer with more bytes of LongTexts is made while it is sent. The server makes the rest of it between two requests, a
 millisecond for a block; below this size a thread is faster."""
+
+
+class WholeResponse(Response):
+    """An answer of which all is there.
+
+    Werkzeug would copy its headers, to complete a Location that it has not, and wrap its bytes, to encode and to close them.
+    """
+
+    def get_wsgi_response(self, environ: WSGIEnvironment) -> tuple[Iterable[bytes], str, list[tuple[str, str]]]:
+        """See Werkzeug."""
+        if environ["REQUEST_METHOD"] == "HEAD":
+            return super().get_wsgi_response(environ)
+        return cast("list[bytes]", self.response), self.status, self.headers.to_wsgi_list()
 
 
 def preferred(*offered: str) -> str:
@@ -62,7 +80,7 @@ def answer(document: Any) -> Response:
 def in_pieces(pieces: list[bytes], media_type: str) -> Response:
     """An answer whose text is in pieces."""
     if len(pieces) == 1:
-        return Response(pieces[0], mimetype=media_type)
+        return WholeResponse(pieces[0], mimetype=media_type)
     return Response(_handed_over(pieces), mimetype=media_type, headers={"Content-Length": str(sum(map(len, pieces)))})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 
 import pytest
@@ -10,6 +11,7 @@ from prometheus_client import values
 
 from service.app import create_app
 from service.config import Settings
+from service.decisions.figures import Figures
 from service.telemetry.metrics import Metrics
 from service.telemetry.metrics_files import FOLDER_VARIABLE
 
@@ -26,7 +28,7 @@ def scrape(client) -> str:
 
 def test_a_decision_reports_its_skew_its_size_and_its_phases(client, monkeypatch):
     ticks = itertools.count()
-    monkeypatch.setattr("service.telemetry.metrics.time.perf_counter", lambda: next(ticks) * 0.002)
+    monkeypatch.setattr("service.web.context.time.perf_counter", lambda: next(ticks) * 0.002)
     client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"] * 1_000})
     text = scrape(client)
     assert 'allocator_skew_ratio_bucket{decision="partition",le="2.0",strategy="java"} 1.0' in text
@@ -36,7 +38,7 @@ def test_a_decision_reports_its_skew_its_size_and_its_phases(client, monkeypatch
 
 
 def test_short_phases_and_small_requests_are_not_recorded(client, monkeypatch):
-    monkeypatch.setattr("service.telemetry.metrics.time.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("service.web.context.time.perf_counter", lambda: 0.0)
     client.post("/v1/partitions", json={"partitions_count": 2, "keys": ["a"] * 999})
     text = scrape(client)
     assert 'allocator_skew_ratio_count{decision="partition",strategy="java"} 1.0' in text
@@ -119,7 +121,7 @@ def test_two_apps_do_not_share_their_metrics(client):
 )
 def test_a_long_name_and_one_that_utf_8_cannot_write_label_nothing(name):
     metrics = Metrics(10)
-    metrics.decision("partition", "java", 0.0, lambda *_: None).gives(1.0, subject=name)
+    metrics.decided("partition", Figures("java", {"keys": 2}, 1.0, name))
     text = metrics.exposition()
     assert b"allocator_subject_skew_ratio{" not in text
     assert b"allocator_subjects_dropped_total 1.0" in text
@@ -137,7 +139,6 @@ def shared(tmp_path, monkeypatch):
     """Two Metrics that share a folder, as two workers do."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr(values, "ValueClass", values.ValueClass)
-    monkeypatch.setattr(values, "MmapedDict", values.MmapedDict)
     return [Metrics(1_000, tmp_path) for _ in range(2)]
 
 
@@ -151,12 +152,27 @@ def test_workers_admit_the_same_names(shared):
     assert other.admit("partition", "one\n499")
 
 
+def test_a_forked_process_counts_in_files_of_its_own(shared):
+    metrics = shared[0]
+    metrics.rejected.labels("full").inc(2)
+    if not (process := os.fork()):
+        try:
+            metrics.rejected.labels("full").inc(3)
+            metrics.observe_http("GET", "/of/the/child", 200, 0.1)
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+    metrics.rejected.labels("full").inc(4)
+    text = metrics.exposition().decode()
+    assert 'allocator_http_requests_rejected_total{reason="full"} 9.0' in text
+    assert 'allocator_http_request_duration_seconds_count{method="GET",route="/of/the/child",status="200"} 1.0' in text
+
+
 def test_a_new_name_takes_as_long_when_a_thousand_are_there(shared):
     def seconds(names):
         start = time.thread_time()
         for i in names:
-            report = shared[i % 2].decision("partition", "java", start, lambda *_: None)
-            report.gives(1.0, subject=f"{i:04}" + "t" * 245)
+            shared[i % 2].decided("partition", Figures("java", {"keys": 2}, 1.0, f"{i:04}" + "t" * 245))
         return time.thread_time() - start
 
     first = seconds(range(100))

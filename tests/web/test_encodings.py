@@ -121,6 +121,15 @@ def test_a_query_that_is_not_utf_8_is_a_400(client, query):
     assert_problem(answer, 400, "bad-request")
 
 
+def test_a_query_of_bytes_is_read_as_utf_8(client):
+    def answer(query):
+        return client.get("/v1/partitions", environ_overrides={"QUERY_STRING": query})
+
+    encoded, as_bytes = "key=%C3%A9&partitions_count=1000", "key=\xc3\xa9&partitions_count=1000"
+    assert answer(as_bytes).json == answer(encoded).json
+    assert "UTF-8 at %FF" in assert_problem(answer("key=\xff&partitions_count=12"), 400, "bad-request")["detail"]
+
+
 def test_percent_encoding_says_the_same_as_json(client):
     for key in ("é", "😀", "%", "100%", "a\0b", "+"):
         by_query = client.get("/v1/partitions", query_string={"partitions_count": 1_000, "key": key})

@@ -102,8 +102,11 @@ def dump_text(value: Any) -> tuple[LongText, int]:
         if "surrogate" not in str(error):
             raise
         parts = [json.dumps(value).encode()]  # a problem that quotes the caller's half of a surrogate pair
-    size, long_bytes = sum(map(len, parts)), sum(text.size for text in texts)
-    pieces = joined(_filled(parts, texts)) if texts else parts
+    size = sum(map(len, parts))
+    if not texts:
+        return LongText(parts, size, exact=True), 0
+    long_bytes = sum(text.size for text in texts)
+    pieces = joined(_filled(parts, texts))
     return LongText(pieces, size + long_bytes, exact=all(text.exact for text in texts)), long_bytes
 
 
