@@ -1,7 +1,7 @@
 /** Values against a count, as stairs: one line a series, dots where the count is worth using, and marks on the axis. */
+import { Drawing, Grid, ticks } from "../drawing.js";
 import { clipped, short } from "../format.js";
 import { html } from "../lib.js";
-import { ticks } from "../ticks.js";
 
 /** @typedef {{x: number, y: number, dot: boolean, note: string}} Point */
 /** @typedef {{name: string, look: string, stairs: boolean, points: Point[]}} Series stairs: what holds at a count holds up to the next */
@@ -27,21 +27,9 @@ export function curve({ series, marks: named, limit, x: counted, y: measured }, 
   const up = scale(most, log ? positive.reduce((a, b) => Math.min(a, b), most) : 0);
   const x = (/** @type {number} */ value) => left + across.at(value) * (width - left - right);
   const y = (/** @type {number} */ value) => top + (1 - up.at(value)) * (height - top - bottom);
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="${measured} against ${counted}"
-  >
+  return html`<${Drawing} ...${{ width, height }} label="${measured} against ${counted}">
     <text class="tick" x="4" y="12">${measured}</text>
-    ${up.ticks(5).map(
-      (value) =>
-        html`<g>
-          <line class="grid" x1=${left} x2=${width - right} y1=${y(value)} y2=${y(value)} />
-          <text class="tick" x=${left - 8} y=${y(value) + 4} text-anchor="end">${short(value)}</text>
-        </g>`,
-    )}
+    <${Grid} values=${up.ticks(5)} ...${{ y, left, right: width - right }} />
     ${across
       .ticks(Math.min(Math.max(Math.floor(width / 55), 3), 10))
       .filter(Number.isInteger)
@@ -88,7 +76,7 @@ export function curve({ series, marks: named, limit, x: counted, y: measured }, 
             )}
         </g>`,
     )}
-  </svg>`;
+  <//>`;
 }
 
 /** @param {number} x @param {number} y @param {number} i @param {boolean} stairs */

@@ -1,7 +1,7 @@
 /** What each further move buys: a staircase of a goal against its price. */
+import { Drawing, Grid, ticks } from "../drawing.js";
 import { short } from "../format.js";
 import { html } from "../lib.js";
-import { ticks } from "../ticks.js";
 
 /** @typedef {{price: number, goal: number, proven?: boolean}} Point */
 
@@ -23,24 +23,15 @@ export function frontier({ points, chosen, here, price, goal }, width) {
   const path = points
     .map((point, i) => `${i ? "H" : "M"}${x(point.price).toFixed(1)}${i ? "V" : ","}${y(point.goal).toFixed(1)}`)
     .join("");
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="${goal} against ${price}"
-  >
-    ${marks(
-      floor,
-      highest,
-      all.every(({ goal }) => Number.isInteger(goal)),
-    ).map(
-      (value) =>
-        html`<g>
-          <line class="grid" x1=${left} x2=${width - right} y1=${y(value)} y2=${y(value)} />
-          <text class="tick" x=${left - 8} y=${y(value) + 4} text-anchor="end">${short(value)}</text>
-        </g>`,
-    )}
+  return html`<${Drawing} ...${{ width, height }} label="${goal} against ${price}">
+    <${Grid}
+      values=${marks(
+        floor,
+        highest,
+        all.every(({ goal }) => Number.isInteger(goal)),
+      )}
+      ...${{ y, left, right: width - right }}
+    />
     ${ticks(0, most, 8)
       .filter(Number.isInteger)
       .map(
@@ -73,7 +64,7 @@ export function frontier({ points, chosen, here, price, goal }, width) {
         >
       </g>`
     }
-  </svg>`;
+  <//>`;
 }
 
 /** @param {number} low @param {number} high @param {boolean} whole whether the goal is counted */

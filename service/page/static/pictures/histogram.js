@@ -1,7 +1,7 @@
 /** Records of each partition, with the band in which the fullest partition lies by chance alone. */
-import { number, short } from "../format.js";
+import { Drawing, Grid, ticks } from "../drawing.js";
+import { number } from "../format.js";
 import { html } from "../lib.js";
-import { ticks } from "../ticks.js";
 
 /** Pixels of a bar from which bars stand apart. */
 const APART = 5;
@@ -25,23 +25,8 @@ export function histogram({ counts, mean, band }, width, height = 240, most = Ma
       )
       .join("");
   const limit = band?.high ?? Infinity;
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Records of each partition"
-  >
-    ${
-      !small &&
-      ticks(0, most, 5).map(
-        (value) =>
-          html`<g>
-            <line class="grid" x1=${left} x2=${width - right} y1=${y(value)} y2=${y(value)} />
-            <text class="tick" x=${left - 8} y=${y(value) + 4} text-anchor="end">${short(value)}</text>
-          </g>`,
-      )
-    }
+  return html`<${Drawing} ...${{ width, height }} label="Records of each partition">
+    ${!small && html`<${Grid} values=${ticks(0, most, 5)} ...${{ y, left, right: width - right }} />`}
     ${band && html`<rect class="band" x=${left} width=${width - left - right} y=${y(band.high)} height=${Math.max(y(band.low) - y(band.high), 1)} />`}
     <path class="kept" d=${path((count) => count <= limit)} />
     <path class="taken" d=${path((count) => count > limit)} />
@@ -55,7 +40,7 @@ export function histogram({ counts, mean, band }, width, height = 240, most = Ma
           >`,
       )
     }
-  </svg>`;
+  <//>`;
 }
 
 /** Ids of partitions that are written below their bars. @param {number} count @param {number} bar width in pixels */

@@ -1,7 +1,7 @@
 /** One lane a protocol: how many partitions have no reader, over time, and the rebalances that cause it. */
+import { Drawing, ticks } from "../drawing.js";
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
-import { ticks } from "../ticks.js";
 
 const LANE = 74;
 const HEAD = 46;
@@ -17,13 +17,7 @@ export function lanes({ lanes, end, partitions, events, chosen }, width) {
   const left = 12;
   const x = (/** @type {number} */ ms) => left + (ms / end) * (width - left - 12);
   const height = HEAD + lanes.length * LANE + 24;
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Partitions without a reader, over time"
-  >
+  return html`<${Drawing} ...${{ width, height }} label="Partitions without a reader, over time">
     ${events.map(
       ({ at, label }, i) =>
         html`<g>
@@ -65,5 +59,5 @@ export function lanes({ lanes, end, partitions, events, chosen }, width) {
           >${number(seconds)} s</text
         >`,
     )}
-  </svg>`;
+  <//>`;
 }

@@ -1,8 +1,8 @@
 /** Load before and after: a bar a name, or a sorted curve where names are many. */
-import { number, short } from "../format.js";
+import { Drawing, Grid, ticks } from "../drawing.js";
+import { number } from "../format.js";
 import { html } from "../lib.js";
 import { labelWidth, labels } from "./ownership.js";
-import { ticks } from "../ticks.js";
 
 export const MOST_BARS = 60;
 const ROW = 18;
@@ -26,13 +26,7 @@ export function bars(rows, width, shown, mark = meanOf(rows)) {
   const most = Math.max(...rows.flatMap(({ before, after }) => [before, after]), 1);
   const x = (/** @type {number} */ value) => (value / most) * (width - left - right);
   const height = HEAD + rows.length * ROW + 4;
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Load before and after"
-  >
+  return html`<${Drawing} ...${{ width, height }} label="Load before and after">
     ${rows.map(
       ({ id, change, before, after }, i) =>
         html`<g>
@@ -58,7 +52,7 @@ export function bars(rows, width, shown, mark = meanOf(rows)) {
           >${shown(after)}</text
         >`,
     )}
-  </svg>`;
+  <//>`;
 }
 
 /** @param {Load[]} rows of which those that leave do not count */
@@ -83,23 +77,11 @@ function curve(rows, width) {
   const y = (/** @type {number} */ value) => 12 + (1 - value / most) * (height - bottom - 12);
   const line = (/** @type {number[]} */ values) =>
     `M${values.map((value, i) => `${x(i).toFixed(1)},${y(value).toFixed(1)}H${x(i + 1).toFixed(1)}`).join("L")}`;
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Load of the members, largest first"
-  >
-    ${ticks(0, most, 5).map(
-      (value) =>
-        html`<g>
-          <line class="grid" x1=${left} x2=${width - 8} y1=${y(value)} y2=${y(value)} />
-          <text class="tick" x=${left - 8} y=${y(value) + 4} text-anchor="end">${short(value)}</text>
-        </g>`,
-    )}
+  return html`<${Drawing} ...${{ width, height }} label="Load of the members, largest first">
+    <${Grid} values=${ticks(0, most, 5)} ...${{ y, left, right: width - 8 }} />
     <path class="line-before" d=${line(before)} />
     <path class="line-after" d=${line(after)} />
     <text class="tick" x=${left} y=${height - 6}>largest load</text>
     <text class="tick" x=${width - 8} y=${height - 6} text-anchor="end">${number(longest)} members</text>
-  </svg>`;
+  <//>`;
 }

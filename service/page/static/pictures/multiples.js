@@ -1,4 +1,5 @@
 /** The same histogram for several names, small and on one scale, to be compared. */
+import { Drawing } from "../drawing.js";
 import { clipped } from "../format.js";
 import { html } from "../lib.js";
 import { histogram } from "./histogram.js";
@@ -15,13 +16,7 @@ export function multiples(multiples, width) {
   const each = (width - GAP * (columns - 1)) / columns;
   const most = multiples.reduce((top, { counts, band }) => Math.max(top, band?.high ?? 0, ...counts), 1);
   const height = Math.ceil(multiples.length / columns) * (HEIGHT + HEAD);
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Records of each partition, side by side"
-  >
+  return html`<${Drawing} ...${{ width, height }} label="Records of each partition, side by side">
     ${multiples.map(({ name, note, ...data }, i) => {
       const [x, y] = [(i % columns) * (each + GAP), Math.floor(i / columns) * (HEIGHT + HEAD)];
       return html`<g>
@@ -30,5 +25,5 @@ export function multiples(multiples, width) {
         <svg x=${x} y=${y + HEAD - 4}>${histogram(data, each, HEIGHT, most)}</svg>
       </g>`;
     })}
-  </svg>`;
+  <//>`;
 }

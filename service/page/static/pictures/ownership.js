@@ -1,4 +1,5 @@
 /** Members × partitions: who keeps, gets and gives up which partition; several may read one. */
+import { Drawing } from "../drawing.js";
 import { clipped, fitted, number } from "../format.js";
 import { html } from "../lib.js";
 import { changeOf, readersOf } from "../workbenches/ownership.js";
@@ -26,13 +27,8 @@ export function partitions(owned, width) {
   const cell = Math.min((width - left - GAP * (topics.length - 1)) / Math.max(owned.partitions, 1), 22);
   const x = (/** @type {number} */ topic, /** @type {number} */ i) => left + topic * GAP + i * cell;
   const side = Math.max(Math.min(cell - 3, ROW - 4), 2);
-  return html`<svg
-    viewBox="0 0 ${width} ${HEAD + members.length * ROW}"
-    width=${width}
-    height=${HEAD + members.length * ROW}
-    role="img"
-    aria-label="Partitions of each member before and after"
-  >
+  const height = HEAD + members.length * ROW;
+  return html`<${Drawing} ...${{ width, height }} label="Partitions of each member before and after">
     ${topics.map(
       ({ name, first, count }, topic) =>
         html`<g>
@@ -70,7 +66,7 @@ export function partitions(owned, width) {
         </g>`;
       }),
     )}
-  </svg>`;
+  <//>`;
 }
 
 /** @param {{id: string}[]} members @param {Int32Array} places */
@@ -114,13 +110,7 @@ export function counted({ rows, columns, before, after }, width) {
   const cell = (width - left) / Math.max(columns.length, 1);
   const heads = fitted(columns, Math.max(Math.floor(cell / 7.5), 3));
   const height = HEAD + rows.length * ROW;
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Partitions by member and topic"
-  >
+  return html`<${Drawing} ...${{ width, height }} label="Partitions by member and topic">
     ${columns.map((_, i) => html`<text class="label" x=${left + i * cell + 2} y="22">${heads[i]}</text>`)}
     ${rows.map(
       ({ label, change }, row) =>
@@ -149,5 +139,5 @@ export function counted({ rows, columns, before, after }, width) {
           })}
         </g>`,
     )}
-  </svg>`;
+  <//>`;
 }

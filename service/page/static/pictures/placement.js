@@ -1,4 +1,5 @@
 /** Partitions × brokers: which replicas stay, arrive and leave. */
+import { Drawing } from "../drawing.js";
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
 import { labelWidth, labels } from "./ownership.js";
@@ -27,13 +28,7 @@ export function placement({ brokers, rows: compared, single, side = "both" }, wi
   const height = HEAD + rows.length * ROW;
   const most = Math.max(...rows.flatMap(({ before, after }) => [...before, ...after]), 1);
   const step = Math.ceil(22 / cell);
-  return html`<svg
-    viewBox="0 0 ${width} ${height}"
-    width=${width}
-    height=${height}
-    role="img"
-    aria-label="Replicas by partition and broker"
-  >
+  return html`<${Drawing} ...${{ width, height }} label="Replicas by partition and broker">
     ${racks.map((rack) => {
       const first = brokers.findIndex((broker) => broker.rack === rack);
       const room = brokers.filter((broker) => broker.rack === rack).length * cell + RACK_GAP;
@@ -61,7 +56,7 @@ export function placement({ brokers, rows: compared, single, side = "both" }, wi
         </g>`;
       }),
     )}
-  </svg>`;
+  <//>`;
 }
 
 /** @param {number} before @param {number} after */
