@@ -7,12 +7,11 @@ from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import click
-from rich.console import Console
 
 from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
-from service.cli.terminal import fill, table
+from service.cli.terminal import Console, fill, table
 from service.conformance.comparison import Comparison, Failure, compare
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import Subject, subject_of

@@ -251,8 +251,7 @@ def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any
     if form != "table":
         click.echo(answer, nl=form == "json")
         return answer
-    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
-
+    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
     from service.web.json.codec import loads  # noqa: PLC0415
 
     document, console = loads(answer), Console()

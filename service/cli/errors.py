@@ -1,9 +1,10 @@
-"""Errors and notes on standard error: printable text only, whatever the names in them contain."""
+"""Errors and notes on standard error: printable text only, whatever the names in them contain. And how a command ends."""
 
 import errno
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import StringIO
 from typing import IO, Any, Final
 
@@ -13,6 +14,15 @@ from service.core.printable import printable
 
 BAD_INPUT: Final = 2
 """The exit status for a request or an environment that is invalid; 1 is for limits that are exceeded."""
+
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C, as of a program that SIGINT ends."""
+
+NOT_READ: Final = 141
+"""The exit status when whoever reads the answer stops, as ``head`` does: as of a program that SIGPIPE ends."""
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Why something cannot be written; such errors name no file."""
 
 
 class BadInput(click.ClickException):
@@ -72,7 +82,20 @@ def _printable_errors() -> Iterator[None]:
         raise
     except click.ClickException as error:
         raise _PrintableError(error) from None
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _discard_output()
+        raise click.exceptions.Exit(NOT_READ) from None
     except OSError as error:
-        if error.errno == errno.EPIPE or error.filename is None:
-            raise
-        raise _PrintableError(BadInput(f"{error.filename}: {error.strerror}.")) from None
+        if error.filename is None:
+            if error.errno not in FULL:
+                raise
+            _discard_output()
+        raise _PrintableError(BadInput(f"{error.filename or 'Cannot write'}: {error.strerror}.")) from None
+
+
+def _discard_output() -> None:
+    """Let what standard output still holds go nowhere, instead of failing once more when the interpreter ends."""
+    with suppress(OSError, ValueError):  # in tests it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

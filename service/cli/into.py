@@ -82,9 +82,7 @@ def show(summary: str, headline: Mapping[str, str], places: Mapping[str, str], *
     if as_json:
         click.echo(summary, nl=False)
     else:
-        from rich.console import Console  # noqa: PLC0415 - an import that JSON does not need
-
-        from service.cli.terminal import fill, table  # noqa: PLC0415 - as above
+        from service.cli.terminal import Console, fill, table  # noqa: PLC0415 - imports that other forms do not need
 
         Console(highlight=False).print(fill(table("", ""), [*headline.items()]))
     for what, where in places.items():

@@ -1,8 +1,9 @@
-"""Tables for a terminal, of bounded length."""
+"""A terminal, and tables for it, of bounded length."""
 
 from collections.abc import Sequence
 from itertools import compress
 
+import rich.console
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +14,14 @@ Cells = tuple[str, ...]
 
 ROWS = 60
 """Rows that a table shows at most."""
+
+
+class Console(rich.console.Console):
+    """Standard output, or with ``stderr`` standard error."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError, where Rich would exit with 1, which says that a limit is exceeded."""
+        raise BrokenPipeError
 
 
 def table(*columns: str) -> Table:

@@ -1,4 +1,4 @@
-"""Encodings of text files, of which only UTF-8 is read."""
+"""Encodings and compressions of text files, by their first bytes: only UTF-8 is read."""
 
 import codecs
 from typing import Final
@@ -9,6 +9,13 @@ _MARKS: Final = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+
+_COMPRESSIONS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "Zstandard", b"PK\x03\x04": "ZIP"}
+
+
+def compression(head: bytes) -> str | None:
+    """The name of the compression of a file that begins so; None for any other."""
+    return next((name for mark, name in _COMPRESSIONS.items() if head.startswith(mark)), None)
 
 
 def wrong_encoding(head: bytes) -> str | None:

@@ -12,6 +12,9 @@ from service.files.rejected import UNREADABLE, RejectedRows
 
 NEWLINE: Final = b"\n"
 
+_OTHER_TYPE: Final = re.compile(r"Column\(/?(.*)\) changed from (\w+) to (\w+)")
+"""What Arrow says of a value that is not of the type of its column; the line itself has no name."""
+
 
 def json_blocks(
     source: BufferedReader, size: int, read: Callable[[bytes], pa.Table], rejected: RejectedRows
@@ -39,15 +42,12 @@ def _json_lines(text: bytes, first: int, read: Callable[[bytes], Any], rejected:
     if not text.strip():
         return
     try:
-        if not text.isascii():
-            text.decode()  # which Arrow does not check
+        _check(text)
         batches = read(text).to_batches()
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         lines = text.splitlines(keepends=True) if text.count(b"\n") < 2**12 else _halves(text)
         if len(lines) == 1:
-            fault = re.sub(r" in row \d+$", "", str(error).removeprefix("JSON parse error: "))
-            shown = "not UTF-8" if isinstance(error, UnicodeDecodeError) else fault
-            rejected.add(f"line {first}", UNREADABLE, text.decode(errors="replace").rstrip("\r\n"), shown)
+            rejected.add(f"line {first}", UNREADABLE, text.decode(errors="replace").rstrip("\r\n"), _fault(error))
             return
         half = (len(lines) + 1) // 2
         for part in (b"".join(lines[:half]), b"".join(lines[half:])):
@@ -55,6 +55,26 @@ def _json_lines(text: bytes, first: int, read: Callable[[bytes], Any], rejected:
             first += part.count(b"\n")
     else:
         yield from batches
+
+
+def _check(text: bytes) -> None:
+    """Raise UnicodeDecodeError or ArrowInvalid for what Arrow does not check: UTF-8, and a line that is null.
+
+    It takes such a line for an object, and crashes if the first one is null.
+    """
+    if not text.isascii():
+        text.decode()
+    if text.lstrip().startswith(b"null") or b"\nnull" in text:
+        raise pa.ArrowInvalid("Column() changed from object to null")
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong with a line, as a clause."""
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    fault = re.sub(r" in row \d+$", "", str(error).removeprefix("JSON parse error: "))
+    other = _OTHER_TYPE.fullmatch(fault)
+    return f"{repr(other[1]) if other[1] else 'the line'} is of type {other[3]}, not {other[2]}" if other else fault
 
 
 def _halves(text: bytes) -> list[bytes]:

@@ -18,7 +18,7 @@ import sys
 from bisect import insort
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
@@ -40,7 +40,7 @@ from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.decisions.keys.types import TYPE_OF_FORMAT
 from service.decisions.rows.texts import is_text
-from service.files.encodings import wrong_encoding
+from service.files.encodings import compression, wrong_encoding
 from service.files.errors import WrongTable
 from service.files.json_blocks import json_blocks
 from service.files.rejected import UNREADABLE, RejectedRows, as_texts
@@ -97,9 +97,10 @@ def read(
     rejected : gets the rows that cannot be read
     Raises WrongTable for a file that cannot be read, lacks a column, or has no row that can be read.
     """
-    file_format = file_format or FORMAT_OF_SUFFIX.get(Path(file).suffix.lower())
+    shown = "standard input" if file == "-" else file
+    file_format = file_format or FORMAT_OF_SUFFIX.get(Path(file.removesuffix(".gz")).suffix.lower())
     if file_format is None:
-        raise WrongTable(f"{file}: The format is unknown. Set --file-format to one of {', '.join(READERS)}.")
+        raise WrongTable(f"{shown}: The format is unknown. Set --file-format to one of {', '.join(READERS)}.")
     rows, name, batch = 0, escape(printable(Path(file).name)), None
     try:
         with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
@@ -113,19 +114,17 @@ def read(
                 yield pa.record_batch([pa.array([], kind) for kind in table.types.values()], names=list(columns))
             rejected.check(rows)
     except (InvalidQuestion, pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise WrongTable(f"{file}: {error}") from None
+        raise WrongTable(f"{shown}: {error}") from None
 
 
 @contextmanager
 def _open(file: str) -> Iterator[BufferedReader]:
     """The file, which is not empty."""
-    if file == "-":
-        yield cast(BufferedReader, sys.stdin.buffer)
-    else:
-        with cast(BufferedReader, Path(file).open("rb", buffering=HEAD)) as source:
-            if not source.peek(1):
-                raise ValueError("The file is empty.")
-            yield source
+    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb", buffering=HEAD) as opened:
+        source = cast(BufferedReader, opened)
+        if not source.peek(1):
+            raise ValueError("The file is empty.")
+        yield source
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,9 @@ class SourceFile:
         return {name: TYPE_OF_FORMAT.get(column.key_format or "string", pa.string()) for name, column in self.columns.items()}
 
     def check_encoding(self) -> None:
-        """Raise ValueError for a file of UTF-16 or UTF-32."""
+        """Raise ValueError for a compressed file, and for one of UTF-16 or UTF-32."""
+        if name := compression(self.source.peek(4)):
+            raise ValueError(f"The file is compressed with {name}: unpack it first.")
         if fault := wrong_encoding(self.source.peek(4)):
             raise ValueError(fault)
 
@@ -165,6 +166,8 @@ class SourceFile:
     def check(self, names: Collection[str]) -> None:
         """Raise ValueError unless ``names``, the columns of the file, include every column to read."""
         for column in self.columns:
+            if list(names).count(column) > 1:
+                raise ValueError(f"The file has several columns {column!r}.")
             if column not in names:
                 raise ValueError(f"Column {column!r} is missing; the columns are {', '.join(names) or 'none'}.")
 
@@ -240,6 +243,8 @@ def _json_lines(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
 
 
 def _parquet(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    if not table.source.seekable():
+        raise ValueError("Parquet is read from its end, so it cannot come through a pipe: name the file.")
     # By default, Arrow reads row groups ahead and keeps them in memory until the end of the file.
     file = pa.parquet.ParquetFile(table.source, pre_buffer=False, buffer_size=PIECE)
     table.check(file.schema_arrow.names)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +18,8 @@ from service.cli import main
 from tests.support.programs import program
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
+    from typing import Any
 
 EVIL = "\x1b]0;title\x07\x1b[31m\x9b2J\u202e\u061c\u200f\u2066\x7f"
 """A window title (OSC), a colour (CSI), an erased screen (C1), marks of direction, DEL."""
@@ -124,6 +128,44 @@ def test_a_name_is_shown_as_its_escapes(folder: Path) -> None:
 def test_a_file_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
     result = CliRunner().invoke(main, ["rebalances", str(folder / "events.json"), "--html", "/nowhere/page.html"])
     assert (result.exit_code, result.stderr) == (2, "Error: /nowhere/page.html: No such file or directory.\n")
+
+
+def started(arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([program("partition-allocator"), *arguments], **streams, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_a_full_disk_is_a_sentence(form: str) -> None:
+    """With the status of an error: 1 says that a limit is exceeded."""
+    with Path("/dev/full").open("wb") as full:
+        command = started(["partition", "a", "--partitions", "3", "--output", form], stdout=full)
+        assert command.communicate()[1] == b"Error: Cannot write: No space left on device.\n"
+    assert command.returncode == 2
+
+
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_an_answer_that_nobody_reads_ends_as_other_programs_do(form: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = started(["partition", "a", "--partitions", "3", "--output", form], stdout=write)
+    os.close(write)
+    assert command.communicate()[1] == b""
+    assert command.returncode == 128 + signal.SIGPIPE
+
+
+def test_ctrl_c_ends_a_command_as_other_programs() -> None:
+    command = started(["plan", "-", "--file-format", "csv", "--partitions", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert command.stdin is not None
+    command.stdin.write(b"key\n" + b"a\n" * 2**17)  # more than a pipe holds: the command reads
+    command.send_signal(signal.SIGINT)
+    assert command.communicate() == (b"", b"")
+    assert command.returncode == 128 + signal.SIGINT
+
+
+def test_a_closed_stream_is_empty() -> None:
+    command = f"{program('partition-allocator')} plan - --file-format csv --partitions 3 <&- >&-"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "Error: standard input: The file is empty.\n")
 
 
 def test_a_plan_as_markdown_shows_names_as_they_are(folder: Path) -> None:

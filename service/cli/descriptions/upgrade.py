@@ -5,13 +5,12 @@ from io import BufferedReader
 from typing import Final
 
 import click
-from rich.console import Console
 
 from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.terminal import fill, table
+from service.cli.terminal import Console, fill, table
 from service.core.errors import InvalidQuestion
 from service.descriptions.upgrades import GroupChange, Software, Upgrade, document
 from service.descriptions.upgrades import upgrade as find

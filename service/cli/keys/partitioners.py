@@ -56,10 +56,8 @@ def compare(
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
-    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
-
-    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - as Console
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
+    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - imports that other forms do not need
+    from service.cli.terminal import Console, fill, table  # noqa: PLC0415 - as above
 
     document, console = loads(answer), Console()
     console.print(fill(table(*WRITERS), writer_rows(document)))
@@ -123,8 +121,7 @@ def fingerprint(
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
-    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
-
+    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
     from service.report.numbers import share  # noqa: PLC0415 - as Console
 
     document, console = loads(answer), Console()

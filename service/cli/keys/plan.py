@@ -200,7 +200,7 @@ def _print_throughput(answer: bytes, form: str) -> None:
 
 
 def _print_plans(answer: dict[str, Any]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - an import that other forms do not need
+    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
 
     console = Console()
     conclusions = (printable(limits["conclusion"]) for limits in answer["limits"])

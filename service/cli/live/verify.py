@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import click
-from rich.console import Console
 
 from service.cli import options
 from service.cli.errors import note
 from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
-from service.cli.terminal import fill, table
+from service.cli.terminal import Console, fill, table
 from service.core.printable import printable
 from service.live.findings import Finding
 from service.live.verification import check_groups, check_topics, missing

@@ -141,10 +141,8 @@ def picture(answer: Json) -> str:
 
 def _show(answer: Json) -> None:
     """Print the verdict, the tables and what to know of them."""
-    from rich.console import Console  # noqa: PLC0415 - imports that other forms do not need
-
     from service.cli.members.tables import POLICIES, columns, notes, plan_rows, policy_rows, verdict  # noqa: PLC0415
-    from service.cli.terminal import fill, table  # noqa: PLC0415
+    from service.cli.terminal import Console, fill, table  # noqa: PLC0415 - imports that other forms do not need
     from service.core.printable import printable  # noqa: PLC0415
 
     console = Console()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
-from rich.console import Console
 from rich.text import Text
 
 from service.cli import into as into_folder
@@ -14,7 +13,7 @@ from service.cli import options
 from service.cli.asking import ask_each
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.terminal import ROWS, fill, table
+from service.cli.terminal import ROWS, Console, fill, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads

@@ -6,7 +6,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import click
-from rich.console import Console
 
 from service import __version__
 from service.cli import options
@@ -14,7 +13,7 @@ from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
-from service.cli.terminal import fill, table
+from service.cli.terminal import Console, fill, table
 from service.core.reassignments.lint import RULES
 from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from service.cli.asking import ask
 from service.cli.errors import note
+from service.cli.terminal import Console
 from service.core.printable import printable
 from service.web.json.codec import dumps, loads
 from service.web.media_types import CSV, JSON

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
@@ -16,7 +15,7 @@ from service.cli.inputs import read_input
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
-from service.cli.terminal import fill, table
+from service.cli.terminal import Console, fill, table
 from service.web.json.codec import dumps, loads
 from service.web.media_types import CSV
 
