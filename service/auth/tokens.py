@@ -41,7 +41,7 @@ def _parse_line(line: str) -> tuple[bytes, Principal]:
     """The hash and the principal of a line. Raises ValueError."""
     words = line.split()
     if len(words) != 3:
-        raise ValueError(f"{len(words)} words instead of three: name, scopes, hash")
+        raise ValueError(f"must have three words (name, scopes, hash), has {len(words)}")
     name, scope_list, digest = words
     scopes = frozenset(scope_list.split(","))
     unknown = sorted(scopes - {*SCOPES, EVERYTHING})
@@ -56,7 +56,7 @@ def _parse(text: bytes) -> list[tuple[bytes, Principal]]:
     """The lines of a tokens file. Raises InvalidCredentials."""
     principals = []
     try:
-        lines = text.decode().splitlines()
+        lines = text.decode("utf-8-sig").splitlines()  # editors put a byte order mark in front
     except UnicodeDecodeError:
         raise InvalidCredentials("The file is not UTF-8 text.") from None
     for number, line in enumerate(lines, 1):

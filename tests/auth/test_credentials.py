@@ -22,7 +22,7 @@ from service.app import create_app
 from service.auth import jwks
 from service.auth.jwts import LEEWAY_SECONDS
 from service.auth.principals import SCOPES, CredentialsUnavailable, InvalidCredentials
-from service.auth.tokens import new_token
+from service.auth.tokens import Tokens, new_token
 from service.config import Settings
 from service.decisions.families import FAMILIES
 from service.web.middleware import scope_of
@@ -157,6 +157,14 @@ def test_a_replaced_file_shuts_out_and_lets_in_at_once(tmp_path):
     assert guarded.get(ASK, headers=bearer(new)).status_code == 200
 
 
+def test_a_byte_order_mark_is_part_of_no_name(tmp_path):
+    token, line = new_token("ci", ("*",))
+    path = tmp_path / "tokens"
+    for content in (f"\ufeff{line}\r\n", f"\ufeff# of May\n{line}\n"):
+        path.write_text(content)
+        assert Tokens(path).principal(token).name == "ci"
+
+
 @pytest.mark.parametrize("content", ["one word", "name nothing-like-it " + "0" * 64, "name * 12", None, b"\xff"])
 def test_a_file_that_cannot_be_read_later_admits_nobody_and_says_so(guarded, tokens, caplog, content):
     path, by_scope = tokens
@@ -177,7 +185,7 @@ def test_a_file_that_cannot_be_read_later_admits_nobody_and_says_so(guarded, tok
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("ci partitions", "line 1: 2 words"),
+        ("ci partitions", "line 1: must have three words .*, has 2"),
         ("# x\nci everything " + "0" * 64, "line 2: unknown scope 'everything'"),
         ("ci * secret", "64 hexadecimal digits"),
     ],
