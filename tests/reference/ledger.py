@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from service.core.model import NONE
-from service.core.timelines.model import NEVER
+from service.core.timelines.model import NEVER, Idle
+
+if TYPE_CHECKING:
+    from service.core.timelines.ledger import Wait
 
 
 def hand_out(
@@ -57,3 +62,34 @@ def start_one(
     for partition in counting:
         reader[partition], idle_since[partition] = number, NEVER
     return idle_times, sum(weights[partition] * idle / 1000 for partition, idle in zip(counting, idle_times, strict=True))
+
+
+def start(
+    reader: list[int],
+    idle_since: list[int],
+    partitions: list[int],
+    readers: list[int],
+    at_ms: list[int],
+    weights: list[float],
+    wait: Wait | None,
+) -> tuple[Idle, list[float]]:
+    """Give these partitions readers at these times; return the idle times, and what came in for each partition meanwhile."""
+    idle_times, least_times, most_times, missed = [], [], [], []
+    for partition, number, at in zip(partitions, readers, at_ms, strict=True):
+        idle = max(0, at - idle_since[partition]) if idle_since[partition] != NEVER else 0
+        least = most = idle
+        if wait is not None and idle_since[partition] != NEVER:
+            begun = [idle_since[partition], wait.from_ms]
+            if wait.each_from_ms is not None:
+                begun.append(int(wait.each_from_ms[partition]))
+            waited = min(max(0, at - max(begun)), idle)
+            least, most = idle - waited, idle - waited + wait.most_ms
+            if wait.is_middle:
+                idle = least + wait.most_ms // 2
+        reader[partition], idle_since[partition] = number, NEVER
+        idle_times.append(idle)
+        least_times.append(least)
+        most_times.append(max(idle, most))
+        missed.append(weights[partition] * max(0, idle) / 1000)
+    sums = [figure for times in (idle_times, least_times, most_times) for figure in (sum(times), max(times, default=0))]
+    return Idle(*sums), missed

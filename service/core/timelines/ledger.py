@@ -70,7 +70,8 @@ class Ledger:
         self.idle_since[begins] = now_ms
         ends = self.counted & ~counted & (self.idle_since != NEVER)
         if ends.any():
-            self._end(np.flatnonzero(ends).astype(np.int32), np.int64(now_ms), None)
+            ended = np.flatnonzero(ends).astype(np.int32)
+            self._end(ended, np.full(len(ended), now_ms, np.int64), None)
         self._note(self.reader[~counted], now_ms, -1)
         self.reader[~counted] = NONE
         self.counted = counted
@@ -103,13 +104,16 @@ class Ledger:
             partitions, readers, at_ms = partitions[alive], readers[alive], at_ms[alive]
         self._note(readers, at_ms, 1)
         self.reader[partitions] = readers
-        return self._end(partitions, at_ms, rebalance, None if wait is None else self._bounded(partitions, at_ms, wait))
+        return self._end(partitions, at_ms, rebalance, wait)
 
     def start_one(
         self, partitions: Int32s, number: int, now_ms: int, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> float | None:
         """Of these, those that are counted get the same reader now. Returns what came in for them meanwhile, or None."""
-        bounds = None if wait is None else self._bounded(partitions[self.counted[partitions]], now_ms, wait)
+        bounds = None
+        if wait is not None:
+            starts = partitions[self.counted[partitions]]
+            bounds = self._bounded(starts, np.full(len(starts), now_ms, np.int64), wait)
         weights = np.zeros(0) if self.weights is None else self.weights
         count, total, longest, missed = _start_one(
             self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER, weights
@@ -119,25 +123,13 @@ class Ledger:
         self._add(bounds or Idle.exactly(total, longest), missed, rebalance)
         return None if self.weights is None else missed
 
-    def _bounded(self, partitions: Int32s, at_ms: Int64s | int, wait: Wait) -> Idle:
+    def _bounded(self, partitions: Int32s, at_ms: Int64s, wait: Wait) -> Idle:
         """The idle times that end then, whose last part could have been shorter or longer.
 
         If the figure is to be the middle, ``idle_since`` becomes such that it is.
         """
-        since = self.idle_since[partitions]
-        idles = since != NEVER
-        ends = np.broadcast_to(at_ms, partitions.shape)[idles]
-        idle = np.maximum(ends - since[idles], 0)
-        begins = np.maximum(since[idles], wait.from_ms)
-        if wait.each_from_ms is not None:
-            begins = np.maximum(begins, wait.each_from_ms[partitions[idles]])
-        waited = np.clip(ends - begins, 0, idle)
-        least, most = idle - waited, idle - waited + wait.most_ms
-        if wait.is_middle:
-            idle = least + wait.most_ms // 2
-            self.idle_since[partitions[idles]] = ends - idle
-        parts = (of(part) for part in (idle, least, np.maximum(idle, most)) for of in (np.sum, lambda ms: ms.max(initial=0)))
-        return Idle(*map(int, parts))
+        each_from = np.empty(0, np.int64) if wait.each_from_ms is None else wait.each_from_ms
+        return Idle(*_bounds(self.idle_since, partitions, at_ms, wait.from_ms, each_from, wait.most_ms, wait.is_middle, NEVER))
 
     def _add(self, idle: Idle, missed: float, rebalance: TimelineRebalance | None) -> None:
         """Note idle times that are over. missed : what came in meanwhile"""
@@ -162,7 +154,8 @@ class Ledger:
         if wait is not None:
             starts = (self.reader == NONE) & (owner != NONE) & self.counted
             starts[starts] = start_of[owner[starts]] <= now_ms
-            bounds = self._bounded(np.flatnonzero(starts).astype(np.int32), now_ms, wait)
+            begin = np.flatnonzero(starts).astype(np.int32)
+            bounds = self._bounded(begin, np.full(len(begin), now_ms, np.int64), wait)
         before = self.reader.copy() if self.log is not None else self.reader
         loses, missed, total, longest = _hand_out(
             self.reader, self.idle_since, self.counted, owner, start_of, now_ms, NEVER, weights
@@ -176,21 +169,71 @@ class Ledger:
         return loses, missed
 
     def _end(
-        self, partitions: Int32s, at_ms: Int64s | np.int64, rebalance: TimelineRebalance | None, bounds: Idle | None = None
+        self, partitions: Int32s, at_ms: Int64s, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> Float64s | None:
-        since = self.idle_since[partitions]
-        idle = np.where(since == NEVER, 0, np.maximum(at_ms - since, 0))
-        self.idle_since[partitions] = NEVER
-        missed: Float64s | None = None if self.weights is None else self.weights[partitions] * idle / 1000
-        bounds = bounds or Idle.exactly(int(idle.sum()), int(idle.max(initial=0)))
-        self._add(bounds, 0.0 if missed is None else float(missed.sum()), rebalance)
-        return missed
+        bounds = None if wait is None else self._bounded(partitions, at_ms, wait)
+        weights = np.zeros(0) if self.weights is None else self.weights
+        missed, total, longest = _end_idle(self.idle_since, partitions, at_ms, NEVER, weights)
+        self._add(bounds or Idle.exactly(total, longest), float(missed.sum()), rebalance)
+        return None if self.weights is None else missed
 
     def open_ms(self, now_ms: int) -> tuple[int, int, float]:
         """Of the idle times that are not over: their sum and the longest until now, and what has come in."""
         idle = np.where(self.idle_since == NEVER, 0, np.maximum(now_ms - self.idle_since, 0))
         missed = 0.0 if self.weights is None else float((self.weights * idle).sum()) / 1000
         return int(idle.sum()), int(idle.max(initial=0)), missed
+
+
+@kernel
+def _bounds(
+    idle_since: Int64s,
+    partitions: Int32s,
+    ends: Int64s,
+    from_ms: int,
+    each_from: Int64s,
+    most_ms: int,
+    is_middle: bool,  # noqa: FBT001
+    never: int,
+) -> tuple[int, int, int, int, int, int]:
+    """``Ledger._bounded``; ``each_from`` is empty if there are none. Returns the fields of ``Idle``.
+
+    Plain-Python twin: tests/reference/ledger.py.
+    """
+    total = longest = least_total = least_longest = most_total = most_longest = np.int64(0)
+    for i in range(len(partitions)):
+        since, end = idle_since[partitions[i]], ends[i]
+        if since == never:
+            continue
+        begin = max(since, from_ms)
+        if len(each_from) > 0:
+            begin = max(begin, each_from[partitions[i]])
+        idle = max(np.int64(0), end - since)
+        least = idle - min(max(np.int64(0), end - begin), idle)
+        if is_middle:
+            idle = least + most_ms // 2
+            idle_since[partitions[i]] = end - idle
+        most = max(idle, least + most_ms)
+        total, least_total, most_total = total + idle, least_total + least, most_total + most
+        longest, least_longest, most_longest = max(longest, idle), max(least_longest, least), max(most_longest, most)
+    return int(total), int(longest), int(least_total), int(least_longest), int(most_total), int(most_longest)
+
+
+@kernel
+def _end_idle(idle_since: Int64s, partitions: Int32s, ends: Int64s, never: int, weights: Float64s) -> tuple[Float64s, int, int]:
+    """``Ledger._end``; returns what came in for each partition meanwhile, the idle times' sum and the longest.
+
+    Plain-Python twin: tests/reference/ledger.py.
+    """
+    missed = np.zeros(len(partitions))
+    total = longest = np.int64(0)
+    for i in range(len(partitions)):
+        idle = max(np.int64(0), ends[i] - idle_since[partitions[i]])  # of one that is not idle, never is later
+        idle_since[partitions[i]] = never
+        total += idle
+        longest = max(longest, idle)
+        if len(weights) > 0:
+            missed[i] = weights[partitions[i]] * idle / 1000
+    return missed, int(total), int(longest)
 
 
 @kernel

@@ -109,6 +109,7 @@ def _cost(timeline: Timeline, now: int, count: int) -> int:
 
 def _simulated(timeline: Timeline, budget: Budget) -> Standstill:
     simulation = Simulation(timeline)
-    simulation.run(lambda _: budget.check_time())
+    check_time = budget.check_time
+    simulation.run(lambda _: check_time())
     totals = simulation.outcome().totals
     return Standstill(totals.rebalances, totals.idle.sum_ms, totals.idle.longest_ms)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
-from service.core.timelines.ledger import Ledger
+from service.core.timelines.ledger import Ledger, Wait
 from service.core.timelines.model import NEVER, Idle, TimelineRebalance
-from tests.reference.ledger import hand_out, start_one, stop_one
+from tests.reference.ledger import hand_out, start, start_one, stop_one
 
 NOW = 1_000
 MEMBERS = 4
@@ -58,3 +58,33 @@ def test_one_member_stops_and_starts(data: st.DataObject, size: int, number: int
     assert (ledger.reader.tolist(), ledger.idle_since.tolist()) == (reader, idle_since)
     assert missed == pytest.approx(expected_missed)
     assert rebalance.idle == Idle.exactly(sum(idle_times), max(idle_times, default=0))
+
+
+WAITS = st.none() | st.builds(
+    Wait,
+    from_ms=st.sampled_from((300, 700, NOW + 3, NEVER)),
+    most_ms=st.integers(0, 900),
+    is_middle=st.booleans(),
+    each_from_ms=st.none() | st.lists(st.sampled_from((0, 600, NOW + 2)), min_size=20, max_size=20).map(np.array),
+)
+
+
+@given(data=st.data(), wait=WAITS, size=st.integers(0, 20))
+def test_partitions_start_and_wait_for_polls(data: st.DataObject, wait: Wait | None, size: int) -> None:
+    def column(values: st.SearchStrategy) -> list:
+        return data.draw(st.lists(values, min_size=size, max_size=size))
+
+    reader, idle_since = [NONE] * size, column(st.sampled_from((400, 900, NOW + 1, NEVER)))
+    weights, readers = column(st.floats(0, 100)), column(st.integers(0, MEMBERS - 1))
+    at_ms = column(st.integers(NOW, NOW + 5))
+    chosen = [partition for partition in range(size) if data.draw(st.booleans())]
+    readers, at_ms = [readers[i] for i in chosen], [at_ms[i] for i in chosen]
+    ledger = Ledger(np.array(reader, np.int32), np.array(idle_since, np.int64), np.ones(size, np.bool_), np.array(weights))
+    rebalance = TimelineRebalance(0, None, "", "classic", [])
+    missed = ledger.start(np.array(chosen, np.int32), np.array(readers, np.int32), np.array(at_ms, np.int64), rebalance, wait)
+
+    idle, expected_missed = start(reader, idle_since, chosen, readers, at_ms, weights, wait)
+    assert (ledger.reader.tolist(), ledger.idle_since.tolist()) == (reader, idle_since)
+    assert missed is not None
+    assert missed.tolist() == pytest.approx(expected_missed)
+    assert rebalance.idle == idle

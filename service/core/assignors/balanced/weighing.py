@@ -135,8 +135,8 @@ def _choices(
     group: Group, order: Int32s, kinds: Kinds, items: Items, partitions: Int32s, claims: Ragged, claimed: Bools
 ) -> Choices:
     may, moves = np.zeros((2, len(partitions), len(order)), np.bool_)
-    for item, topic in enumerate(items.topics):
-        may[item] = np.isin(kinds.members, kinds.subscribers.row(topic))
+    for topic in distinct(items.topics):
+        may[items.topics == topic] = np.isin(kinds.members, kinds.subscribers.row(topic))
     moves[claimed[partitions]] = True
     place = np.full(len(claimed), NONE)
     place[partitions] = np.arange(len(partitions))

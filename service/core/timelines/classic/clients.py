@@ -180,14 +180,15 @@ class ClassicClients:
         if generation != self.coordinator.generation:
             return
         self.clock.spend((len(gains) + len(loses)) // PASSED)
-        ledger, reads = self.ledger, np.zeros(len(self.members.all) + 1, np.bool_)
-        reads[self.present.numbers()] = self.members.columns.died[self.present.numbers()] == NEVER
-        gains = gains[reads[self.coordinator.owner[gains]] & (ledger.reader[gains] == NONE) & ledger.counted[gains]]
-        loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != self.coordinator.owner[loses])]
-        losers = distinct(ledger.reader[loses]).tolist()
-        ledger.start(gains, self.coordinator.owner[gains], np.full(len(gains), self.clock.now, np.int64), current, wait)
-        ledger.stop(loses, self.clock.now)
-        if losers:
+        ledger, owner = self.ledger, self.coordinator.owner
+        reads, present = np.zeros(len(self.members.all) + 1, np.bool_), self.present.numbers()
+        reads[present] = self.members.columns.died[present] == NEVER
+        gains = gains[reads[owner[gains]] & (ledger.reader[gains] == NONE) & ledger.counted[gains]]
+        loses = loses[reads[ledger.reader[loses]] & (ledger.reader[loses] != owner[loses])]
+        ledger.start(gains, owner[gains], np.full(len(gains), self.clock.now, np.int64), current, wait)
+        if len(loses):
+            losers = distinct(ledger.reader[loses]).tolist()
+            ledger.stop(loses, self.clock.now)
             self.coordinator.rejoin_all([(self.present[number], REVOKED) for number in losers])
 
     def _join_again(self, numbers: Int32s, revokes: Bools, starts: Int64s) -> None:

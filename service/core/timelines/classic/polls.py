@@ -51,7 +51,7 @@ def receipts(paces: Paces, numbers: Int32s, now_ms: int) -> Int64s:
 
 
 def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iterator[tuple[int, Int32s, Int32s]]:
-    """What late members gain and lose, together for those that poll at the same time.
+    """What late members gain and lose, together for those that poll at the same time; times at which none does are left out.
 
     owner, reader : int32[partitions], the number of the member that is assigned each, and of the one that reads it, or NONE
     starts : int64[members], when each polls; late : the numbers of the late ones
@@ -65,8 +65,8 @@ def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iter
             grouped(np.where(owner == reader, NONE, batch_of[numbers]).astype(np.int32), len(times))
             for numbers in (owner, reader)
         )
-        for i, at_ms in enumerate(times.tolist()):
-            yield at_ms, gains.row(i), loses.row(i)
+        for i in np.flatnonzero(gains.lengths() + loses.lengths()).tolist():
+            yield int(times[i]), gains.row(i), loses.row(i)
 
 
 def polls_wait(paces: Paces, first_rejoin: int) -> Wait | None:
