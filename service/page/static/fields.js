@@ -45,6 +45,19 @@ export function useDraft(value, set) {
   };
 }
 
+/**
+ * What binds a control to a member of an object: `<${Numeric} ...${field("max_skew")} label="Largest skew" />`.
+ * @template {object} T @param {T | undefined} object @param {(change: Partial<T>) => void} change @param {string} [place] JSON pointer of the object
+ * @returns {(name: keyof T & string) => {place: string, value: any, set: (value: any) => void}}
+ */
+export function bound(object, change, place = "") {
+  return (name) => ({
+    place: `${place}/${name}`,
+    value: object?.[name],
+    set: (value) => change(/** @type {any} */ ({ [name]: value })),
+  });
+}
+
 /** A label, a control and its fault. @param {{place: string, label: string, hint?: string, children?: any}} props */
 function Labelled({ place, label, hint, children }) {
   return html`<div class="field">
@@ -56,7 +69,7 @@ function Labelled({ place, label, hint, children }) {
 /**
  * @param {object} props
  * @param {string} props.place JSON pointer into the state @param {string} props.label @param {string} [props.hint]
- * @param {string} props.value @param {(value: string) => void} props.set @param {string} [props.placeholder]
+ * @param {string | null} [props.value] @param {(value: string) => void} props.set @param {string} [props.placeholder]
  * @param {boolean} [props.bare] no label to be seen: a table's heading is it
  */
 export function Text({ place, label, hint, value, set, placeholder, bare }) {
@@ -67,7 +80,7 @@ export function Text({ place, label, hint, value, set, placeholder, bare }) {
     autocomplete="off"
     aria-label=${bare ? label : undefined}
     placeholder=${placeholder}
-    ...${useDraft(value, set)}
+    ...${useDraft(value ?? "", set)}
   />`;
   return bare
     ? html`${control}<${FaultText} place=${place} />`
@@ -106,9 +119,10 @@ export function Numeric({ place, label, hint, value, set, min = 0, max, bare, pl
 /**
  * @param {object} props
  * @param {string} props.place @param {string} props.label @param {string} [props.hint] @param {boolean} [props.bare]
- * @param {string} props.value @param {Choice[]} props.choices @param {(value: string) => void} props.set
+ * @param {string | null} [props.value] none: the choice that is "" @param {Choice[]} props.choices @param {(value: string) => void} props.set
  */
-export function Select({ place, label, hint, value, choices, set, bare }) {
+export function Select({ place, label, hint, value: chosen, choices, set, bare }) {
+  const value = chosen ?? "";
   const known = choices.some((choice) => choice.value === value) ? choices : [{ value, label: value }, ...choices];
   const groups = [...new Set(known.map((choice) => choice.group ?? ""))];
   /** @param {Choice} choice */
@@ -143,7 +157,7 @@ export function Checkbox({ label, checked, set }) {
 /**
  * Lines of text.
  * @param {object} props
- * @param {string} props.place @param {string} props.label @param {string} props.value @param {(value: string) => void} props.set
+ * @param {string} props.place @param {string} props.label @param {string} [props.value] @param {(value: string) => void} props.set
  * @param {string} [props.placeholder] @param {string} [props.hint]
  * @param {number} [props.most] characters; a longer text that is pasted is entered at once, as browsers take seconds to show it
  */
@@ -159,7 +173,7 @@ export function Lines({ place, label, hint, value, set, placeholder, most = Infi
       ...${useControl(place)}
       spellcheck=${false}
       placeholder=${placeholder}
-      ...${useDraft(value, set)}
+      ...${useDraft(value ?? "", set)}
       onPaste=${paste}
     ></textarea>
   <//>`;

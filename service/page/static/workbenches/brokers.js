@@ -3,8 +3,7 @@ import { Numeric, Text } from "../fields.js";
 import { count, number, percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { replaced } from "../lists.js";
-import { Chip, Chips } from "./chip.js";
-import { Pressing } from "./pressing.js";
+import { Chip, Chips, Pressing } from "./chip.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {import("./placement.js").Broker} Broker */

@@ -1,4 +1,5 @@
 /** A broker or a disk that is pressed to say what becomes of it, with its load before and after. */
+import { Select } from "../fields.js";
 import { html } from "../lib.js";
 
 /** Chips that are all in sight; of more, some are, and the others scroll. */
@@ -32,4 +33,25 @@ export function Chip({ name, words, leaves, pressed, before, after, most, shown,
       ${before > after && html`<rect class="gone" x=${bar(after)} width=${bar(before - after)} height="4" />`}
     </svg>
   </button>`;
+}
+
+/**
+ * What pressing says.
+ * @param {object} props
+ * @param {string} props.noun what is pressed @param {string} props.pressing @param {import("../fields.js").Choice[]} props.flags
+ * @param {(change: {pressing: any}) => void} props.set
+ */
+export function Pressing({ noun, pressing, flags, set }) {
+  return html`<div class="inline">
+    <${Select}
+      place="/pressing"
+      label="Pressing a ${noun} means to"
+      value=${pressing}
+      choices=${flags}
+      set=${(/** @type {string} */ flag) => set({ pressing: flag })}
+    />
+    <p class="hint">
+      ${`Press again to undo.${pressing === "draining" ? ` A ${noun} without replicas is removed.` : ""}`}
+    </p>
+  </div>`;
 }

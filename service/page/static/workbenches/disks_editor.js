@@ -1,5 +1,5 @@
 /** The editor of disks: the goal, the limits, and what is on which disk. */
-import { Numeric } from "../fields.js";
+import { bound, Numeric } from "../fields.js";
 import { count } from "../format.js";
 import { html } from "../lib.js";
 import { diskPlacement } from "../log_dirs.js";
@@ -16,12 +16,10 @@ const LIMITS = ["moves_per_log_dir", "bytes_in_flight", "duration_seconds", "thr
 export function DisksEditor({ state, set }) {
   return html`<${Objective} state=${state} set=${set} />
     <${Numeric}
-      place="/disk_threshold"
+      ...${bound(state, set)("disk_threshold")}
       label="Disks at most, % full"
       placeholder="100"
       scale=${0.01}
-      value=${state.disk_threshold}
-      set=${(/** @type {number | null} */ disk_threshold) => set({ disk_threshold })}
     />
     <${Limits} state=${state} set=${set} first=${["throttle_bytes_per_second", "moves_per_broker"]} further=${LIMITS} />
     <details>

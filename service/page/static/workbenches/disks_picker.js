@@ -1,12 +1,11 @@
 /** The disks by broker: pressing one says what becomes of it; and what else each is. */
-import { Numeric, Text } from "../fields.js";
+import { bound, Numeric, Text } from "../fields.js";
 import { percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { fresh, replaced } from "../lists.js";
-import { Chip, Chips } from "./chip.js";
+import { Chip, Chips, Pressing } from "./chip.js";
 import { diskLoads, fullness, sharesKnown } from "./disk_loads.js";
-import { More, useMore } from "./more.js";
-import { Pressing } from "./pressing.js";
+import { More, useMore } from "./rows.js";
 
 /** @typedef {import("./disks.js").DisksState} DisksState */
 /** @typedef {import("./disks.js").DiskFlag} DiskFlag */
@@ -106,26 +105,20 @@ function Rows({ disks, state: { brokers }, set }) {
             const now = brokers[broker]?.log_dirs[dir];
             const change = (/** @type {Partial<LogDir>} */ part) =>
               set({ brokers: withDir(brokers, broker, dir, { ...now, ...part }) });
+            const field = bound(now, change, `/brokers/${broker}/log_dirs/${dir}`);
             return html`<tr key="${broker} ${dir}">
               <th scope="row">${broker_id}</th>
               <td>
-                <${Text}
-                  bare
-                  place="/brokers/${broker}/log_dirs/${dir}/log_dir"
-                  label="Path of ${path} on broker ${broker_id}"
-                  value=${path}
-                  set=${(/** @type {string} */ log_dir) => change({ log_dir })}
-                />
+                <${Text} bare ...${field("log_dir")} label="Path of ${path} on broker ${broker_id}" value=${path} />
               </td>
               ${COLUMNS.map(
                 ({ name, label }) =>
                   html`<td>
                     <${Numeric}
                       bare
-                      place="/brokers/${broker}/log_dirs/${dir}/${name}"
+                      ...${field(name)}
                       label="Broker ${broker_id} ${path}: ${label}"
                       scale=${1e9}
-                      value=${now?.[name]}
                       set=${(/** @type {number | null} */ value) => change({ [name]: value ?? undefined })}
                     />
                   </td>`,

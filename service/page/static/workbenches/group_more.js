@@ -1,8 +1,8 @@
 /** What else may be said of a group: the racks of its partitions, what traffic across zones costs, and the release of Kafka. */
-import { Numeric, Select, Text } from "../fields.js";
+import { bound, Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced } from "../lists.js";
-import { More, useMore } from "./more.js";
+import { More, useMore } from "./rows.js";
 
 /** @typedef {import("./groups.js").GroupsState} GroupsState */
 
@@ -20,8 +20,10 @@ export function racksIn(text, count) {
 }
 
 /** @param {{state: GroupsState, versions: string[], set: (change: Partial<GroupsState>) => void}} props versions: those that the assignor has */
-export function MoreOfGroup({ state: { topics, kafka_version, price_per_gb }, versions, set }) {
+export function MoreOfGroup({ state, versions, set }) {
+  const { topics } = state;
   const [shown, more] = useMore();
+  const field = bound(state, set);
   return html`<details>
     <summary>Racks of partitions, price, Kafka release</summary>
     <p class="hint">The racks of each partition's replicas; a list that is shorter than the topic repeats.</p>
@@ -40,19 +42,11 @@ export function MoreOfGroup({ state: { topics, kafka_version, price_per_gb }, ve
     )}
     <${More} of=${topics.length} shown=${shown} more=${more} noun="topic" />
     <div class="pair">
-      <${Numeric}
-        place="/price_per_gb"
-        label="Price of a GB across zones"
-        placeholder="for weights in bytes/s"
-        value=${price_per_gb}
-        set=${(/** @type {number | null} */ price) => set({ price_per_gb: price })}
-      />
+      <${Numeric} ...${field("price_per_gb")} label="Price of a GB across zones" placeholder="for weights in bytes/s" />
       <${Select}
-        place="/kafka_version"
+        ...${field("kafka_version")}
         label="Kafka release"
-        value=${kafka_version ?? ""}
         choices=${["", ...versions].map((value) => ({ value, label: value || "the newest" }))}
-        set=${(/** @type {string} */ version) => set({ kafka_version: version })}
       />
     </div>
   </details>`;

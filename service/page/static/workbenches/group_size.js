@@ -4,7 +4,7 @@ import { html } from "../lib.js";
 import { fresh, replaced } from "../lists.js";
 import { withCount } from "./load.js";
 import { LoadOfTopic } from "./load_editor.js";
-import { More, useMore } from "./more.js";
+import { More, useMore } from "./rows.js";
 
 /** @typedef {import("./groups.js").Topic} Topic */
 /** @typedef {import("./groups.js").Member} Member */

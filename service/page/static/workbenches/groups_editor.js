@@ -1,12 +1,12 @@
 /** The editor of a group: strategy, topics, members and what changes. */
 import { useCatalogue } from "../catalogue.js";
-import { Numeric, Select, Text } from "../fields.js";
+import { bound, Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced, words } from "../lists.js";
 import { MoreOfGroup } from "./group_more.js";
 import { nextName } from "./group_size.js";
 import { GroupSource } from "./group_source.js";
-import { More, useMore } from "./more.js";
+import { Remove, Rows } from "./rows.js";
 import { Topics } from "./topics_editor.js";
 
 /** @typedef {import("./groups.js").GroupsState} GroupsState */
@@ -48,6 +48,7 @@ export function GroupsEditor({ state, set }) {
     const offered = choices.some(({ value }) => value === assignor) && group_protocol === state.group_protocol;
     set({ topics, members, ...(offered ? { assignor, assignor_then: "" } : {}) });
   };
+  const field = bound(state, set);
   const limited = (state.assignor_then || state.assignor) === "balanced";
   return html`<h2>Assignor</h2>
     <div class="pair">
@@ -58,29 +59,19 @@ export function GroupsEditor({ state, set }) {
         choices=${PROTOCOLS}
         set=${setProtocol}
       />
-      <${Select}
-        place="/assignor"
-        label="Assignor"
-        value=${state.assignor}
-        choices=${choices}
-        set=${(/** @type {string} */ assignor) => set({ assignor })}
-      />
+      <${Select} ...${field("assignor")} label="Assignor" choices=${choices} />
     </div>
     <${Select}
-      place="/assignor_then"
+      ...${field("assignor_then")}
       label="After the change"
-      value=${state.assignor_then}
       choices=${[{ value: "", label: "the same assignor" }, ...choices]}
-      set=${(/** @type {string} */ assignor_then) => set({ assignor_then })}
     />
     ${
       (limited || (state.max_moves ?? null) !== null) &&
       html`<${Numeric}
-        place="/max_moves"
+        ...${field("max_moves")}
         label="Moves at most"
         placeholder="as many as the best balance takes"
-        value=${state.max_moves}
-        set=${(/** @type {number | null} */ max_moves) => set({ max_moves })}
       />`
     }
     <${Topics} topics=${state.topics} set=${(/** @type {import("./groups.js").Topic[]} */ topics) => set({ topics })} />
@@ -91,9 +82,6 @@ export function GroupsEditor({ state, set }) {
 
 /** @param {{state: GroupsState, set: (change: Partial<GroupsState>) => void}} props */
 function Members({ state: { members }, set }) {
-  const [shown, more] = useMore();
-  const change = (/** @type {number} */ i, /** @type {Partial<Member> | null} */ part) =>
-    set({ members: replaced(members, i, part && { ...members[i], ...part }) });
   const add = () =>
     set({
       members: [
@@ -101,86 +89,37 @@ function Members({ state: { members }, set }) {
         { member_id: nextName(members), topic_names: members.at(-1)?.topic_names, change: "joins" },
       ],
     });
+  const row = (/** @type {Member} */ member, /** @type {number} */ i) => {
+    const change = (/** @type {Partial<Member> | null} */ part) =>
+      set({ members: replaced(members, i, part && { ...member, ...part }) });
+    const field = bound(member, change, `/members/${i}`);
+    return html`<tr>
+        <td><${Text} bare ...${field("member_id")} label="Member ${i + 1}" /></td>
+        <td class="narrow">
+          <${Text} bare ...${field("rack_id")} label="Rack of ${member.member_id}" placeholder="none" />
+        </td>
+        <td class="narrow">
+          <${Select} bare ...${field("change")} label="Change of ${member.member_id}" choices=${CHANGES} />
+        </td>
+        <td class="act"><${Remove} name=${member.member_id} act=${() => change(null)} /></td>
+      </tr>
+      <tr class="below">
+        <td colspan="2">
+          <${Text}
+            bare
+            ...${field("topic_names")}
+            label="Subscription of ${member.member_id}"
+            placeholder="reads every topic"
+            value=${(member.topic_names ?? []).join(", ")}
+            set=${(/** @type {string} */ text) => change({ topic_names: words(text) })}
+          />
+        </td>
+        <td class="narrow">
+          <${Numeric} bare ...${field("capacity")} label="Capacity of ${member.member_id}" placeholder="capacity" />
+        </td>
+        <td></td>
+      </tr>`;
+  };
   return html`<h2>Members</h2>
-    <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Member</th>
-          <th scope="col">Rack</th>
-          <th scope="col">Change</th>
-          <th><span class="hidden">Remove</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${members.slice(0, shown).map(
-          (member, i) =>
-            html`<tr>
-                <td>
-                  <${Text}
-                    bare
-                    place="/members/${i}/member_id"
-                    label="Member ${i + 1}"
-                    value=${member.member_id}
-                    set=${(/** @type {string} */ member_id) => change(i, { member_id })}
-                  />
-                </td>
-                <td class="narrow">
-                  <${Text}
-                    bare
-                    place="/members/${i}/rack_id"
-                    label="Rack of ${member.member_id}"
-                    value=${member.rack_id ?? ""}
-                    placeholder="none"
-                    set=${(/** @type {string} */ rack_id) => change(i, { rack_id })}
-                  />
-                </td>
-                <td class="narrow">
-                  <${Select}
-                    bare
-                    place="/members/${i}/change"
-                    label="Change of ${member.member_id}"
-                    value=${member.change ?? ""}
-                    choices=${CHANGES}
-                    set=${(/** @type {any} */ kind) => change(i, { change: kind })}
-                  />
-                </td>
-                <td class="act">
-                  <button
-                    type="button"
-                    class="remove"
-                    aria-label="Remove ${member.member_id}"
-                    onClick=${() => change(i, null)}
-                  >
-                    ×
-                  </button>
-                </td>
-              </tr>
-              <tr class="below">
-                <td colspan="2">
-                  <${Text}
-                    bare
-                    place="/members/${i}/topic_names"
-                    label="Subscription of ${member.member_id}"
-                    placeholder="reads every topic"
-                    value=${(member.topic_names ?? []).join(", ")}
-                    set=${(/** @type {string} */ text) => change(i, { topic_names: words(text) })}
-                  />
-                </td>
-                <td class="narrow">
-                  <${Numeric}
-                    bare
-                    place="/members/${i}/capacity"
-                    label="Capacity of ${member.member_id}"
-                    placeholder="capacity"
-                    value=${member.capacity}
-                    set=${(/** @type {number | null} */ capacity) => change(i, { capacity })}
-                  />
-                </td>
-                <td></td>
-              </tr>`,
-        )}
-      </tbody>
-    </table>
-    <${More} of=${members.length} shown=${shown} more=${more} noun="member" />
-    <button type="button" onClick=${add}>Add member</button>`;
+    <${Rows} noun="member" columns=${["Member", "Rack", "Change"]} items=${members} ...${{ row, add }} />`;
 }

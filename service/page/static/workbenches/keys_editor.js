@@ -1,7 +1,7 @@
 /** The editor of keys: where they come from, the partitioner, the number of partitions and the limits. */
 import { useCatalogue } from "../catalogue.js";
 import { dataOf, pack, pasted } from "../datasets.js";
-import { Drop, Lines, Numeric, Select } from "../fields.js";
+import { bound, Drop, Lines, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
 import { FORMATS } from "../key_formats.js";
 import { html, useState } from "../lib.js";
@@ -20,55 +20,34 @@ export function KeysEditor({ state, set }) {
   const choices = useCatalogue("partitioners")
     .filter(({ sign_rule }) => sign_rule !== null) // others ignore keys, or give tokens
     .map(({ partitioner, client }) => ({ value: partitioner, label: partitioner, group: client }));
+  const field = bound(state, set);
   return html`<${Partitions} state=${state} set=${set} />
-    <${Select}
-      place="/partitioners/0"
-      label="Partitioner"
-      value=${state.partitioner}
-      choices=${choices}
-      set=${(/** @type {string} */ partitioner) => set({ partitioner })}
-    />
+    <${Select} ...${field("partitioner")} place="/partitioners/0" label="Partitioner" choices=${choices} />
     <${Source} state=${state} set=${set} />
     <h2>Limits</h2>
-    <${Numeric}
-      place="/max_skew"
-      label="Largest skew (fullest partition ÷ mean)"
-      value=${state.max_skew}
-      min=${1}
-      set=${(/** @type {number | null} */ max_skew) => set({ max_skew })}
-    />
+    <${Numeric} ...${field("max_skew")} label="Largest skew (fullest partition ÷ mean)" min=${1} />
     <div class="pair">
+      <${Numeric} ...${field("records_per_second")} label="Whole topic, records/s" placeholder="not known" />
       <${Numeric}
-        place="/records_per_second"
-        label="Whole topic, records/s"
-        placeholder="not known"
-        value=${state.records_per_second}
-        set=${(/** @type {number | null} */ records_per_second) => set({ records_per_second })}
-      />
-      <${Numeric}
-        place="/max_partition_records_per_second"
+        ...${field("max_partition_records_per_second")}
         label="Partition at most, records/s"
         placeholder="any"
-        value=${state.max_partition_records_per_second}
-        set=${(/** @type {number | null} */ most) => set({ max_partition_records_per_second: most })}
       />
     </div>
     <${Throughput} throughput=${state.throughput ?? {}} set=${set} />
     <details open=${state.pairs !== ""}>
       <summary>Who wrote this topic?</summary>
       <${Lines}
+        ...${field("pairs")}
         place="/observations"
         label="Keys and the partitions that they are on"
         placeholder="order-1, 4"
-        value=${state.pairs}
-        set=${(/** @type {string} */ pairs) => set({ pairs })}
       />
       <${Numeric}
+        ...${field("pairs_count")}
         place="/partitions_count"
         label="Partitions of the topic"
         placeholder="not known"
-        value=${state.pairs_count}
-        set=${(/** @type {number | null} */ pairs_count) => set({ pairs_count })}
       />
     </details>`;
 }
@@ -82,22 +61,14 @@ const THROUGHPUT = [
 
 /** @param {{throughput: import("./keys.js").Throughput, set: (change: Partial<KeysState>) => void}} props */
 function Throughput({ throughput, set }) {
+  const field = bound(throughput, (change) => set({ throughput: { ...throughput, ...change } }));
   return html`<details open=${Object.values(throughput).some((value) => typeof value === "number")}>
     <summary>How many partitions does a throughput need?</summary>
     <p class="hint">
       In MB/s: what the topic must carry, and what one producer and one consumer manage of a partition.
     </p>
     <div class="triple">
-      ${THROUGHPUT.map(
-        ([name, label]) =>
-          html`<${Numeric}
-            place="/${name}"
-            label=${label}
-            placeholder="MB/s"
-            value=${throughput[name]}
-            set=${(/** @type {number | null} */ value) => set({ throughput: { ...throughput, [name]: value } })}
-          />`,
-      )}
+      ${THROUGHPUT.map(([name, label]) => html`<${Numeric} ...${field(name)} label=${label} placeholder="MB/s" />`)}
     </div>
   </details>`;
 }
@@ -128,12 +99,11 @@ function Partitions({ state, set }) {
         set=${(/** @type {number | null} */ planned) => set({ count: planned ?? 1 })}
       />
       <${Numeric}
+        ...${bound(state, set)("current")}
         place="/current_partitions_count"
         label="Today"
         placeholder="a new topic"
-        value=${state.current}
         min=${1}
-        set=${(/** @type {number | null} */ current) => set({ current })}
       />
     </div>`;
 }

@@ -1,6 +1,6 @@
 /** The editor of a number of members: the group, the lag, what a member manages and the limits. */
 import { useWays, wayFrom, wayOf } from "../catalogue.js";
-import { Checkbox, Numeric, Select } from "../fields.js";
+import { bound, Checkbox, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
 import { html } from "../lib.js";
 import { TopicSizes, resized } from "./group_size.js";
@@ -64,57 +64,29 @@ export function MembersEditor({ state, set }) {
 
 /** @param {{state: MembersState, set: (change: Partial<MembersState>) => void}} props */
 function Limits({ state, set }) {
-  const limit = (/** @type {"max_load" | "max_lag_seconds"} */ name, /** @type {string} */ label) =>
-    html`<${Numeric}
-      place="/limits/${name}"
-      label=${label}
-      placeholder="none"
-      value=${state.limits?.[name]}
-      set=${(/** @type {number | null} */ value) => set({ limits: { ...state.limits, [name]: value } })}
-    />`;
+  const limit = bound(state.limits, (change) => set({ limits: { ...state.limits, ...change } }), "/limits");
   return html`<h2>Limits</h2>
     <${Numeric}
-      place="/consumption_rate"
+      ...${bound(state, set)("consumption_rate")}
       label="A member processes, records/s"
       placeholder="not known"
-      value=${state.consumption_rate}
-      set=${(/** @type {number | null} */ consumption_rate) => set({ consumption_rate })}
     />
-    <div class="pair">${limit("max_lag_seconds", "Lag gone within, s")} ${limit("max_load", "Largest load")}</div>
+    <div class="pair">
+      <${Numeric} ...${limit("max_lag_seconds")} label="Lag gone within, s" placeholder="none" />
+      <${Numeric} ...${limit("max_load")} label="Largest load" placeholder="none" />
+    </div>
     <p class="hint">${count(state.members.length, "member")} now; further ones subscribe like the last.</p>`;
 }
 
 /** @param {{state: MembersState, set: (change: Partial<MembersState>) => void}} props */
 function Scaling({ state, set }) {
-  const keda = (
-    /** @type {string} */ name,
-    /** @type {string} */ label,
-    /** @type {string} */ placeholder,
-    scale = 1,
-  ) =>
-    html`<${Numeric}
-      place="/keda/${name}"
-      ...${{ label, placeholder, scale }}
-      value=${state.keda?.[name]}
-      set=${(/** @type {number | null} */ value) => set({ keda: { ...state.keda, [name]: value } })}
-    />`;
+  const setKeda = (/** @type {any} */ change) => set({ keda: { ...state.keda, ...change } });
+  const keda = bound(state.keda, setKeda, "/keda");
+  const timing = bound(state.timing, (change) => set({ timing: { ...state.timing, ...change } }), "/timing");
   return html`<h2>Scaling</h2>
     <div class="pair">
-      <${Numeric}
-        place="/threads_per_pod"
-        label="Members in a pod"
-        placeholder="1"
-        min=${1}
-        value=${state.threads_per_pod}
-        set=${(/** @type {number | null} */ threads_per_pod) => set({ threads_per_pod })}
-      />
-      <${Numeric}
-        place="/timing/poll_interval_ms"
-        label="Between polls, ms"
-        placeholder="1,000"
-        value=${state.timing?.poll_interval_ms}
-        set=${(/** @type {number | null} */ poll_interval_ms) => set({ timing: { ...state.timing, poll_interval_ms } })}
-      />
+      <${Numeric} ...${bound(state, set)("threads_per_pod")} label="Members in a pod" placeholder="1" min=${1} />
+      <${Numeric} ...${timing("poll_interval_ms")} label="Between polls, ms" placeholder="1,000" />
     </div>
     <${Checkbox}
       label="Simulate the standstill of getting there"
@@ -124,23 +96,22 @@ function Scaling({ state, set }) {
     <details open=${Object.keys(state.keda ?? {}).length > 0}>
       <summary>KEDA's ScaledObject</summary>
       <div class="pair">
-        ${keda("lag_threshold", "lagThreshold", "10")}
-        ${keda("activation_lag_threshold", "activationLagThreshold", "0")}
-        ${keda("min_replica_count", "minReplicaCount", "0")} ${keda("max_replica_count", "maxReplicaCount", "100")}
-        ${keda("tolerance", "Tolerance, %", "10", 0.01)}
+        <${Numeric} ...${keda("lag_threshold")} label="lagThreshold" placeholder="10" />
+        <${Numeric} ...${keda("activation_lag_threshold")} label="activationLagThreshold" placeholder="0" />
+        <${Numeric} ...${keda("min_replica_count")} label="minReplicaCount" placeholder="0" />
+        <${Numeric} ...${keda("max_replica_count")} label="maxReplicaCount" placeholder="100" />
+        <${Numeric} ...${keda("tolerance")} label="Tolerance, %" placeholder="10" scale=${0.01} />
         <${Select}
-          place="/keda/offset_reset_policy"
+          ...${keda("offset_reset_policy")}
           label="offsetResetPolicy"
           value=${state.keda?.offset_reset_policy ?? "latest"}
           choices=${["latest", "earliest"].map((value) => ({ value, label: value }))}
-          set=${(/** @type {string} */ offset_reset_policy) => set({ keda: { ...state.keda, offset_reset_policy } })}
         />
       </div>
       <${Checkbox}
         label="scaleToZeroOnInvalidOffset"
         checked=${state.keda?.scale_to_zero_on_invalid_offset ?? false}
-        set=${(/** @type {boolean} */ to_zero) =>
-          set({ keda: { ...state.keda, scale_to_zero_on_invalid_offset: to_zero || null } })}
+        set=${(/** @type {boolean} */ to_zero) => setKeda({ scale_to_zero_on_invalid_offset: to_zero || null })}
       />
     </details>`;
 }

@@ -1,5 +1,5 @@
 /** The editor of a placement: the goal, the rules, the limits, and where replicas are. */
-import { Checkbox, Lines, Select } from "../fields.js";
+import { bound, Checkbox, Lines, Select } from "../fields.js";
 import { count, listed } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { hasSizes, placement } from "../descriptions.js";
@@ -42,11 +42,9 @@ export function PlacementEditor({ state, set }) {
     <details open=${Boolean(state.lint)}>
       <summary>Check a reassignment JSON</summary>
       <${Lines}
-        place="/lint"
+        ...${bound(state, set)("lint")}
         label="What kafka-reassign-partitions would take"
         placeholder='{"version": 1, "partitions": […]}'
-        value=${state.lint ?? ""}
-        set=${(/** @type {string} */ lint) => set({ lint })}
       />
     </details>`;
 }
@@ -58,13 +56,7 @@ function Goal({ state, set }) {
     /** @type {string} */ label,
     /** @type {import("../fields.js").Choice[]} */ choices,
   ) =>
-    html`<${Select}
-      place="/${name}"
-      label=${label}
-      value=${state[name] ?? choices[0].value}
-      choices=${choices}
-      set=${(/** @type {string} */ value) => set({ [name]: value })}
-    />`;
+    html`<${Select} ...${bound(state, set)(name)} ...${{ label, choices }} value=${state[name] ?? choices[0].value} />`;
   return html`<${Objective} state=${state} set=${set} />
     <${Balance} state=${state} set=${set} />
     <div class="pair">${choice("racks", "Racks", RACKS)} ${choice("leaders", "Leaders", LEADERS)}</div>

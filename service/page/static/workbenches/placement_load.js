@@ -3,7 +3,7 @@ import { Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced, words } from "../lists.js";
 import { listOf, textOf } from "./load.js";
-import { More, useMore } from "./more.js";
+import { More, useMore } from "./rows.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {(change: Partial<PlacementState>) => void} Set */

@@ -1,5 +1,5 @@
 /** The rules of a placement: which topics may change, which brokers may have what, how full disks may be. */
-import { Checkbox, Lines, Numeric } from "../fields.js";
+import { bound, Checkbox, Lines, Numeric } from "../fields.js";
 import { html } from "../lib.js";
 import { words } from "../lists.js";
 import { List, WhichTopics } from "./plan_fields.js";
@@ -34,18 +34,7 @@ function leaders(text) {
 
 /** @param {{state: PlacementState, set: (change: Partial<PlacementState>) => void}} props */
 export function Rules({ state, set }) {
-  const numeric = (
-    /** @type {"replication_factor" | "min_insync_replicas" | "disk_threshold" | "price_per_gb"} */ name,
-    /** @type {string} */ label,
-    /** @type {string} */ placeholder,
-    scale = 1,
-  ) =>
-    html`<${Numeric}
-      place="/${name}"
-      ...${{ label, placeholder, scale }}
-      value=${state[name]}
-      set=${(/** @type {number | null} */ value) => set({ [name]: value })}
-    />`;
+  const field = bound(state, set);
   const groups = (state.broker_sets ?? []).map(({ topics, broker_ids }) => `${topics}: ${broker_ids.join(", ")}`);
   const least = (state.min_topic_leaders ?? []).map(
     (rule) => `${rule.topics}: ${rule.leaders ?? 1}${rule.broker_ids ? ` on ${rule.broker_ids.join(", ")}` : ""}`,
@@ -80,10 +69,10 @@ export function Rules({ state, set }) {
       set=${(/** @type {boolean} */ infer_replaces) => set({ infer_replaces: infer_replaces || undefined })}
     />
     <div class="pair">
-      ${numeric("replication_factor", "Replication factor", "as it is")}
-      ${numeric("min_insync_replicas", "min.insync.replicas", "not checked")}
-      ${numeric("disk_threshold", "Disks at most, % full", "100", 0.01)}
-      ${numeric("price_per_gb", "Price of a GB across zones", "not known")}
+      <${Numeric} ...${field("replication_factor")} label="Replication factor" placeholder="as it is" />
+      <${Numeric} ...${field("min_insync_replicas")} label="min.insync.replicas" placeholder="not checked" />
+      <${Numeric} ...${field("disk_threshold")} label="Disks at most, % full" placeholder="100" scale=${0.01} />
+      <${Numeric} ...${field("price_per_gb")} label="Price of a GB across zones" placeholder="not known" />
     </div>
   </details>`;
 }

@@ -1,5 +1,5 @@
 /** Fields that plans between brokers and plans between disks have in common. */
-import { Numeric, Select, Text } from "../fields.js";
+import { bound, Numeric, Select, Text } from "../fields.js";
 import { html } from "../lib.js";
 import { words } from "../lists.js";
 
@@ -48,7 +48,7 @@ export function Objective({ state, set }) {
     ${
       state.objective === "even" &&
       html`<div class="triple">
-        ${BETWEEN.map(({ name, ...field }) => html`<${Numeric} place="/${name}" placeholder="any" ...${field} value=${state[name]} set=${(/** @type {number | null} */ value) => set({ [name]: value })} />`)}
+        ${BETWEEN.map(({ name, ...field }) => html`<${Numeric} ...${bound(state, set)(name)} placeholder="any" ...${field} />`)}
       </div>`
     }`;
 }
@@ -61,28 +61,16 @@ export function Objective({ state, set }) {
  */
 export function Limits({ state, set, first, further, hints = {} }) {
   const limits = state.limits ?? {};
+  const limit = bound(limits, (change) => set({ limits: { ...limits, ...change } }), "/limits");
   const field = (/** @type {string} */ name) =>
-    html`<${Numeric}
-      place="/limits/${name}"
-      placeholder="any"
-      ...${LIMITS[name]}
-      hint=${hints[name]}
-      value=${limits[name]}
-      set=${(/** @type {number | null} */ value) => set({ limits: { ...limits, [name]: value } })}
-    />`;
+    html`<${Numeric} ...${limit(name)} placeholder="any" ...${LIMITS[name]} hint=${hints[name]} />`;
   return html`<h2>Batches</h2>
     <div class="pair">${first.map(field)}</div>
     <details>
       <summary>More about batches</summary>
       <div class="pair">
         ${further.map(field)}
-        <${Select}
-          place="/limits/order"
-          label="Order"
-          value=${limits.order ?? ORDERS[0].value}
-          choices=${ORDERS}
-          set=${(/** @type {string} */ order) => set({ limits: { ...limits, order } })}
-        />
+        <${Select} ...${limit("order")} label="Order" value=${limits.order ?? ORDERS[0].value} choices=${ORDERS} />
       </div>
     </details>`;
 }

@@ -1,10 +1,11 @@
 /** The editor of a timeline: the protocols to compare, the group, its events and what clients and broker wait for. */
 import { useWays, wayFrom, wayOf } from "../catalogue.js";
-import { Checkbox, Numeric, Select } from "../fields.js";
+import { bound, Checkbox, Numeric, Select } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced } from "../lists.js";
 import { TopicSizes, resized } from "./group_size.js";
 import { GroupSource } from "./group_source.js";
+import { Remove } from "./rows.js";
 import { Events } from "./timeline_events.js";
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
@@ -66,17 +67,7 @@ function Ways({ state: { ways }, set }) {
               choices=${choices}
               set=${(/** @type {string} */ value) => change(i)({ ...wayFrom(value), static: way.static })}
             />
-            ${
-              i > 0 &&
-              html`<button
-                type="button"
-                class="remove"
-                aria-label="Remove ${wayOf(way)}"
-                onClick=${() => change(i)(null)}
-              >
-                ×
-              </button>`
-            }
+            ${i > 0 && html`<${Remove} name=${wayOf(way)} act=${() => change(i)(null)} />`}
           </div>
           ${
             way.group_protocol !== "share" &&
@@ -92,13 +83,9 @@ function Ways({ state: { ways }, set }) {
 
 /** @param {{state: TimelineState, set: Set}} props */
 function Timing({ state: { timing = {} }, set }) {
+  const field = bound(timing, (change) => set({ timing: { ...timing, ...change } }), "/timing");
   const numeric = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ placeholder) =>
-    html`<${Numeric}
-      place="/timing/${name}"
-      ...${{ label, placeholder }}
-      value=${timing[name]}
-      set=${(/** @type {number | null} */ value) => set({ timing: { ...timing, [name]: value } })}
-    />`;
+    html`<${Numeric} ...${field(name)} ...${{ label, placeholder }} />`;
   return html`<h2>Clients and broker</h2>
     <div class="pair">
       ${numeric("session_timeout_ms", "Session timeout, ms", "45,000")}

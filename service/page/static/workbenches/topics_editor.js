@@ -1,99 +1,55 @@
 /** The topics of a group: their partitions, before and after the change, and the load of these. */
-import { Numeric, Text } from "../fields.js";
+import { bound, Numeric, Text } from "../fields.js";
 import { html } from "../lib.js";
 import { fresh, replaced } from "../lists.js";
 import { kindOf, withCount, withKind } from "./load.js";
 import { LoadKind, LoadOfTopic } from "./load_editor.js";
-import { More, useMore } from "./more.js";
+import { Remove, Rows } from "./rows.js";
 
 /** @typedef {import("./groups.js").Topic} Topic */
 
 /** @param {{topics: Topic[], set: (topics: Topic[]) => void}} props */
 export function Topics({ topics, set }) {
-  const [shown, more] = useMore();
-  const change = (/** @type {number} */ i, /** @type {Topic | null} */ topic) => set(replaced(topics, i, topic));
-  const add = () => {
-    const topic = {
-      topic_name: fresh(
-        "topic",
-        topics.map(({ topic_name }) => topic_name),
-      ),
-      partitions_count: 6,
-    };
-    set([...topics, ...withKind([topic], kindOf(topics))]);
-  };
   const kind = kindOf(topics);
+  const add = () => {
+    const names = topics.map(({ topic_name }) => topic_name);
+    set([...topics, ...withKind([{ topic_name: fresh("topic", names), partitions_count: 6 }], kind)]);
+  };
+  const row = (/** @type {Topic} */ topic, /** @type {number} */ i) => {
+    const put = (/** @type {Topic | null} */ next) => set(replaced(topics, i, next));
+    const change = (/** @type {Partial<Topic>} */ part) => put({ ...topic, ...part });
+    const field = bound(topic, change, `/topics/${i}`);
+    const partitions = `Partitions of ${topic.topic_name}`;
+    return html`<tr>
+        <td><${Text} bare ...${field("topic_name")} label="Topic ${i + 1}" /></td>
+        <td class="narrow">
+          <${Numeric}
+            bare
+            min=${1}
+            ...${field("partitions_count")}
+            label=${partitions}
+            set=${(/** @type {number | null} */ count) => put(withCount(topic, /** @type {number} */ (count)))}
+          />
+        </td>
+        <td class="narrow">
+          <${Numeric}
+            bare
+            min=${1}
+            ...${field("partitions_then")}
+            label="${partitions} after the change"
+            placeholder="same"
+          />
+        </td>
+        <td class="act"><${Remove} name=${topic.topic_name} act=${() => put(null)} /></td>
+      </tr>
+      ${
+        kind &&
+        html`<tr class="below">
+          <td colspan="4"><${LoadOfTopic} place="/topics/${i}" topic=${topic} change=${change} /></td>
+        </tr>`
+      }`;
+  };
   return html`<h2>Topics</h2>
     <${LoadKind} topics=${topics} set=${set} />
-    <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Topic</th>
-          <th scope="col">Partitions</th>
-          <th scope="col">Then</th>
-          <th><span class="hidden">Remove</span></th>
-        </tr>
-      </thead>
-      <tbody>
-        ${topics.slice(0, shown).map(
-          (topic, i) =>
-            html`<tr>
-                <td>
-                  <${Text}
-                    bare
-                    place="/topics/${i}/topic_name"
-                    label="Topic ${i + 1}"
-                    value=${topic.topic_name}
-                    set=${(/** @type {string} */ topic_name) => change(i, { ...topic, topic_name })}
-                  />
-                </td>
-                <td class="narrow">
-                  <${Numeric}
-                    bare
-                    min=${1}
-                    place="/topics/${i}/partitions_count"
-                    label="Partitions of ${topic.topic_name}"
-                    value=${topic.partitions_count}
-                    set=${(/** @type {number | null} */ count) => change(i, withCount(topic, /** @type {number} */ (count)))}
-                  />
-                </td>
-                <td class="narrow">
-                  <${Numeric}
-                    bare
-                    min=${1}
-                    place="/topics/${i}/partitions_then"
-                    label="Partitions of ${topic.topic_name} after the change"
-                    placeholder="same"
-                    value=${topic.partitions_then}
-                    set=${(/** @type {number | null} */ partitions_then) => change(i, { ...topic, partitions_then })}
-                  />
-                </td>
-                <td class="act">
-                  <button
-                    type="button"
-                    class="remove"
-                    aria-label="Remove ${topic.topic_name}"
-                    onClick=${() => change(i, null)}
-                  >
-                    ×
-                  </button>
-                </td>
-              </tr>
-              ${
-                kind &&
-                html`<tr class="below">
-                  <td colspan="4">
-                    <${LoadOfTopic}
-                      place="/topics/${i}"
-                      topic=${topic}
-                      change=${(/** @type {Partial<Topic>} */ part) => change(i, { ...topic, ...part })}
-                    />
-                  </td>
-                </tr>`
-              }`,
-        )}
-      </tbody>
-    </table>
-    <${More} of=${topics.length} shown=${shown} more=${more} noun="topic" />
-    <button type="button" onClick=${add}>Add topic</button>`;
+    <${Rows} noun="topic" columns=${["Topic", "Partitions", "Then"]} items=${topics} ...${{ row, add }} />`;
 }
