@@ -139,8 +139,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def app() -> Flask:
-    """The app with its default settings, in this process."""
-    return create_app()
+    """The app with its default settings, in this process; its client compares answers with the contract."""
+    from tests.contract.answers import CheckedClient  # noqa: PLC0415 (the contract takes a quarter of a second to read)
+
+    app = create_app()
+    app.test_client_class = CheckedClient
+    return app
 
 
 @pytest.fixture

@@ -1,20 +1,24 @@
-"""Marshmallow's fields, of which the description in the contract is an argument. text : the description; example : a value"""
+"""Marshmallow's fields, of which the description in the contract is an argument.
+
+text : the description; example : a value; optional : a field of an answer that is left out at times
+"""
 
 from typing import Any
 
 from marshmallow import fields, missing
 
 
-def metadata(text: str | None, example: Any = missing) -> dict[str, Any]:
+def metadata(text: str | None, example: Any = missing, *, optional: bool = False) -> dict[str, Any]:
     """What OpenAPI says of a field."""
-    return ({} if text is None else {"description": text}) | ({} if example is missing else {"example": example})
+    described = ({} if text is None else {"description": text}) | ({} if example is missing else {"example": example})
+    return described | ({"optional": True} if optional else {})
 
 
 class Field(fields.Field[Any]):
     """A field."""
 
-    def __init__(self, text: str | None = None, *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(metadata=metadata(text, example), **kwargs)
+    def __init__(self, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any) -> None:
+        super().__init__(metadata=metadata(text, example, optional=optional), **kwargs)
 
 
 class String(Field, fields.String):
@@ -50,12 +54,16 @@ class Raw(Field, fields.Raw):
 class List(fields.List[Any]):
     """A list. inner : the field of its elements"""
 
-    def __init__(self, inner: Any, text: str | None = None, *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(inner, metadata=metadata(text, example), **kwargs)
+    def __init__(
+        self, inner: Any, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(inner, metadata=metadata(text, example, optional=optional), **kwargs)
 
 
 class Nested(fields.Nested):
     """An object. schema : its fields"""
 
-    def __init__(self, schema: Any, text: str | None = None, *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(schema, metadata=metadata(text, example), **kwargs)
+    def __init__(
+        self, schema: Any, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(schema, metadata=metadata(text, example, optional=optional), **kwargs)

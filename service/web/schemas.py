@@ -62,7 +62,15 @@ class KafkaVersion(fields.String):
         super().__init__(description, load_default=LATEST, validate=known)
 
 
-class ImplementationSchema(Schema):
+class AnswerSchema(Schema):
+    """Part of an answer, which has every field that is not ``optional``; the contract says so, for generators of clients."""
+
+    def on_bind_field(self, field_name: str, field_obj: Any) -> None:
+        """Marshmallow's."""
+        field_obj.required = not field_obj.metadata.get("optional")
+
+
+class ImplementationSchema(AnswerSchema):
     """The code whose answers a strategy gives."""
 
     client = fields.String(
@@ -74,7 +82,7 @@ class ImplementationSchema(Schema):
     symbol = fields.String("the class or function there", allow_none=True)
 
 
-class AssignedSchema(Schema):
+class AssignedSchema(AnswerSchema):
     """What every assignment says of its assignor."""
 
     kafka_version = fields.String()
@@ -93,7 +101,7 @@ def assigned_by(kafka_version: str, group_protocol: str, assignor: Strategy) -> 
     }
 
 
-class SpreadSchema(Schema):
+class SpreadSchema(AnswerSchema):
     """How even something is."""
 
     min: fields.Field = fields.Integer()
@@ -106,7 +114,7 @@ class SpreadSchema(Schema):
 class CountsSchema(SpreadSchema):
     """How many each holder has, and how even that is."""
 
-    counts = fields.List(fields.Integer(), "what each holder has")
+    counts = fields.List(fields.Integer(), "what each holder has", optional=True)
 
 
 class LoadsSchema(SpreadSchema):
@@ -127,7 +135,7 @@ def loads_document(loads: Float64s) -> dict[str, Any]:
     return {"totals": loads, **asdict(spread(loads))}
 
 
-class ZoneTrafficSchema(Schema):
+class ZoneTrafficSchema(AnswerSchema):
     """What is read on the reader's rack, and what crosses zones."""
 
     local_share = fields.Float(

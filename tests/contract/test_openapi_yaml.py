@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tests.contract import CONTRACT, TEXT
+from tests.contract.answers import undocumented
 
 
 def test_the_committed_file_is_what_the_app_generates(app):
@@ -60,3 +61,13 @@ def test_every_number_has_the_format_that_holds_it():
         else:
             assert schema["format"] in {"int32", "int64"}, schema
             assert schema["format"] == "int64" or "maximum" not in schema, schema
+
+
+def test_an_answer_that_lacks_a_field_or_has_another_is_found():
+    """The client of every other test looks at its answers so."""
+    schema = {"$ref": "#/components/schemas/CoordinatorAnswer"}
+    answer = dict.fromkeys(CONTRACT["components"]["schemas"]["CoordinatorAnswer"]["required"], 0)
+    assert not list(undocumented(schema, answer))
+    assert list(undocumented(schema, {"more": 0} | {name: value for name, value in answer.items() if name != "topic_name"})) == [
+        "/topic_name is missing", "/more is not in the contract",
+    ]  # fmt: skip

@@ -3,15 +3,16 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from marshmallow import Schema, validate
+from marshmallow import validate
 
 from service.api.co_partitionings.schema import CoPartitioningsSchema
 from service.decisions.co_partitionings import CoPartitioningAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
+from service.web.schemas import AnswerSchema
 
 
-class SettingSchema(Schema):
+class SettingSchema(AnswerSchema):
     """A setting of the topic's own client that would do."""
 
     topic_name = fields.String()
@@ -19,7 +20,7 @@ class SettingSchema(Schema):
     setting = fields.String("the setting of the client that selects it", example="partitioner=murmur2_random")
 
 
-class DifferenceSchema(Schema):
+class DifferenceSchema(AnswerSchema):
     """What keeps equal keys apart."""
 
     what = fields.String(
@@ -31,7 +32,7 @@ class DifferenceSchema(Schema):
     settings = fields.List(fields.Nested(SettingSchema))
 
 
-class StreamsSchema(Schema):
+class StreamsSchema(AnswerSchema):
     """What Kafka Streams makes of it."""
 
     starts = fields.Boolean("whether Kafka Streams starts: it compares only the partition counts")
@@ -39,7 +40,7 @@ class StreamsSchema(Schema):
     misses_matches = fields.Boolean("whether it starts although equal keys do not meet")
 
 
-class CoPartitioningsAnswerSchema(Schema):
+class CoPartitioningsAnswerSchema(AnswerSchema):
     """Can they be joined?"""
 
     kafka_version = fields.String()

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.comparisons.schema import PartitionerComparisonsSchema
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
@@ -12,18 +11,18 @@ from service.decisions.keys.values import json_value
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.keys import read_body
-from service.web.schemas import SpreadSchema
+from service.web.schemas import AnswerSchema, SpreadSchema
 
 
 class ComparedWriterSchema(WriterSchema):
     """Partitioners that put each of these keys on the same partition."""
 
     distribution = fields.Nested(
-        SpreadSchema, "of the records whose partition follows from their key; absent above a million partitions"
+        SpreadSchema, "of the records whose partition follows from their key; absent above a million partitions", optional=True
     )
 
 
-class DisagreementSchema(Schema):
+class DisagreementSchema(AnswerSchema):
     """A key that two partitioners put on different partitions."""
 
     row = fields.Integer("of the key among the keys")
@@ -31,7 +30,7 @@ class DisagreementSchema(Schema):
     partition_ids = fields.List(fields.Integer(), "the partition by either, in the order of `partitioners`")
 
 
-class PairSchema(Schema):
+class PairSchema(AnswerSchema):
     """Two writers beside each other."""
 
     partitioners = fields.List(fields.String(), "the first name of either writer")
@@ -41,7 +40,7 @@ class PairSchema(Schema):
     disagreements = fields.List(fields.Nested(DisagreementSchema), "the first few")
 
 
-class PartitionerComparisonsAnswerSchema(Schema):
+class PartitionerComparisonsAnswerSchema(AnswerSchema):
     """Which partitioners agree."""
 
     kafka_version = fields.String()

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
 from service.core.assignors.connect.model import LeaderState
@@ -16,12 +15,12 @@ from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced,
 from service.decisions.rows.arrays import columns
 from service.web import described as fields
 from service.web.forms import Form
-from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
+from service.web.schemas import AnswerSchema, AssignedSchema, CountsSchema, assigned_by, counts_document
 
 TASK_ID = (1 << TASK_BITS) - 1
 
 
-class WorkerAssignmentSchema(Schema):
+class WorkerAssignmentSchema(AnswerSchema):
     """The assignment of one worker."""
 
     member_id = fields.String()
@@ -29,19 +28,19 @@ class WorkerAssignmentSchema(Schema):
         fields.String(), "the connectors to start, in addition to those that it keeps; `eager`: all that it runs"
     )
     tasks = fields.List(fields.Nested(ConnectorTasksSchema), "the tasks to start; `eager`: all that it runs")
-    revoked_connectors = fields.List(fields.String(), "the connectors to stop; not with `eager`")
-    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), "the tasks to stop; not with `eager`")
-    delay_ms = fields.Integer("the time after which it rejoins; 0: no rejoin is scheduled")
+    revoked_connectors = fields.List(fields.String(), "the connectors to stop; not with `eager`", optional=True)
+    revoked_tasks = fields.List(fields.Nested(ConnectorTasksSchema), "the tasks to stop; not with `eager`", optional=True)
+    delay_ms = fields.Integer("the time after which it rejoins; 0: no rejoin is scheduled", optional=True)
 
 
-class WorkerLoadSchema(Schema):
+class WorkerLoadSchema(AnswerSchema):
     """What workers run after a round; counts in the order of the round's workers."""
 
     connectors = fields.Nested(CountsSchema)
     tasks = fields.Nested(CountsSchema)
 
 
-class ConnectExplanationSchema(Schema):
+class ConnectExplanationSchema(AnswerSchema):
     """How the leader decided."""
 
     decision = fields.String("why it waits, revokes, or does not")
@@ -51,10 +50,12 @@ class ConnectExplanationSchema(Schema):
     duplicated = fields.Nested(ConnectorsAndTasksSchema, "run by more than one worker")
 
 
-class RebalancedSchema(Schema):
+class RebalancedSchema(AnswerSchema):
     """A rebalance."""
 
-    event = fields.String("as in the request; `rejoin-after-revocation` and `delay-over` of those that `follow_ups` adds")
+    event = fields.String(
+        "as in the request; `rejoin-after-revocation` and `delay-over` of those that `follow_ups` adds", optional=True
+    )
     at_ms = fields.Integer()
     generation_id = fields.Integer()
     leader_id = fields.String()
@@ -65,10 +66,10 @@ class RebalancedSchema(Schema):
     )
     unassigned = fields.Nested(ConnectorsAndTasksSchema, "configured connectors and tasks that no worker runs or starts")
     worker_load = fields.Nested(WorkerLoadSchema)
-    explanation = fields.Nested(ConnectExplanationSchema, "with `explain=true`")
+    explanation = fields.Nested(ConnectExplanationSchema, "with `explain=true`", optional=True)
 
 
-class RunsSchema(Schema):
+class RunsSchema(AnswerSchema):
     """What a worker runs."""
 
     member_id = fields.String()
@@ -85,7 +86,7 @@ class ConnectAssignmentAnswerSchema(AssignedSchema):
         "what each worker of the last round runs after it, in its own order: the `workers` of a next request",
     )
     leader_states = fields.List(
-        fields.Nested(LeaderStateSchema), "what leaders remember then, for a next request; not with `eager`"
+        fields.Nested(LeaderStateSchema), "what leaders remember then, for a next request; not with `eager`", optional=True
     )
 
 

@@ -3,15 +3,15 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.coordinators.schema import CoordinatorSchema
 from service.decisions.coordinators import CoordinatorAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
+from service.web.schemas import AnswerSchema
 
 
-class CoordinatorStepsSchema(Schema):
+class CoordinatorStepsSchema(AnswerSchema):
     """``Utils.abs(key.hashCode()) % partitions_count``, step by step."""
 
     rule = fields.String()
@@ -23,7 +23,7 @@ class CoordinatorStepsSchema(Schema):
     result = fields.Integer()
 
 
-class CoordinatorAnswerSchema(Schema):
+class CoordinatorAnswerSchema(AnswerSchema):
     """The partition whose leader coordinates the id."""
 
     kafka_version = fields.String()
@@ -31,7 +31,7 @@ class CoordinatorAnswerSchema(Schema):
     partition_id = fields.Integer()
     partitions_count = fields.Integer()
     coordinator_key = fields.String("the text that is hashed")
-    explanation = fields.Nested(CoordinatorStepsSchema, "with `explain=true`")
+    explanation = fields.Nested(CoordinatorStepsSchema, "with `explain=true`", optional=True)
 
 
 def document(answer: CoordinatorAnswer) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 import base64
 from typing import Any, Final
 
-from marshmallow import Schema
-
 from service.api.decodings import records
 from service.api.decodings.records import json_lines, table
 from service.api.decodings.schema import CaptureSchema
@@ -19,28 +17,31 @@ from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAn
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.rows import enclosed
+from service.web.schemas import AnswerSchema
 
 
-class UnreadableSchema(Schema):
+class UnreadableSchema(AnswerSchema):
     """Where reading stopped."""
 
     offset = fields.Integer("the offset of the first byte that could not be read")
     detail = fields.String()
 
 
-class GroupStateSchema(Schema):
+class GroupStateSchema(AnswerSchema):
     """A group, put together from its records."""
 
     group_id = fields.String()
     group_protocol = fields.String(
         "`classic`, `consumer`, `share` or `streams`; null if there are only committed offsets", allow_none=True
     )
-    protocol_type = fields.String("of a classic group", example="consumer")
-    generation_id = fields.Integer("of a classic group")
-    leader_id = fields.String("of a classic group", allow_none=True)
-    group_epoch = fields.Integer("of a group that its coordinator assigns")
+    protocol_type = fields.String("of a classic group", example="consumer", optional=True)
+    generation_id = fields.Integer("of a classic group", optional=True)
+    leader_id = fields.String("of a classic group", allow_none=True, optional=True)
+    group_epoch = fields.Integer("of a group that its coordinator assigns", optional=True)
     assignment_epoch = fields.Integer(
-        "the epoch of its target assignment; if it is below `group_epoch`, a new target is pending", allow_none=True
+        "the epoch of its target assignment; if it is below `group_epoch`, a new target is pending",
+        allow_none=True,
+        optional=True,
     )
     group = fields.Dict(
         "a request to `/v1/group-assignments` that lacks only `topics`. Each member owns its assignment (classic) or its "
@@ -53,61 +54,73 @@ class GroupStateSchema(Schema):
         "`member_id`, `client_id`, `client_host`; if its coordinator assigns also `member_epoch`, `previous_member_epoch`, "
         "`member_state`, `assigned_partitions`, and `partitions_pending_revocation` if there are any",
     )
-    committed_offsets = fields.List(fields.Dict(), "`topic_name`, `partition_ids`, `offsets`; absent without committed offsets")
+    committed_offsets = fields.List(
+        fields.Dict(), "`topic_name`, `partition_ids`, `offsets`; absent without committed offsets", optional=True
+    )
     warnings = fields.List(fields.String(), "what `group` lacks, and faults in its members' bytes")
 
 
-class DecodingSchema(Schema):
+class DecodingSchema(AnswerSchema):
     """What the bytes say. `version` and `decoded` are of what consumers and workers send and get, the others of records."""
 
     kafka_version = fields.String()
     kind = fields.String()
-    version = fields.Integer("the version in the bytes; a consumer's above 3 is read as 3")
-    decoded = fields.Dict("the fields, as Kafka reads them; user data in base64")
-    member = fields.Dict("a subscription as one of the `members` of `/v1/group-assignments`")
-    worker = fields.Dict("of `connect_metadata`: one of the `workers` of `/v1/connect-assignments`")
+    version = fields.Integer("the version in the bytes; a consumer's above 3 is read as 3", optional=True)
+    decoded = fields.Dict("the fields, as Kafka reads them; user data in base64", optional=True)
+    member = fields.Dict("a subscription as one of the `members` of `/v1/group-assignments`", optional=True)
+    worker = fields.Dict("of `connect_metadata`: one of the `workers` of `/v1/connect-assignments`", optional=True)
     unreadable = fields.Nested(
-        UnreadableSchema, "why an assignor cannot read this user data and continues without it; absent if it can"
+        UnreadableSchema, "why an assignor cannot read this user data and continues without it; absent if it can", optional=True
     )
-    record_type = fields.Integer()
-    record_name = fields.String(example="OFFSET_COMMIT")
-    key = fields.Dict("as Kafka's own JSON converters print it")
-    value_version = fields.Integer(allow_none=True)
-    value = fields.Dict("as Kafka's own JSON converters print it; null: a tombstone", allow_none=True)
+    record_type = fields.Integer(optional=True)
+    record_name = fields.String(example="OFFSET_COMMIT", optional=True)
+    key = fields.Dict("as Kafka's own JSON converters print it", optional=True)
+    value_version = fields.Integer(allow_none=True, optional=True)
+    value = fields.Dict("as Kafka's own JSON converters print it; null: a tombstone", allow_none=True, optional=True)
     offsets_formatter = fields.Raw(
         "what Kafka's OffsetsMessageFormatter prints: a line, empty for other records; where it fails, `error`, `exception` "
-        "and `message`"
+        "and `message`",
+        optional=True,
     )
-    group_metadata_formatter = fields.Raw("what GroupMetadataMessageFormatter prints")
+    group_metadata_formatter = fields.Raw("what GroupMetadataMessageFormatter prints", optional=True)
     scala_offsets_formatter = fields.Raw(
         "for 3.9.1, 3.4.1 and 2.8.2: what `kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter` prints, "
-        "which is deprecated in 3.9 and the only one in 3.4 and 2.8"
+        "which is deprecated in 3.9 and the only one in 3.4 and 2.8",
+        optional=True,
     )
-    scala_group_metadata_formatter = fields.Raw("what `GroupMetadataMessageFormatter` of the same class prints")
-    share_group_formatter = fields.Raw("what ShareGroupMessageFormatter prints; absent for releases without it")
-    share_group_state_formatter = fields.Raw("of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints")
+    scala_group_metadata_formatter = fields.Raw("what `GroupMetadataMessageFormatter` of the same class prints", optional=True)
+    share_group_formatter = fields.Raw("what ShareGroupMessageFormatter prints; absent for releases without it", optional=True)
+    share_group_state_formatter = fields.Raw(
+        "of a record of `__share_group_state`: what ShareGroupStateMessageFormatter prints", optional=True
+    )
     group = fields.Dict(
         "GROUP_METADATA of consumers as a request to `/v1/group-assignments` that lacks only `topics`: each member owns its "
         "assignment; that of Kafka Connect's workers as one to `/v1/connect-assignments`, with the connectors and tasks that "
         "run; null for any other record (see `offsets_topic`), and if a member's own bytes cannot be read",
         allow_none=True,
+        optional=True,
     )
-    warnings = fields.List(fields.String(), "faults in the bytes of a group's members; absent if there are no faults")
+    warnings = fields.List(
+        fields.String(), "faults in the bytes of a group's members; absent if there are no faults", optional=True
+    )
     owned_partitions = fields.List(
-        fields.Dict(), "an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`"
+        fields.Dict(), "an assignment in the form of a member's `owned_partitions` in `/v1/group-assignments`", optional=True
     )
     records = fields.List(
         fields.Dict(),
         "for each of the request's `records`: `record_type`, `record_name`, `key`, `value_version` and `value` as above, "
         "tagged fields last; of an unreadable one `error`, `exception`, `message`, `detail`, and the `offset` in its `part`",
+        optional=True,
     )
-    records_count = fields.Integer("of `offsets_topic`")
-    tombstones_count = fields.Integer("of `offsets_topic`: records without a value")
-    unreadable_count = fields.Integer("of `offsets_topic`: the last records of their keys that cannot be read")
+    records_count = fields.Integer("of `offsets_topic`", optional=True)
+    tombstones_count = fields.Integer("of `offsets_topic`: records without a value", optional=True)
+    unreadable_count = fields.Integer("of `offsets_topic`: the last records of their keys that cannot be read", optional=True)
     unreadable_records = fields.List(
-        fields.Dict(), "of `offsets_topic`: the first of them, each with its `row` and as in `records`"
+        fields.Dict(), "of `offsets_topic`: the first of them, each with its `row` and as in `records`", optional=True
     )
-    groups = fields.List(fields.Nested(GroupStateSchema), "of `offsets_topic`: the groups that the records describe, by id")
+    groups = fields.List(
+        fields.Nested(GroupStateSchema), "of `offsets_topic`: the groups that the records describe, by id", optional=True
+    )
 
 
 def document(answer: DecodingAnswer) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind

@@ -4,7 +4,7 @@ import math
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema, validate
+from marshmallow import validate
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.api.fingerprints.schema import PartitionerFingerprintsSchema
@@ -21,6 +21,7 @@ from service.decisions.keys.values import json_value
 from service.report.numbers import share
 from service.web import described as fields
 from service.web.forms import Form
+from service.web.schemas import AnswerSchema
 
 INTERVAL: Final = (
     "the lower end of the 95 % interval of the share in what the writers write, of which the observations are a sample. Keys "
@@ -30,7 +31,7 @@ INTERVAL: Final = (
 VERDICTS: Final = ("identified", "mixture", "undecided", "unexplained")
 
 
-class ExampleSchema(Schema):
+class ExampleSchema(AnswerSchema):
     """A record that was seen."""
 
     row = fields.Integer("among the observations")
@@ -51,7 +52,7 @@ class FoundWriterSchema(WriterSchema):
     examples = fields.List(fields.Nested(ExampleSchema), "the first ones that only this writer explains")
 
 
-class UnexplainedSchema(Schema):
+class UnexplainedSchema(AnswerSchema):
     """What no writer that was found explains."""
 
     share = fields.Float("of the observations; part of them may be explained by chance")
@@ -79,7 +80,7 @@ class CandidateSchema(WriterSchema):
     inseparable = fields.Boolean("whether it puts every key of this format on the same partition as the first candidate")
 
 
-class ObservationStepSchema(Schema):
+class ObservationStepSchema(AnswerSchema):
     """How an observation fits the writers, at the likeliest partition count."""
 
     partition_id = fields.Integer()
@@ -87,7 +88,7 @@ class ObservationStepSchema(Schema):
     elsewhere = fields.Dict("where the others put it", keys=fields.String(), values=fields.Integer())
 
 
-class PartitionerFingerprintsAnswerSchema(Schema):
+class PartitionerFingerprintsAnswerSchema(AnswerSchema):
     """Who wrote it."""
 
     kafka_version = fields.String()
@@ -112,7 +113,9 @@ class PartitionerFingerprintsAnswerSchema(Schema):
     )
     candidates_count = fields.Integer("the number of candidates that are not ruled out, listed or not")
     not_considered = fields.List(fields.Nested(ExcludedSchema), "partitioners that were not considered")
-    explanation = fields.List(fields.Nested(ObservationStepSchema), "with `explain=true`, one for each observation")
+    explanation = fields.List(
+        fields.Nested(ObservationStepSchema), "with `explain=true`, one for each observation", optional=True
+    )
 
 
 def document(answer: FingerprintAnswer) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from marshmallow import Schema
-
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
 from service.web import described as fields
+from service.web.schemas import AnswerSchema
 
 
-class WriterSchema(Schema):
+class WriterSchema(AnswerSchema):
     """Partitioners that no key tells apart."""
 
     partitioners = fields.List(
@@ -20,7 +19,7 @@ class WriterSchema(Schema):
     sign_rule = fields.String(example="mask")
 
 
-class ExcludedSchema(Schema):
+class ExcludedSchema(AnswerSchema):
     """A partitioner that says nothing about these keys."""
 
     partitioner = fields.String()

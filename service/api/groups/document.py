@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.forms import form_of
 from service.api.groups.schema import ELSEWHERE, GroupAssignmentSchema, read_body
@@ -33,6 +32,7 @@ from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.schemas import (
+    AnswerSchema,
     AssignedSchema,
     CountsSchema,
     LoadsSchema,
@@ -43,7 +43,7 @@ from service.web.schemas import (
 )
 
 
-class AssignmentDifferenceSchema(Schema):
+class AssignmentDifferenceSchema(AnswerSchema):
     """A partition whose members are not those expected."""
 
     topic_name = fields.String()
@@ -52,14 +52,14 @@ class AssignmentDifferenceSchema(Schema):
     member_ids = fields.List(fields.String(), "the members that get it; empty: unassigned")
 
 
-class TopicPartitionsAnswerSchema(Schema):
+class TopicPartitionsAnswerSchema(AnswerSchema):
     """Partitions of one topic, ascending."""
 
     topic_name = fields.String()
     partition_ids = fields.List(fields.Integer())
 
 
-class MemberAssignmentSchema(Schema):
+class MemberAssignmentSchema(AnswerSchema):
     """What one member gets."""
 
     member_id = fields.String()
@@ -69,7 +69,7 @@ class MemberAssignmentSchema(Schema):
     )
 
 
-class MovementSchema(Schema):
+class MovementSchema(AnswerSchema):
     """What changes hands, counted per member and partition; claims in `owned_partitions` count as they are made."""
 
     retained = fields.Integer("the member owned it and still has it")
@@ -85,7 +85,7 @@ class MovementSchema(Schema):
     )
 
 
-class PartitionMoveSchema(Schema):
+class PartitionMoveSchema(AnswerSchema):
     """A partition that changes hands."""
 
     topic_name = fields.String()
@@ -94,7 +94,7 @@ class PartitionMoveSchema(Schema):
     to_member_id = fields.String("gets it; null: no member does", allow_none=True)
 
 
-class ObjectiveSchema(Schema):
+class ObjectiveSchema(AnswerSchema):
     """One aim of an assignor that proves its answer."""
 
     value = fields.Float("what this answer has")
@@ -103,7 +103,7 @@ class ObjectiveSchema(Schema):
     method = fields.String("how value and bound were found")
 
 
-class CertificateSchema(Schema):
+class CertificateSchema(AnswerSchema):
     """How good the assignment is, and how good any could be: its aims, the most important first."""
 
     coverage = fields.Nested(ObjectiveSchema, "partitions of topics with subscribers that have an owner")
@@ -113,13 +113,15 @@ class CertificateSchema(Schema):
         data_key="load",
     )
     evenness = fields.Nested(
-        ObjectiveSchema, "the sum of the squared numbers of partitions; absent where weights or capacities differ"
+        ObjectiveSchema, "the sum of the squared numbers of partitions; absent where weights or capacities differ", optional=True
     )
     moves = fields.Nested(ObjectiveSchema, "owned partitions that go to none of their owners")
-    rack_local = fields.Nested(ObjectiveSchema, "partitions that are read on the reader's rack; absent without racks")
+    rack_local = fields.Nested(
+        ObjectiveSchema, "partitions that are read on the reader's rack; absent without racks", optional=True
+    )
 
 
-class TradeOffSchema(Schema):
+class TradeOffSchema(AnswerSchema):
     """What a number of moves achieves."""
 
     moves = fields.Integer()
@@ -128,7 +130,7 @@ class TradeOffSchema(Schema):
     proven = fields.Boolean("whether no assignment with so few moves has a smaller `worst_load`")
 
 
-class CostsSchema(Schema):
+class CostsSchema(AnswerSchema):
     """What an assignor costs beside the one that is asked for."""
 
     largest_load = fields.Float(
@@ -143,26 +145,26 @@ class CostsSchema(Schema):
 class AssignorComparisonSchema(AssignedSchema):
     """The group under another assignor, once it is at rest: after the second rebalance, where one is needed."""
 
-    member_load = fields.Nested(CountsSchema)
-    weighted_member_load = fields.Nested(LoadsSchema)
-    movement = fields.Nested(MovementSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema)
-    certificate = fields.Nested(CertificateSchema)
-    costs = fields.Nested(CostsSchema)
-    error = fields.String("why the assignor cannot assign this group; the loads are then absent")
+    member_load = fields.Nested(CountsSchema, optional=True)
+    weighted_member_load = fields.Nested(LoadsSchema, optional=True)
+    movement = fields.Nested(MovementSchema, optional=True)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, optional=True)
+    certificate = fields.Nested(CertificateSchema, optional=True)
+    costs = fields.Nested(CostsSchema, optional=True)
+    error = fields.String("why the assignor cannot assign this group; the loads are then absent", optional=True)
 
 
-class FollowUpSchema(Schema):
+class FollowUpSchema(AnswerSchema):
     """The second rebalance of the cooperative protocol."""
 
     assignments = fields.List(fields.Nested(MemberAssignmentSchema))
     unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema))
     member_load = fields.Nested(CountsSchema)
     movement = fields.Nested(MovementSchema)
-    alike = fields.Boolean("with `expected`: whether these assignments are the expected ones")
+    alike = fields.Boolean("with `expected`: whether these assignments are the expected ones", optional=True)
 
 
-class TopicRangesSchema(Schema):
+class TopicRangesSchema(AnswerSchema):
     """The ranges of offsets of one topic: three lists of equal length, in the order of partitions and offsets."""
 
     topic_name = fields.String()
@@ -178,48 +180,62 @@ class GroupAssignmentAnswerSchema(AssignedSchema):
     unassigned = fields.List(fields.Nested(TopicPartitionsAnswerSchema), "the partitions that no member gets")
     member_load = fields.Nested(CountsSchema, "partitions per member; counts in request order")
     weighted_member_load = fields.Nested(
-        LoadsSchema, "with `partition_weights`: the weight of each member's partitions; totals in request order"
+        LoadsSchema, "with `partition_weights`: the weight of each member's partitions; totals in request order", optional=True
     )
     movement = fields.Nested(MovementSchema)
     follow_up_rebalance = fields.Boolean(
         "from `cooperative-sticky`: whether a second rebalance must assign the partitions that their owners revoke first. "
-        "Until then they are in `unassigned`"
+        "Until then they are in `unassigned`",
+        optional=True,
     )
     moves = fields.List(
         fields.Nested(PartitionMoveSchema),
         f"owned partitions whose member changes, in this or a follow-up rebalance; with `moves=true`, or if there are at "
         f"most {FEW_MOVES}",
+        optional=True,
     )
     follow_up = fields.Nested(
-        FollowUpSchema, "if `follow_up_rebalance` is true: the second rebalance, after all members have joined again"
+        FollowUpSchema,
+        "if `follow_up_rebalance` is true: the second rebalance, after all members have joined again",
+        optional=True,
     )
-    alike = fields.Boolean("with `expected`: whether the assignments are the expected ones")
-    differences_count = fields.Integer("with `expected`: the partitions whose members differ")
-    differences = fields.List(fields.Nested(AssignmentDifferenceSchema), f"with `expected`: the first {MAX_DIFFERENCES} of them")
+    alike = fields.Boolean("with `expected`: whether the assignments are the expected ones", optional=True)
+    differences_count = fields.Integer("with `expected`: the partitions whose members differ", optional=True)
+    differences = fields.List(
+        fields.Nested(AssignmentDifferenceSchema), f"with `expected`: the first {MAX_DIFFERENCES} of them", optional=True
+    )
     partitions_counts = fields.Dict(
         "with several counts of a topic: the counts of this answer, the first that match or differ least",
         keys=fields.String(),
         values=fields.Integer(),
+        optional=True,
     )
     left_open = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema),
         "the partitions whose members a client's library leaves to chance; `assignments` has those of every run",
+        optional=True,
     )
     ranges = fields.List(
         fields.Nested(TopicRangesSchema),
         "from `spark:kafka-source` with `lag`: what each task of the batch reads. A partition without records has none and is "
         "in `unassigned`. If `min_partitions` or `max_records_per_partition` divides, no task prefers an executor, and all "
         "partitions with records are in `left_open`",
+        optional=True,
     )
-    certificate = fields.Nested(CertificateSchema, "from `balanced`: what is proven of the assignment")
-    zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`")
+    certificate = fields.Nested(CertificateSchema, "from `balanced`: what is proven of the assignment", optional=True)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`", optional=True)
     frontier = fields.List(
         fields.Nested(TradeOffSchema),
         "with `frontier=true`: what fewer moves achieve, from the fewest to those of the best balance",
+        optional=True,
     )
-    comparisons = fields.List(fields.Nested(AssignorComparisonSchema), "with `compare`: the group under each of these assignors")
-    warnings = fields.List(fields.String(), "what is unusual in the request, and what Java or another client leaves open")
-    explanation = fields.Dict("with `explain=true`: how the assignor decided")
+    comparisons = fields.List(
+        fields.Nested(AssignorComparisonSchema), "with `compare`: the group under each of these assignors", optional=True
+    )
+    warnings = fields.List(
+        fields.String(), "what is unusual in the request, and what Java or another client leaves open", optional=True
+    )
+    explanation = fields.Dict("with `explain=true`: how the assignor decided", optional=True)
 
 
 def document(answer: GroupAnswer) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.keyless.schema import KeylessDistributionsSchema
 from service.decisions.keyless import KeylessAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
+from service.web.schemas import AnswerSchema
 
 
-class ProducersSharesSchema(Schema):
+class ProducersSharesSchema(AnswerSchema):
     """What the producers of one rack do."""
 
     rack_id = fields.String(allow_none=True)
@@ -25,7 +25,7 @@ class ProducersSharesSchema(Schema):
     table_partition_ids = fields.List(fields.Integer(), allow_none=True)
 
 
-class KeylessDistributionsAnswerSchema(Schema):
+class KeylessDistributionsAnswerSchema(AnswerSchema):
     """Where the records go in the long run."""
 
     kafka_version = fields.String()

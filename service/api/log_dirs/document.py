@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.log_dirs.schema import LogDirQuestionSchema
 from service.api.log_dirs.texts import DirTexts, Positions
@@ -17,7 +16,7 @@ from service.decisions.log_dirs.tables import moves_table
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.rows import json_list
-from service.web.schemas import CountsSchema, LoadsSchema
+from service.web.schemas import AnswerSchema, CountsSchema, LoadsSchema
 
 
 class DirMovesSchema(MovesSchema):
@@ -41,14 +40,14 @@ class DirReassignedSchema(ReassignedSchema):
     log_dirs = fields.List(fields.String(), "one for each of `replicas`; `any`: stays where it is", example=["any", "/data/b"])
 
 
-class DirReassignmentSchema(Schema):
+class DirReassignmentSchema(AnswerSchema):
     """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
 
     version = fields.Integer()
     partitions = fields.List(fields.Nested(DirReassignedSchema))
 
 
-class DirReasonSchema(Schema):
+class DirReasonSchema(AnswerSchema):
     """One move."""
 
     topic_name = fields.String()
@@ -68,7 +67,7 @@ class DirBatchSchema(BatchSchema):
     bytes = fields.Integer()
 
 
-class DiskBrokersSchema(Schema):
+class DiskBrokersSchema(AnswerSchema):
     """What each broker copies, and how even its disks become."""
 
     broker_ids = fields.List(fields.Integer(), "in request order")
@@ -85,7 +84,7 @@ class DiskBrokersSchema(Schema):
     )
 
 
-class DirLoadSchema(Schema):
+class DirLoadSchema(AnswerSchema):
     """What directories have. Their evenness counts those that are not `draining`."""
 
     broker_ids = fields.List(fields.Integer(), "of each directory, in request order")

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
@@ -15,31 +14,30 @@ from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_sec
 from service.decisions.rows.arrays import columns
 from service.web import described as fields
 from service.web.forms import Form
-from service.web.schemas import ImplementationSchema, ZoneTrafficSchema
+from service.web.schemas import AnswerSchema, ImplementationSchema, ZoneTrafficSchema
 
 
-class MembersLoadSchema(Schema):
+class MembersLoadSchema(AnswerSchema):
     """How much members have to read."""
 
-    worst_load = fields.Float("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`", required=True)
-    mean_load = fields.Float("of the members", required=True)
-    most_partitions = fields.Integer("of one member", required=True)
-    idle_members = fields.Integer("members without a partition", required=True)
+    worst_load = fields.Float("of the most loaded member: partitions, or their lag or weight; ÷ its `capacity`")
+    mean_load = fields.Float("of the members")
+    most_partitions = fields.Integer("of one member")
+    idle_members = fields.Integer("members without a partition")
     drain_seconds = fields.Float(
         "with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive",
         allow_none=True,
-        required=True,
     )
-    zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`")
-    meets = fields.Dict("limit → whether it is kept", keys=fields.String(), values=fields.Boolean(), required=True)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`", optional=True)
+    meets = fields.Dict("limit → whether it is kept", keys=fields.String(), values=fields.Boolean())
 
 
 class MembersPlanSchema(MembersLoadSchema):
     """A number of members."""
 
-    members_count = fields.Integer(required=True)
-    pods = fields.Integer("with `threads_per_pod` members in each", required=True)
-    moved = fields.Integer("partitions that go to a member other than their present owner", required=True)
+    members_count = fields.Integer()
+    pods = fields.Integer("with `threads_per_pod` members in each")
+    moved = fields.Integer("partitions that go to a member other than their present owner")
     unread_partitions = fields.Integer(
         "partitions to which only further members subscribe; such a number neither gains nor is recommended", required=True
     )
@@ -47,22 +45,21 @@ class MembersPlanSchema(MembersLoadSchema):
         "the time without a reader until the group has this number of members, the sum over partitions; null where that was not "
         "simulated",
         allow_none=True,
-        required=True,
     )
-    longest_idle_ms = fields.Integer("the same of the partition that waits longest", allow_none=True, required=True)
-    rebalances = fields.Integer("the number of rebalances until then", allow_none=True, required=True)
-    gains = fields.Boolean("whether the worst load is lower than with every smaller number", required=True)
+    longest_idle_ms = fields.Integer("the same of the partition that waits longest", allow_none=True)
+    rebalances = fields.Integer("the number of rebalances until then", allow_none=True)
+    gains = fields.Boolean("whether the worst load is lower than with every smaller number")
     bound = fields.Float(
         "from `balanced`: no assignment to this number of members has a lower worst load", allow_none=True, required=True
     )
 
 
-class MembersPlansSchema(Schema):
+class MembersPlansSchema(AnswerSchema):
     """The plans under one assignor."""
 
-    assignor = fields.String(required=True)
-    plans = fields.List(fields.Nested(MembersPlanSchema), "by `members_count`", required=True)
-    worth_using = fields.List(fields.Integer(), "the numbers that gain", required=True)
+    assignor = fields.String()
+    plans = fields.List(fields.Nested(MembersPlanSchema), "by `members_count`")
+    worth_using = fields.List(fields.Integer(), "the numbers that gain")
     recommended = fields.Integer(
         "the smallest number that keeps all limits; null if none does, or there are no limits", allow_none=True, required=True
     )
@@ -74,32 +71,31 @@ class MembersPlansSchema(Schema):
 class PolicySchema(MembersLoadSchema):
     """What KEDA chooses."""
 
-    policy = fields.String("`keda`", required=True)
+    policy = fields.String("`keda`")
     option = fields.String(
         "the option that is set, such as `limitToPartitionsWithLag`, which takes a trigger for each topic; null: none",
         allow_none=True,
-        required=True,
     )
-    release = fields.String("of KEDA", required=True)
-    triggers = fields.Integer("one for all topics, or one for each", required=True)
-    total_lag = fields.Integer("the lag that the triggers report, with the option applied, within 64 bits", required=True)
-    is_active = fields.Boolean("whether the lag is above `activation_lag_threshold`", required=True)
-    replicas = fields.Integer("pods, without the limits of a HorizontalPodAutoscaler on its speed", required=True)
-    members_count = fields.Integer("in these pods", required=True)
-    worst_load = fields.Float("under the group's own assignor; null without members", allow_none=True, required=True)
-    mean_load = fields.Float(allow_none=True, required=True)
-    most_partitions = fields.Integer(allow_none=True, required=True)
-    idle_members = fields.Integer(allow_none=True, required=True)
+    release = fields.String("of KEDA")
+    triggers = fields.Integer("one for all topics, or one for each")
+    total_lag = fields.Integer("the lag that the triggers report, with the option applied, within 64 bits")
+    is_active = fields.Boolean("whether the lag is above `activation_lag_threshold`")
+    replicas = fields.Integer("pods, without the limits of a HorizontalPodAutoscaler on its speed")
+    members_count = fields.Integer("in these pods")
+    worst_load = fields.Float("under the group's own assignor; null without members", allow_none=True)
+    mean_load = fields.Float(allow_none=True)
+    most_partitions = fields.Integer(allow_none=True)
+    idle_members = fields.Integer(allow_none=True)
 
 
 class MemberCountPlansAnswerSchema(MembersPlansSchema):
     """What each number of members would mean."""
 
-    kafka_version = fields.String(required=True)
-    group_protocol = fields.String(required=True)
-    implementation = fields.Nested(ImplementationSchema, required=True)
-    partitions_count = fields.Integer("of all topics", required=True)
-    current_members_count = fields.Integer(required=True)
+    kafka_version = fields.String()
+    group_protocol = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+    partitions_count = fields.Integer("of all topics")
+    current_members_count = fields.Integer()
     current = fields.Nested(
         MembersLoadSchema, "the load by what members own now; null without members", allow_none=True, required=True
     )
@@ -107,14 +103,12 @@ class MemberCountPlansAnswerSchema(MembersPlansSchema):
         MembersPlansSchema,
         "the same under `balanced`; null for share groups, which do not have it",
         allow_none=True,
-        required=True,
     )
     policies = fields.List(
         fields.Nested(PolicySchema),
         "with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups",
-        required=True,
     )
-    warnings = fields.List(fields.String(), "the assumptions behind the figures", required=True)
+    warnings = fields.List(fields.String(), "the assumptions behind the figures")
 
 
 def document(answer: MemberCountsAnswer) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any, Final, get_args
 
 import pyarrow as pa
-from marshmallow import Schema, validate
+from marshmallow import validate
 
 from service.api.partition_counts.schema import PartitionCountPlansSchema
 from service.core.keys.values import key_value
@@ -13,7 +13,7 @@ from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
 from service.decisions.partition_counts import PlansAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
-from service.web.schemas import CountsSchema
+from service.web.schemas import AnswerSchema, CountsSchema
 
 LISTED: Final = 1_000
 """Most partitions that a plan lists one by one."""
@@ -22,24 +22,24 @@ LISTED_CELLS: Final = 10_000
 """Most cells of a plan's matrix."""
 
 
-class HotKeySchema(Schema):
+class HotKeySchema(AnswerSchema):
     """One of the heaviest keys."""
 
     key = fields.Raw("as `key_format` writes it")
-    records = fields.Integer("in `by_records`")
-    bytes = fields.Integer("in `by_bytes`")
+    records = fields.Integer("in `by_records`", optional=True)
+    bytes = fields.Integer("in `by_bytes`", optional=True)
     share = fields.Float("of all records, or of all bytes")
     error = fields.Integer("the maximum by which the number may be too large; 0 if the figures are exact")
 
 
-class HottestKeysSchema(Schema):
+class HottestKeysSchema(AnswerSchema):
     """The heaviest keys."""
 
     by_records = fields.List(fields.Nested(HotKeySchema))
     by_bytes = fields.List(fields.Nested(HotKeySchema), "empty without bytes")
 
 
-class KeysSeenSchema(Schema):
+class KeysSeenSchema(AnswerSchema):
     """What the keys are, all together."""
 
     distinct = fields.Integer("different keys")
@@ -56,7 +56,7 @@ class KeysSeenSchema(Schema):
     relative_error = fields.Float("standard error of every number of different keys, as a share of it")
 
 
-class ChanceSchema(Schema):
+class ChanceSchema(AnswerSchema):
     """The skew that random partitions for the same keys would give."""
 
     mean = fields.Float()
@@ -67,7 +67,7 @@ class ChanceSchema(Schema):
 class MeasureSchema(CountsSchema):
     """How keys, records or bytes lie on the partitions."""
 
-    counts = fields.List(fields.Integer(), f"of each partition; left out above {LISTED} partitions")
+    counts = fields.List(fields.Integer(), f"of each partition; left out above {LISTED} partitions", optional=True)
     gini = fields.Float("0: all have the same; near 1: one has all")
     empty_partitions = fields.Integer()
     floor = fields.Float(
@@ -88,7 +88,7 @@ class MeasureSchema(CountsSchema):
     )
 
 
-class SharesSchema(Schema):
+class SharesSchema(AnswerSchema):
     """Shares of all, from 0 to 1."""
 
     keys = fields.Float()
@@ -96,7 +96,7 @@ class SharesSchema(Schema):
     bytes = fields.Float(allow_none=True)
 
 
-class MatrixSchema(Schema):
+class MatrixSchema(AnswerSchema):
     """From old to new partition: the cells that are not empty, column by column, in this order."""
 
     from_partition_ids = fields.List(fields.Integer())
@@ -106,21 +106,21 @@ class MatrixSchema(Schema):
     bytes = fields.List(fields.Integer(), allow_none=True)
 
 
-class SplitSchema(Schema):
+class SplitSchema(AnswerSchema):
     """One of today's partitions."""
 
     partition_id = fields.Integer()
     into = fields.List(fields.Integer(), "itself and the new partitions that get some of its keys")
 
 
-class BusiestSchema(Schema):
+class BusiestSchema(AnswerSchema):
     """What the busiest partition takes in."""
 
     records_per_second = fields.Float(allow_none=True)
     bytes_per_second = fields.Float(allow_none=True)
 
 
-class PlanSchema(Schema):
+class PlanSchema(AnswerSchema):
     """One partitioner with one partition count."""
 
     partitioner = fields.String()
@@ -144,7 +144,7 @@ class PlanSchema(Schema):
     meets = fields.Dict("for each limit, whether it is kept", keys=fields.String(), values=fields.Boolean())
 
 
-class ReachSchema(Schema):
+class ReachSchema(AnswerSchema):
     """What one partitioner's counts reach."""
 
     partitioner = fields.String()
@@ -166,7 +166,7 @@ class ReachSchema(Schema):
     out_of_reach = fields.Dict("limits that the hottest key alone breaks, and how", keys=fields.String(), values=fields.String())
 
 
-class ThroughputSchema(Schema):
+class ThroughputSchema(AnswerSchema):
     """The partitions that throughput needs, if keys spread evenly."""
 
     producers = fields.Integer("target ÷ what producers write to one partition, rounded up", allow_none=True)
@@ -174,16 +174,16 @@ class ThroughputSchema(Schema):
     partitions_count = fields.Integer("the larger of both")
 
 
-class PartitionCountPlansAnswerSchema(Schema):
+class PartitionCountPlansAnswerSchema(AnswerSchema):
     """Every plan, and the smallest count that keeps the limits; without keys, `kafka_version` and `throughput` alone."""
 
     kafka_version = fields.String()
-    throughput = fields.Nested(ThroughputSchema, "for a request with `target_mb_per_second`")
-    current_partitions_count = fields.Integer(allow_none=True)
-    keys = fields.Nested(KeysSeenSchema)
-    hottest_keys = fields.Nested(HottestKeysSchema)
-    plans = fields.List(fields.Nested(PlanSchema), "of each partitioner, the counts in request order")
-    limits = fields.List(fields.Nested(ReachSchema), "of each partitioner; empty objects without limits")
+    throughput = fields.Nested(ThroughputSchema, "for a request with `target_mb_per_second`", optional=True)
+    current_partitions_count = fields.Integer(allow_none=True, optional=True)
+    keys = fields.Nested(KeysSeenSchema, optional=True)
+    hottest_keys = fields.Nested(HottestKeysSchema, optional=True)
+    plans = fields.List(fields.Nested(PlanSchema), "of each partitioner, the counts in request order", optional=True)
+    limits = fields.List(fields.Nested(ReachSchema), "of each partitioner; empty objects without limits", optional=True)
 
 
 def document(answer: PlansAnswer) -> dict[str, Any]:

@@ -3,29 +3,29 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import INCLUDE, Schema
+from marshmallow import INCLUDE
 
 from service.api.partitions.schema import PartitionsSchema
 from service.decisions.partitions import MAX_COUNTS, PartitionsAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.keys import read_body
-from service.web.schemas import CountsSchema
+from service.web.schemas import AnswerSchema, CountsSchema
 
 
-class StepSchema(Schema):
+class StepSchema(AnswerSchema):
     """How one key came to its partition."""
 
     rule = fields.String("what decided")
     key_bytes_hex = fields.String("the bytes that are hashed; null: no key", allow_none=True)
-    hash = fields.Integer("signed")
-    hash_hex = fields.String()
-    after_sign_rule = fields.Integer()
-    modulo = fields.Integer()
+    hash = fields.Integer("signed", optional=True)
+    hash_hex = fields.String(optional=True)
+    after_sign_rule = fields.Integer(optional=True)
+    modulo = fields.Integer(optional=True)
     result = fields.Integer()
 
 
-class PartitionsAnswerSchema(Schema):
+class PartitionsAnswerSchema(AnswerSchema):
     """Where the records go."""
 
     class Meta:
@@ -35,15 +35,19 @@ class PartitionsAnswerSchema(Schema):
 
     kafka_version = fields.String()
     partitioner = fields.String()
-    partitions_count = fields.Integer()
-    partitions = fields.List(fields.Integer(), "of each record, in request order")
-    tokens = fields.List(fields.Integer(), "instead of `partitions`, from a partitioner of tokens")
-    hashes = fields.List(fields.Integer(), "from `spark`: `hash(key)`")
-    counter = fields.Integer("the round robin's counter after the last record")
-    random_values_used = fields.Integer("how many of `random_values` were used")
-    cumulative_frequency_table = fields.List(fields.Integer(), "from `java:adaptive`; null: Kafka drops it", allow_none=True)
-    distribution = fields.Nested(CountsSchema, f"records per partition; `counts` is left out above {MAX_COUNTS} partitions")
-    explanation = fields.List(fields.Nested(StepSchema), "with `explain=true`, one for each key")
+    partitions_count = fields.Integer(optional=True)
+    partitions = fields.List(fields.Integer(), "of each record, in request order", optional=True)
+    tokens = fields.List(fields.Integer(), "instead of `partitions`, from a partitioner of tokens", optional=True)
+    hashes = fields.List(fields.Integer(), "from `spark`: `hash(key)`", optional=True)
+    counter = fields.Integer("the round robin's counter after the last record", optional=True)
+    random_values_used = fields.Integer("how many of `random_values` were used", optional=True)
+    cumulative_frequency_table = fields.List(
+        fields.Integer(), "from `java:adaptive`; null: Kafka drops it", allow_none=True, optional=True
+    )
+    distribution = fields.Nested(
+        CountsSchema, f"records per partition; `counts` is left out above {MAX_COUNTS} partitions", optional=True
+    )
+    explanation = fields.List(fields.Nested(StepSchema), "with `explain=true`, one for each key", optional=True)
 
 
 def document(answer: PartitionsAnswer) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.placement_audits.schema import PlacementAuditSchema
 from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
@@ -15,10 +14,10 @@ from service.core.placement_audits.verdict import verdict
 from service.decisions.placement_audits import AuditAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
-from service.web.schemas import PLACED_TRAFFIC, ZoneTrafficSchema
+from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, ZoneTrafficSchema
 
 
-class PartSchema(Schema):
+class PartSchema(AnswerSchema):
     """Partitions that were placed together."""
 
     start_partition_id = fields.Integer()
@@ -39,7 +38,7 @@ class PartSchema(Schema):
     )
 
 
-class BrokenRuleSchema(Schema):
+class BrokenRuleSchema(AnswerSchema):
     """The first rule that the placement breaks, partitions in the order of their ids."""
 
     rule = fields.String(
@@ -54,7 +53,7 @@ class BrokenRuleSchema(Schema):
     broker_id = fields.Integer("the broker at this place", allow_none=True)
 
 
-class SkewRangeSchema(Schema):
+class SkewRangeSchema(AnswerSchema):
     """A skew (max ÷ mean; 1.0 is perfectly even) over all that the placer can draw."""
 
     actual = fields.Float("of the placement in the request")
@@ -63,7 +62,7 @@ class SkewRangeSchema(Schema):
     worst = fields.Float()
 
 
-class SkewsSchema(Schema):
+class SkewsSchema(AnswerSchema):
     """How even the placer makes such a topic."""
 
     draws_considered = fields.Integer("placements that were generated")
@@ -76,12 +75,12 @@ class SkewsSchema(Schema):
     rack_leaders = fields.Nested(SkewRangeSchema)
 
 
-class PlacementAuditAnswerSchema(Schema):
+class PlacementAuditAnswerSchema(AnswerSchema):
     """The audit."""
 
     kafka_version = fields.String()
     placer = fields.String()
-    topic_name = fields.String()
+    topic_name = fields.String(optional=True)
     possible = fields.Boolean(
         "whether the placer could have placed the topic this way, on these brokers, with the additions of the request"
     )
@@ -95,7 +94,7 @@ class PlacementAuditAnswerSchema(Schema):
     )
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC, optional=True)
     skew = fields.Nested(
         SkewsSchema, "null if the placer refuses such a topic, or partitions differ in replicas", allow_none=True
     )

@@ -7,7 +7,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.placements.schema import ReplicaPlacementSchema
 from service.core.measures.broker_load import COUNTS, Load, rack_load
@@ -21,17 +20,17 @@ from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, enclosed, json_list, rows
-from service.web.schemas import PLACED_TRAFFIC, CountsSchema, ImplementationSchema, ZoneTrafficSchema
+from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, ImplementationSchema, ZoneTrafficSchema
 
 
-class PlacementSchema(Schema):
+class PlacementSchema(AnswerSchema):
     """Where a partition's replicas go."""
 
     partition_id = fields.Integer()
     replicas = fields.List(fields.Integer(), "broker ids, the leader (the preferred replica) first")
 
 
-class BrokerLoadSchema(Schema):
+class BrokerLoadSchema(AnswerSchema):
     """What brokers get, over all topics placed."""
 
     broker_ids = fields.List(fields.Integer(), "in request order")
@@ -39,7 +38,7 @@ class BrokerLoadSchema(Schema):
     leaders = fields.Nested(CountsSchema)
 
 
-class RackLoadSchema(Schema):
+class RackLoadSchema(AnswerSchema):
     """What racks get, over all topics placed."""
 
     rack_ids = fields.List(fields.String(allow_none=True), "in the order in which they first appear; null: no rack")
@@ -47,29 +46,32 @@ class RackLoadSchema(Schema):
     leaders = fields.Nested(CountsSchema)
 
 
-class ReassignedSchema(Schema):
+class ReassignedSchema(AnswerSchema):
     """One partition of a reassignment."""
 
     topic = fields.String()
     partition = fields.Integer()
     replicas = fields.List(fields.Integer())
+    log_dirs = fields.List(
+        fields.String(), "from `kafka-reassign-generate`: `any` for each of `replicas`", optional=True, example=["any", "any"]
+    )
 
 
-class ReassignmentSchema(Schema):
+class ReassignmentSchema(AnswerSchema):
     """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
 
     version = fields.Integer()
     partitions = fields.List(fields.Nested(ReassignedSchema))
 
 
-class TopicPlacementSchema(Schema):
+class TopicPlacementSchema(AnswerSchema):
     """What became of one of several topics."""
 
     topic_name = fields.String()
-    placements = fields.List(fields.Nested(PlacementSchema))
-    error = fields.String("Kafka's name of the error, if it refuses this topic")
-    exception = fields.String("the Java class that Kafka throws")
-    message = fields.String("Kafka's message", allow_none=True)
+    placements = fields.List(fields.Nested(PlacementSchema), optional=True)
+    error = fields.String("Kafka's name of the error, if it refuses this topic", optional=True)
+    exception = fields.String("the Java class that Kafka throws", optional=True)
+    message = fields.String("Kafka's message", allow_none=True, optional=True)
 
 
 class ControllerPlacementSchema(PlacementSchema):
@@ -82,28 +84,32 @@ class ControllerPlacementSchema(PlacementSchema):
 class ControllerTopicSchema(TopicPlacementSchema):
     """What a controller answers for one topic; errors by the protocol's names."""
 
-    placements = fields.List(fields.Nested(ControllerPlacementSchema))
+    topic_name = fields.String("absent if Kafka refuses the whole request", optional=True)
+    placements = fields.List(fields.Nested(ControllerPlacementSchema), optional=True)
 
 
-class ReplicaPlacementAnswerSchema(Schema):
+class ReplicaPlacementAnswerSchema(AnswerSchema):
     """The placement; which of `placements`, `topics`, `results` and `proposed_json` it has goes by the request's form."""
 
     kafka_version = fields.String()
     placer = fields.String()
     implementation = fields.Nested(ImplementationSchema)
-    placements = fields.List(fields.Nested(PlacementSchema), "one topic")
-    topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order")
-    results = fields.List(fields.List(fields.Nested(ControllerTopicSchema)), "operations: for each, its topics in order")
-    proposed_json = fields.String("kafka-reassign-generate: what the tool prints")
+    placements = fields.List(fields.Nested(PlacementSchema), "one topic", optional=True)
+    topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order", optional=True)
+    results = fields.List(
+        fields.List(fields.Nested(ControllerTopicSchema)), "operations: for each, its topics in order", optional=True
+    )
+    proposed_json = fields.String("kafka-reassign-generate: what the tool prints", optional=True)
     broker_load = fields.Nested(BrokerLoadSchema)
     rack_load = fields.Nested(RackLoadSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC, optional=True)
     reassignment = fields.Nested(
         ReassignmentSchema,
         "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
         f'called "{UNNAMED}". Not for operations',
+        optional=True,
     )
-    explanation = fields.Dict("with `explain=true`: draws and lists, and for each replica the rule that placed it")
+    explanation = fields.Dict("with `explain=true`: draws and lists, and for each replica the rule that placed it", optional=True)
 
 
 def document(answer: PlacementAnswer) -> dict[str, Any]:

@@ -3,16 +3,16 @@
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.reassignment_lints.schema import ReassignmentLintSchema
 from service.core.reassignments.lint import LintFinding
 from service.decisions.reassignment_lints import LintAnswer, answer
 from service.web import described as fields
 from service.web.forms import Form
+from service.web.schemas import AnswerSchema
 
 
-class FindingSchema(Schema):
+class FindingSchema(AnswerSchema):
     """Something to mend."""
 
     severity = fields.String("`error`, `warning` or `note`", example="error")
@@ -25,7 +25,7 @@ class FindingSchema(Schema):
     detail = fields.String()
 
 
-class SeverityCountsSchema(Schema):
+class SeverityCountsSchema(AnswerSchema):
     """How many findings there are, those that are not listed included."""
 
     error = fields.Integer()
@@ -33,7 +33,7 @@ class SeverityCountsSchema(Schema):
     note = fields.Integer()
 
 
-class ReassignmentLintAnswerSchema(Schema):
+class ReassignmentLintAnswerSchema(AnswerSchema):
     """The findings."""
 
     kafka_version = fields.String()

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from marshmallow import Schema
 
 from service.api.placements.document import ReassignmentSchema, load_documents, reassignment
 from service.api.reassignments.schema import ReassignmentQuestionSchema
@@ -21,7 +20,7 @@ from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import Part, json_list
 from service.web.json.rows import rows as json_rows
-from service.web.schemas import PLACED_TRAFFIC, CountsSchema, LoadsSchema, ZoneTrafficSchema
+from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, LoadsSchema, ZoneTrafficSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
 
 
-class MovesSchema(Schema):
+class MovesSchema(AnswerSchema):
     """How much moves, and how little could."""
 
     replicas = fields.Integer("replicas copied")
@@ -46,7 +45,7 @@ class MovesSchema(Schema):
     )
 
 
-class CopiesGoalSchema(Schema):
+class CopiesGoalSchema(AnswerSchema):
     """The copies."""
 
     value = fields.Integer("replicas copied, or with `balance`: `bytes` bytes")
@@ -54,7 +53,7 @@ class CopiesGoalSchema(Schema):
     gap = fields.Float("as in `moves`", allow_none=True)
 
 
-class EvennessGoalSchema(Schema):
+class EvennessGoalSchema(AnswerSchema):
     """The evenness of the brokers that may have replicas: the sum of (replicas, or bytes)² ÷ `weight`."""
 
     value = fields.Float()
@@ -62,7 +61,7 @@ class EvennessGoalSchema(Schema):
     gap = fields.Float("the sum above `lower_bound`, as a share of it; 0: proven the least")
 
 
-class ResourceGoalSchema(Schema):
+class ResourceGoalSchema(AnswerSchema):
     """The evenness of a resource: the sum of its load² ÷ `weight` over the brokers that may have replicas."""
 
     resource = fields.String()
@@ -71,7 +70,7 @@ class ResourceGoalSchema(Schema):
     gap = fields.Float("the sum above `lower_bound`, as a share of it")
 
 
-class GoalsSchema(Schema):
+class GoalsSchema(AnswerSchema):
     """What the plan reaches of each goal, and what any plan could."""
 
     copies = fields.Nested(CopiesGoalSchema)
@@ -80,10 +79,12 @@ class GoalsSchema(Schema):
         "with several resources, of those of the first priority: the weighted sum of their sums, each ÷ the sum if its load "
         "could be divided at will",
     )
-    resources = fields.List(fields.Nested(ResourceGoalSchema), "of `balance` with other or several resources, in its order")
+    resources = fields.List(
+        fields.Nested(ResourceGoalSchema), "of `balance` with other or several resources, in its order", optional=True
+    )
 
 
-class FrontierPointSchema(Schema):
+class FrontierPointSchema(AnswerSchema):
     """The evenest load within a number of copies."""
 
     copies = fields.Integer("replicas copied; `max_moves` of as many gives the plan")
@@ -95,7 +96,7 @@ class FrontierPointSchema(Schema):
     proven = fields.Boolean("whether no plan that keeps the rules and copies at most as many replicas is more even")
 
 
-class ReasonSchema(Schema):
+class ReasonSchema(AnswerSchema):
     """One move."""
 
     topic_name = fields.String()
@@ -105,7 +106,7 @@ class ReasonSchema(Schema):
     reason = fields.String('such as "drains broker 7", "rack rule", "evens out broker 3", "replication factor", "leader"')
 
 
-class BatchSchema(Schema):
+class BatchSchema(AnswerSchema):
     """One step."""
 
     reassignment = fields.Nested(ReassignmentSchema)
@@ -117,21 +118,23 @@ class BatchSchema(Schema):
     )
 
 
-class ResourceLoadsSchema(Schema):
+class ResourceLoadsSchema(AnswerSchema):
     """What replicas take, by resource."""
 
     replicas = fields.Nested(CountsSchema)
     leaders = fields.Nested(CountsSchema)
-    bytes = fields.Nested(LoadsSchema, "with `partition_bytes`")
+    bytes = fields.Nested(LoadsSchema, "with `partition_bytes`", optional=True)
     bytes_per_second = fields.Nested(
-        LoadsSchema, "what producers and followers' fetches write; with `partition_bytes_per_second`"
+        LoadsSchema, "what producers and followers' fetches write; with `partition_bytes_per_second`", optional=True
     )
-    leader_bytes_per_second = fields.Nested(LoadsSchema, "what producers write; with `partition_bytes_per_second`")
+    leader_bytes_per_second = fields.Nested(LoadsSchema, "what producers write; with `partition_bytes_per_second`", optional=True)
     bytes_out_per_second = fields.Nested(
-        LoadsSchema, "what consumers and followers read; with `partition_bytes_out_per_second` besides"
+        LoadsSchema, "what consumers and followers read; with `partition_bytes_out_per_second` besides", optional=True
     )
     cpu = fields.Nested(
-        LoadsSchema, "as Cruise Control estimates it, in units of `cpu_usage`; with `partition_bytes_out_per_second`"
+        LoadsSchema,
+        "as Cruise Control estimates it, in units of `cpu_usage`; with `partition_bytes_out_per_second`",
+        optional=True,
     )
 
 
@@ -147,7 +150,7 @@ class RacksLoadSchema(ResourceLoadsSchema):
     rack_ids = fields.List(fields.String(allow_none=True), "null: brokers without a rack, and those that only placements mention")
 
 
-class LoadSchema(Schema):
+class LoadSchema(AnswerSchema):
     """The load of a placement.
 
     Its evenness counts the brokers that are listed and not fenced; `after`, also neither draining nor replaced.
@@ -155,10 +158,10 @@ class LoadSchema(Schema):
 
     broker_load = fields.Nested(BrokersLoadSchema)
     rack_load = fields.Nested(RacksLoadSchema)
-    zone_traffic = fields.Nested(ZoneTrafficSchema, f"{PLACED_TRAFFIC}; bytes need `partition_bytes_per_second`")
+    zone_traffic = fields.Nested(ZoneTrafficSchema, f"{PLACED_TRAFFIC}; bytes need `partition_bytes_per_second`", optional=True)
 
 
-class TrafficSchema(Schema):
+class TrafficSchema(AnswerSchema):
     """Bytes that brokers send and receive for the whole plan."""
 
     broker_ids = fields.List(fields.Integer())
@@ -166,7 +169,7 @@ class TrafficSchema(Schema):
     bytes_out = fields.List(fields.Integer(), "from the current leaders, from which replicas are copied")
 
 
-class AcrossRacksSchema(Schema):
+class AcrossRacksSchema(AnswerSchema):
     """What the plan takes across racks, detours included. Kafka copies a replica from its partition's leader."""
 
     rack_changes = fields.Integer("replicas that come to another rack than the one that they leave")
@@ -175,20 +178,20 @@ class AcrossRacksSchema(Schema):
     cost = fields.Float("of these bytes, at `price_per_gb` for 10⁹; null without either", allow_none=True)
 
 
-class ElectedSchema(Schema):
+class ElectedSchema(AnswerSchema):
     """A partition."""
 
     topic = fields.String()
     partition = fields.Integer()
 
 
-class ElectionsSchema(Schema):
+class ElectionsSchema(AnswerSchema):
     """What ``kafka-leader-election --election-type preferred --path-to-json-file`` reads."""
 
     partitions = fields.List(fields.Nested(ElectedSchema))
 
 
-class PaceSchema(Schema):
+class PaceSchema(AnswerSchema):
     """How fast Kafka executes batches: durations are (bytes of the busiest broker) ÷ (`throttle_bytes_per_second` ×
     `throttle_utilization`) + `batch_seconds`, with what producers write meanwhile.
     """
@@ -198,7 +201,7 @@ class PaceSchema(Schema):
     batch_seconds = fields.Float("the time that each batch takes besides copying")
 
 
-class PlanAnswerSchema(Schema):
+class PlanAnswerSchema(AnswerSchema):
     """What every plan has that is executed in batches."""
 
     kafka_version = fields.String()
@@ -215,7 +218,7 @@ class PlanAnswerSchema(Schema):
     pace = fields.Nested(PaceSchema, "what the durations assume")
 
 
-class ReplacementSchema(Schema):
+class ReplacementSchema(AnswerSchema):
     """A broker that takes over all replicas of another."""
 
     broker_id = fields.Integer()
@@ -246,6 +249,7 @@ class ReassignmentAnswerSchema(PlanAnswerSchema):
     frontier = fields.List(
         fields.Nested(FrontierPointSchema),
         "with `?frontier=true`: from the fewest copies to those of the evenest load, at most 200 points",
+        optional=True,
     )
     reassignment = fields.Nested(ReassignmentSchema, "all partitions that change")
     rollback = fields.Nested(ReassignmentSchema, "their current replicas")

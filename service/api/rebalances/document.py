@@ -5,7 +5,6 @@ from math import isinf
 from typing import Any, Final
 
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
 from service.api.rebalances.schema import GroupRebalancesSchema
@@ -20,23 +19,23 @@ from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.question import COOPERATIVE, EAGER
 from service.web import described as fields
 from service.web.forms import Form
-from service.web.schemas import CountsSchema, ZoneTrafficSchema
+from service.web.schemas import AnswerSchema, CountsSchema, ZoneTrafficSchema
 
 
-class StateSchema(Schema):
+class StateSchema(AnswerSchema):
     """A state that the group entered."""
 
     at_ms = fields.Integer()
     state = fields.String("as Kafka names it")
 
 
-class RequestSchema(Schema):
+class RequestSchema(AnswerSchema):
     """A request of a member."""
 
     at_ms = fields.Integer()
     request = fields.String("JoinGroup, ConsumerGroupHeartbeat …")
     member_id = fields.String()
-    error = fields.String("of its response, by Kafka's name")
+    error = fields.String("of its response, by Kafka's name", optional=True)
 
 
 CARRIED_OUT = "of a classic group: eager or cooperative; else null"
@@ -44,7 +43,7 @@ LEAST = "if every heartbeat and poll that partitions wait for came at once"
 MOST = "if each of them had just been missed"
 
 
-class IdleSchema(Schema):
+class IdleSchema(AnswerSchema):
     """How long the partitions that this rebalance gave to a member had no reader."""
 
     partition_ms = fields.Integer("the sum over these partitions")
@@ -55,7 +54,7 @@ class IdleSchema(Schema):
     most_longest_ms = fields.Integer()
 
 
-class RebalanceSchema(Schema):
+class RebalanceSchema(AnswerSchema):
     """One new generation, or one new target assignment."""
 
     at_ms = fields.Integer("when it began")
@@ -64,29 +63,34 @@ class RebalanceSchema(Schema):
     reason = fields.String("as the broker logs it")
     group_protocol = fields.String()
     assignor = fields.String()
-    generation_id = fields.Integer("of a classic group")
-    group_epoch = fields.Integer("of any other group")
+    generation_id = fields.Integer("of a classic group", optional=True)
+    group_epoch = fields.Integer("of any other group", optional=True)
     states = fields.List(fields.Nested(StateSchema), "in order")
     requests_count = fields.Dict("requests by name", keys=fields.String(), values=fields.Integer())
-    requests = fields.List(fields.Nested(RequestSchema), "with `detail` assignments: in order")
-    assignments_before = fields.List(fields.Nested(MemberAssignmentSchema), "what each member had")
-    assignments = fields.List(fields.Nested(MemberAssignmentSchema), "members in the coordinator's order")
-    member_load = fields.Nested(CountsSchema, "partitions per member; counts with `detail` assignments")
+    requests = fields.List(fields.Nested(RequestSchema), "with `detail` assignments: in order", optional=True)
+    assignments_before = fields.List(fields.Nested(MemberAssignmentSchema), "what each member had", optional=True)
+    assignments = fields.List(fields.Nested(MemberAssignmentSchema), "members in the coordinator's order", optional=True)
+    member_load = fields.Nested(CountsSchema, "partitions per member; counts with `detail` assignments", optional=True)
     members_count = fields.Integer()
-    movement = fields.Nested(MovementSchema)
-    revoked = fields.Integer("partitions that a member revoked and did not get back in this rebalance")
-    withheld = fields.Integer("from `cooperative-sticky`: partitions left unassigned until the follow-up rebalance")
-    zone_traffic = fields.Nested(ZoneTrafficSchema, "of the assignment, if topics have `partition_racks` and members a `rack_id`")
+    movement = fields.Nested(MovementSchema, optional=True)
+    revoked = fields.Integer("partitions that a member revoked and did not get back in this rebalance", optional=True)
+    withheld = fields.Integer(
+        "from `cooperative-sticky`: partitions left unassigned until the follow-up rebalance", optional=True
+    )
+    zone_traffic = fields.Nested(
+        ZoneTrafficSchema, "of the assignment, if topics have `partition_racks` and members a `rack_id`", optional=True
+    )
     idle = fields.Nested(IdleSchema)
-    undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions")
+    undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions", optional=True)
     catch_up_ms = fields.Float(
         "with a `consumption_rate`: the time until the slowest member has consumed that backlog; null if it never does",
         allow_none=True,
+        optional=True,
     )
-    explanation = fields.Dict("with `explain=true` and `detail` assignments: how the assignor decided")
+    explanation = fields.Dict("with `explain=true` and `detail` assignments: how the assignor decided", optional=True)
 
 
-class TotalsSchema(Schema):
+class TotalsSchema(AnswerSchema):
     """What a timeline costs."""
 
     rebalances = fields.Integer()
@@ -103,11 +107,11 @@ class TotalsSchema(Schema):
     worst_skew = fields.Float("the largest skew of all rebalances")
     requests = fields.Integer("all requests, apart from heartbeats that change nothing")
     end_ms = fields.Integer("when the last rebalance was stable, or the last event happened")
-    undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions")
-    longest_catch_up_ms = fields.Float("the longest `catch_up_ms` of all rebalances; null: never", allow_none=True)
+    undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions", optional=True)
+    longest_catch_up_ms = fields.Float("the longest `catch_up_ms` of all rebalances; null: never", allow_none=True, optional=True)
 
 
-class EffectiveTimingSchema(Schema):
+class EffectiveTimingSchema(AnswerSchema):
     """What was taken for broker and clients: as in the request, or by default."""
 
     session_timeout_ms = fields.Integer()
@@ -120,14 +124,14 @@ class EffectiveTimingSchema(Schema):
     consumption_rate = fields.Float(allow_none=True)
 
 
-class SlowPollSchema(Schema):
+class SlowPollSchema(AnswerSchema):
     """The same for members that poll seldom."""
 
     poll_interval_ms = fields.Integer()
     idle_partition_ms = fields.Integer("see `totals`")
 
 
-class ComparisonSchema(Schema):
+class ComparisonSchema(AnswerSchema):
     """The same events, another way to run the group."""
 
     group_protocol = fields.String()
@@ -136,24 +140,24 @@ class ComparisonSchema(Schema):
     static = fields.Boolean(allow_none=True)
     timing = fields.Nested(EffectiveTimingSchema)
     totals = fields.Nested(TotalsSchema)
-    slow_poll = fields.Nested(SlowPollSchema)
+    slow_poll = fields.Nested(SlowPollSchema, optional=True)
 
 
-class DerivedSchema(Schema):
+class DerivedSchema(AnswerSchema):
     """An id that a broker or client would have drawn at random."""
 
     member_id = fields.String()
     first_member_id = fields.String("the id that this member had first")
 
 
-class ReadsSchema(Schema):
+class ReadsSchema(AnswerSchema):
     """How many partitions a member reads from each time on."""
 
     at_ms = fields.List(fields.Integer())
     partitions = fields.List(fields.Integer())
 
 
-class ReadingSchema(Schema):
+class ReadingSchema(AnswerSchema):
     """A member, from its start to its end."""
 
     member_id = fields.String()
@@ -163,7 +167,7 @@ class ReadingSchema(Schema):
     reads = fields.Nested(ReadsSchema)
 
 
-class GroupRebalancesAnswerSchema(Schema):
+class GroupRebalancesAnswerSchema(AnswerSchema):
     """Every rebalance of a group, and what they cost."""
 
     kafka_version = fields.String()
@@ -172,17 +176,20 @@ class GroupRebalancesAnswerSchema(Schema):
     rebalance_protocol = fields.String(CARRIED_OUT, allow_none=True)
     detail = fields.String()
     timing = fields.Nested(EffectiveTimingSchema)
-    rebalances = fields.List(fields.Nested(RebalanceSchema), "unless `detail` is totals")
+    rebalances = fields.List(fields.Nested(RebalanceSchema), "unless `detail` is totals", optional=True)
     totals = fields.Nested(TotalsSchema)
     final_state = fields.String("the state of the group at the end")
-    members = fields.List(fields.Nested(ReadingSchema), "with `detail` assignments: how much each member reads, and when")
-    slow_poll = fields.Nested(SlowPollSchema, "with `compare`")
-    warnings = fields.List(fields.String(), "where members' partitions are assumed; absent if none are")
-    comparisons = fields.List(fields.Nested(ComparisonSchema), "with `compare`, in its order")
+    members = fields.List(
+        fields.Nested(ReadingSchema), "with `detail` assignments: how much each member reads, and when", optional=True
+    )
+    slow_poll = fields.Nested(SlowPollSchema, "with `compare`", optional=True)
+    warnings = fields.List(fields.String(), "where members' partitions are assumed; absent if none are", optional=True)
+    comparisons = fields.List(fields.Nested(ComparisonSchema), "with `compare`, in its order", optional=True)
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
         "the ids of restarted and added members that the request does not give: a name-based UUID in the place of a random "
         "one. A broker's own ids can change how ties between members are decided",
+        optional=True,
     )
 
 

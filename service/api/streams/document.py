@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema
 
 from service.api.streams.schema import StreamsAssignmentSchema, SubtopologyTasksSchema
 from service.core.assignors.streams.model import TASK_BITS, TASK_ID
@@ -14,19 +13,19 @@ from service.core.measures.skew import spread
 from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.web import described as fields
 from service.web.forms import Form
-from service.web.schemas import AssignedSchema, CountsSchema, assigned_by, counts_document
+from service.web.schemas import AnswerSchema, AssignedSchema, CountsSchema, assigned_by, counts_document
 
 
-class MemberTasksSchema(Schema):
+class MemberTasksSchema(AnswerSchema):
     """What one member is assigned."""
 
-    member_id = fields.String("of a group of the streams protocol")
-    process_id = fields.String("of a classic group: the client")
+    member_id = fields.String("of a group of the streams protocol", optional=True)
+    process_id = fields.String("of a classic group: the client", optional=True)
     active_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
     standby_tasks = fields.List(fields.Nested(SubtopologyTasksSchema))
 
 
-class MissingStandbysSchema(Schema):
+class MissingStandbysSchema(AnswerSchema):
     """A task with fewer standby tasks than asked for."""
 
     subtopology_id = fields.String()
@@ -34,14 +33,14 @@ class MissingStandbysSchema(Schema):
     missing = fields.Integer("how many")
 
 
-class TasksLoadSchema(Schema):
+class TasksLoadSchema(AnswerSchema):
     """Tasks of each member; counts in request order."""
 
     active_tasks = fields.Nested(CountsSchema)
     standby_tasks = fields.Nested(CountsSchema)
 
 
-class TasksMovementSchema(Schema):
+class TasksMovementSchema(AnswerSchema):
     """What becomes of tasks."""
 
     retained = fields.Integer("active tasks that stay with their member")
@@ -51,7 +50,7 @@ class TasksMovementSchema(Schema):
     retained_standbys = fields.Integer("standby tasks of a member that had them, as active or standby tasks")
 
 
-class RackTrafficSchema(Schema):
+class RackTrafficSchema(AnswerSchema):
     """What tasks read from other racks."""
 
     active_partitions = fields.Integer("partitions that active tasks read")
@@ -70,10 +69,12 @@ class StreamsAssignmentAnswerSchema(AssignedSchema):
     member_load = fields.Nested(TasksLoadSchema)
     movement = fields.Nested(TasksMovementSchema)
     probing_rebalance = fields.Boolean(
-        "of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere"
+        "of a classic group: whether another rebalance follows, since tasks wait for their state elsewhere", optional=True
     )
-    rack_traffic = fields.Nested(RackTrafficSchema, "of a classic group, where its leader takes racks into account")
-    warnings = fields.List(fields.String(), "what a reader of the answer must know; absent without warnings")
+    rack_traffic = fields.Nested(
+        RackTrafficSchema, "of a classic group, where its leader takes racks into account", optional=True
+    )
+    warnings = fields.List(fields.String(), "what a reader of the answer must know; absent without warnings", optional=True)
 
 
 def document(answer: StreamsAnswer) -> dict[str, Any]:
