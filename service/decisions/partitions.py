@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, cast
 
 import numpy as np
@@ -26,6 +27,8 @@ MAX_COUNTS: Final = 100_000
 
 OPTIONS: Final = tuple(each.name for each in fields(Options))
 
+
+_values_of_options: Final = itemgetter(*OPTIONS)
 
 OF_QUESTION: Final = key_values.fields_of(explicit=("explicit_partition",))
 OF_RECORDS: Final = key_values.fields_of(keys=("records", "key"), explicit=("records", "partition"))
@@ -121,13 +124,13 @@ def _partitioner(question: PartitionsQuestion) -> Partitioner:
 
 def _options(question: PartitionsQuestion, partitioner: Partitioner) -> dict[str, Any]:
     """The options that are given. Raises InvalidQuestion for those that the partitioner does not use."""
-    given = vars(question)
-    options = {name: given[name] for name in OPTIONS if given[name] is not None}
+    options = {name: value for name, value in zip(OPTIONS, _values_of_options(vars(question)), strict=True) if value is not None}
     if question.window is not None:
         options["window"] = (question.window["start"], question.window["size"])
     if question.records is not None:
         options |= _record_options(question.records)
-    check_options(partitioner, options, partial(_place, question))
+    if options:
+        check_options(partitioner, options, partial(_place, question))
     return options
 
 

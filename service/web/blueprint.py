@@ -17,7 +17,6 @@ from urllib.parse import unquote
 
 import flask_smorest
 from apispec.ext.marshmallow import MarshmallowPlugin
-from flask import request
 from flask_smorest.utils import prepare_response, resolve_schema_instance
 from marshmallow import RAISE, Schema, ValidationError, fields, missing
 from marshmallow.experimental.context import Context
@@ -31,6 +30,7 @@ from service.web.bodies import check_json, read_body
 from service.web.context import request_budget
 from service.web.fields import INT32, INT64, Boolean, from_query
 from service.web.json.codec import loads
+from service.web.middleware import current_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,7 +220,7 @@ class Blueprint(flask_smorest.Blueprint):
         def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(self.arguments(instance, location="query")(view))  # which documents the parameters
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                return view(*args, instance.read(request), **kwargs)
+                return view(*args, instance.read(current_request()), **kwargs)
 
             return wrapper
 

@@ -7,10 +7,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flask import current_app, request
+from flask import current_app
 
 from service.decisions.budget import Budget
-from service.web.middleware import PROGRESS
+from service.web.middleware import PROGRESS, current_request
 
 if TYPE_CHECKING:
     from service.decisions.figures import Figures
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def request_budget() -> Budget:
     """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's."""
-    environ = request.environ
+    environ = current_request().environ
     progress: Progress = environ[PROGRESS]
     hooks = progress.hooks
     limits = hooks.extensions["limits"]
@@ -39,7 +39,7 @@ def request_budget() -> Budget:
 
 def reserve(size: int) -> None:
     """Reserve bytes of memory for this request until its response has been sent. Raises 413 or 503."""
-    current_app.extensions["request_hooks"].reserve(request.environ, size)
+    current_app.extensions["request_hooks"].reserve(current_request().environ, size)
 
 
 def metrics() -> Metrics:
@@ -54,14 +54,14 @@ def decided(decision: str, figures: Figures, parsed: float, computed: float) -> 
     decision : "partition", "assignment", "placement"
     parsed, computed : when these phases ended, by time.perf_counter
     """
-    progress: Progress = request.environ[PROGRESS]
+    progress: Progress = current_request().environ[PROGRESS]
     progress.hooks.metrics.decided(decision, figures)
     _ended(progress, decision, figures.strategy, ("parse", progress.started, parsed), ("compute", parsed, computed))
 
 
 def rendered(decision: str, strategy: str, started: float) -> None:
     """Record the phase "render", which ends now. Raises if the request is over its time limit."""
-    _ended(request.environ[PROGRESS], decision, strategy, ("render", started, time.perf_counter()))
+    _ended(current_request().environ[PROGRESS], decision, strategy, ("render", started, time.perf_counter()))
 
 
 def _ended(progress: Progress, decision: str, strategy: str, *phases: Phase) -> None:

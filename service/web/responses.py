@@ -12,6 +12,7 @@ from werkzeug.http import parse_options_header
 from service.web.context import reserve
 from service.web.json.codec import dump_text
 from service.web.media_types import ARROW_STREAM, CSV, JSON
+from service.web.middleware import current_request
 from service.web.tables import without_formulas, written, written_bytes
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def preferred(*offered: str) -> str:
     offered : default: JSON, ARROW_STREAM, CSV. Raises NotAcceptable if the header excludes the first and accepts no other.
     """
     offered = offered or (JSON, ARROW_STREAM, CSV)
-    if request.environ.get("HTTP_ACCEPT", "*/*") == "*/*":  # request.headers would be made for this alone
+    if current_request().environ.get("HTTP_ACCEPT", "*/*") == "*/*":  # request.headers would be made for this alone
         return offered[0]
     qualities = {media_type: _quality(media_type) for media_type in offered}
     best = max(offered, key=lambda media_type: qualities[media_type] or 0)

@@ -75,21 +75,21 @@ class Encoding:
 
 def strings(values: Sequence[str | None]) -> Text:
     """Python strings, which may have halves of surrogate pairs."""
-    present = [value is not None for value in values]
     try:
-        return Text(_end_to_end([(value or "").encode() for value in values], present))
+        return Text(_end_to_end([(value or "").encode() for value in values], values))
     except UnicodeEncodeError:
-        return Text(_end_to_end([text_bytes(value or "") for value in values], present), surrogates=True)
+        return Text(_end_to_end([text_bytes(value or "") for value in values], values), surrogates=True)
 
 
 def byte_strings(values: Sequence[bytes | None]) -> Keys:
     """Python bytes."""
-    return _end_to_end([value or b"" for value in values], [value is not None for value in values])
+    return _end_to_end([value or b"" for value in values], values)
 
 
-def _end_to_end(data: list[bytes], present: list[bool]) -> Keys:
+def _end_to_end(data: list[bytes], values: Sequence[str | bytes | None]) -> Keys:
+    """Keys of these bytes, where there are values."""
     offsets = np.fromiter(accumulate(map(len, data), initial=0), np.int32, len(data) + 1)
-    valid = None if all(present) else np.array(present, np.bool_)
+    valid = np.array([value is not None for value in values], np.bool_) if None in values else None
     return Keys(offsets, np.frombuffer(bytearray(b"".join(data)), np.uint8), valid)
 
 

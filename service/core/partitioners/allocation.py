@@ -39,12 +39,13 @@ def check_options(partitioner: Partitioner, names: Iterable[str], place: Callabl
 
 def _check(question: Question) -> None:
     """Raise InvalidQuestion for an option whose length is not that of the keys, or that names partitions that do not exist."""
+    given = vars(question)
     for name in ("value_sizes", "clock_ms", "bytes", "enable_switch"):
-        values = getattr(question, name)
+        values = given[name]
         if values is not None and len(values) != len(question.keys):
             raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records.", name)
     for name in ("available_partitions", "partition_ids"):
-        ids = getattr(question, name)
+        ids = given[name]
         if ids is not None and ((ids < 0) | (ids >= question.partitions_count)).any():
             i = int(np.argmax((ids < 0) | (ids >= question.partitions_count)))
             raise InvalidQuestion(f"Partition {ids[i]} is not in [0, {question.partitions_count}).", name, i)
