@@ -1,7 +1,7 @@
 """Reassignments beside the real code of topicmappr and Cruise Control (``peers``): eight clusters, a broker out or ten in.
 
 Cruise Control stops as soon as every broker is within 9 % of the average (threshold 1.10), and ``tolerance`` 0.09 is that band.
-topicmappr fills new brokers only where it places everything anew (``--force-rebuild``). Where they are not built, their copies
+topicmappr fills new brokers only where it places everything again (``--force-rebuild``). Where they are not built, their copies
 and fullest brokers are those of ``peers/figures.json``, and so are their times, of the machine that they were measured on.
 Times are CPU times, of which a busy machine changes little.
 """

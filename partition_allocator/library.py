@@ -1,4 +1,4 @@
-"""The functions of the library. Each asks by the service's own form, so its answer is exactly the service's."""
+"""The functions of the library. Each uses the service's own form, so its answer is exactly that of the service."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def compare(
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
-    """On how many of these keys each two partitioners agree: the answer of ``POST /v1/partitioner-comparisons``.
+    """On how many of these keys each pair of partitioners agrees: the answer of ``POST /v1/partitioner-comparisons``.
 
-    keys : as of ``partitions``; partitioners : names of ``partitioners()``; default: all
+    keys : as for ``partitions``; partitioners : names of ``partitioners()``; default: all
     output : "dict" is the answer; "arrow" and "pandas" its table of pairs
     fields : the other fields of the endpoint, such as ``examples``
-    Raises as ``partitions``.
+    Raises the errors of ``partitions``.
 
     >>> compare(["a", "b", "c", "d"], 6, ["java", "sarama"])["pairs"][0]["agreement"]
     0.0
@@ -78,10 +78,10 @@ def fingerprint(
 ) -> Any:
     """Which partitioners put these keys on these partitions: the answer of ``POST /v1/partitioner-fingerprints``.
 
-    keys : as of ``partitions``; partition_ids : the partition of each key; partitions_count : default: inferred
+    keys : as for ``partitions``; partition_ids : the partition of each key; partitions_count : default: inferred
     output : "dict" is the answer; "arrow" and "pandas" its table of candidates
     fields : the other fields of the endpoint, such as ``partitioners`` (a list of the names to consider)
-    Raises as ``partitions``.
+    Raises the errors of ``partitions``.
 
     >>> keys = [f"order-{i}" for i in range(50)]
     >>> fingerprint(keys, partitions(keys, 12, "sarama"), 12, partitioners=["java", "sarama"])["verdict"]
@@ -105,12 +105,12 @@ def plan(
 ) -> Any:
     """How many partitions a topic should have: the answer of ``POST /v1/partition-count-plans``.
 
-    keys : as of ``partitions``, one for each record, or with ``records`` different ones; None: throughput alone decides
+    keys : as for ``partitions``, one for each record, or with ``records`` different ones; None: throughput alone decides
     partitions_counts : the counts to compare
     records, sizes : of each key, how many records it has, and their bytes
     output : "dict" is the answer; "arrow" and "pandas" its table, a row for each partitioner and count
     fields : the other fields of the endpoint, such as ``current_partitions_count``, ``max_skew`` and ``target_mb_per_second``
-    Raises as ``partitions``.
+    Raises the errors of ``partitions``.
 
     >>> answer = plan([f"order-{i}" for i in range(1000)], [6, 12], max_skew=1.2)
     >>> answer["limits"][0]["smallest"]["skew"]
@@ -266,9 +266,9 @@ def member_counts(
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
-    """What each number of members would mean for a group: the answer of ``POST /v1/member-count-plans``.
+    """How a group would do with each number of members: the answer of ``POST /v1/member-count-plans``.
 
-    topics, members, assignor, owned : as of ``assign``, with the members of now and perhaps the ``lag`` of topics
+    topics, members, assignor, owned : as for ``assign``, with the current members and, optionally, the ``lag`` of topics
     members_counts : the numbers to plan; default: from 1 to the number of partitions
     output : "dict" is the answer; "arrow" and "pandas" its table, a row for each assignor and number of members
     fields : the other fields of the endpoint, such as ``consumption_rate``, ``limits``, ``threads_per_pod`` and ``keda``
@@ -294,7 +294,7 @@ def rebalances(
 ) -> Any:
     """Every rebalance of a group to which events happen: the answer of ``POST /v1/group-rebalances``.
 
-    topics, members, assignor, owned : as of ``assign``; without ``owned`` the group forms at 0 ms
+    topics, members, assignor, owned : as for ``assign``; without ``owned`` the group forms at 0 ms
     events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/rebalances.md)
     output : "dict" is the answer; "arrow" and "pandas" its table of rebalances
     fields : the other fields of the endpoint, such as ``group_protocol``, ``timing`` and ``compare``
@@ -346,7 +346,7 @@ def audit(
 ) -> Any:
     """Whether a placer could have placed a topic this way, and how even that is: the answer of ``POST /v1/placement-audits``.
 
-    brokers, racks : as of ``place``
+    brokers, racks : as for ``place``
     placements : the brokers of partition 0, of partition 1 …, the leader first; or rows with ``partition_id`` and ``replicas``
     output : "dict" is the answer; "arrow" and "pandas" its table, a row for each measure of the skew
     fields : the other fields of the endpoint, such as ``additions``
@@ -367,7 +367,7 @@ def reassign(brokers: int | Rows, topics: Topics, *, frontier: bool = False, out
     frontier : also answer how even the cluster can be with each number of copies, as with ``?frontier=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of moves, or the frontier
     fields : the other fields of the endpoint, such as ``objective``, ``max_moves`` and ``limits``
-    Raises Rejected, whose ``problem`` names the rules that clash if no placement keeps all of them; TypeError.
+    Raises Rejected, whose ``problem`` names the conflicting rules if no placement keeps all of them; TypeError.
 
     >>> answer = reassign(3, {"orders": [[0, 1], [0, 1], [0, 1]]}, objective="even")
     >>> answer["moves"]["replicas"], answer["after"]["broker_load"]["replicas"]["counts"]
@@ -381,10 +381,10 @@ def log_dirs(brokers: Rows, topics: Topics, *, output: Output = "dict", **fields
     """Which replica moves to which log directory of its broker: the answer of ``POST /v1/log-dir-plans``.
 
     brokers : rows with ``broker_id`` and ``log_dirs``, as the list ``log_dirs`` of a snapshot has them
-    topics : where the replicas are, as of ``reassign``
+    topics : where the replicas are, as for ``reassign``
     output : "dict" is the answer; "arrow" and "pandas" its table of moves
     fields : the other fields of the endpoint, such as ``objective``, ``tolerance`` and ``disk_threshold``
-    Raises Rejected, whose ``problem`` names the rules that clash if the directories cannot have the replicas; TypeError.
+    Raises Rejected, whose ``problem`` names the conflicting rules if the directories cannot hold the replicas; TypeError.
 
     >>> replicas = [{"topic_name": "orders", "partition_ids": [0, 1], "partition_bytes": [300, 200]}]
     >>> dirs = [{"log_dir": "/a", "replicas": replicas}, {"log_dir": "/b", "replicas": []}]
@@ -400,7 +400,7 @@ def lint(reassignment: Mapping[str, Any], brokers: int | Rows, topics: Topics, *
     """What is wrong with a reassignment: the answer of ``POST /v1/reassignments:lint``.
 
     reassignment : the content of the JSON file of kafka-reassign-partitions
-    brokers, topics : as of ``reassign``
+    brokers, topics : as for ``reassign``
     output : "dict" is the answer; "arrow" and "pandas" its table of findings
     Raises Rejected, TypeError.
 

@@ -63,7 +63,7 @@ class Settings:
     )
     max_explained: int = _setting(1_000, "maximum number of keys, members, partitions or replicas in one explanation")
     max_cpu_seconds_per_kb: int = _setting(
-        5, "maximum number of seconds of CPU that a request may take for each KB of its body as it was sent, or for the only one"
+        5, "maximum number of seconds of CPU for each KB of a request's body as sent, and at least for one"
     )
     max_request_seconds: int = _setting(60, "time limit of a request, checked after parsing, computing and rendering; then 503")
     keep_alive_seconds: int = _setting(75, "time after which idle connections are closed; longer than load balancers keep theirs")

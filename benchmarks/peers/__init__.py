@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 def ask(tool: str, brokers: Brokers, placements: Placements) -> Outcome:
     """What a tool, "topicmappr" or "cruise-control", makes of a question with three replicas of each partition.
 
-    Brokers without replicas are new. topicmappr fills these only where it places everything anew.
+    Brokers without replicas are new. topicmappr fills these only where it places everything again.
     """
     rows, racks = placements.replicas.values.reshape(-1, 3), brokers.racks().tolist()
     new = np.bincount(rows.ravel(), minlength=len(brokers)) == 0

@@ -114,7 +114,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             reason = error.strerror or type(error).__name__
             if reason not in unsaved:
                 unsaved.add(reason)
-                text = "The compiled kernel %s cannot be saved (%s). Each process compiles anew what cannot be saved."
+                text = "The compiled kernel %s cannot be saved (%s). Each process compiles such kernels again."
                 logger.warning(text, self._cache_file._index_path, reason)  # noqa: SLF001
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

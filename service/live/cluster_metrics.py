@@ -51,7 +51,7 @@ GAUGES: Final = {
     ),
     "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
     "allocator_cluster_group_recommended_members": (
-        "The fewest members that work off the lag in time; without --member-rate, of whom none has more partitions than now.",
+        "Fewest members that process the lag in time; without --member-rate, so that no member has more partitions than now.",
         ("group",),
     ),
     "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),

@@ -86,19 +86,19 @@ class Metrics:
         histogram, gauge, counter = partial(Histogram, registry=r), partial(Gauge, registry=r), partial(Counter, registry=r)
         self.skew = histogram(
             "allocator_skew_ratio",
-            "Skew of decisions: maximum ÷ mean. Without those about a single key.",
+            "Skew of decisions: maximum ÷ mean. Decisions about a single key are not included.",
             ["decision", "strategy"],
             buckets=SKEWS,
         )
         self.duration = histogram(
             "allocator_decision_duration_seconds",
-            "Time of decisions, by phase: parse, compute, render. Only of phases that take at least a millisecond.",
+            "Time of decisions, by phase: parse, compute, render. Only phases of at least a millisecond.",
             ["decision", "strategy", "phase"],
             buckets=SECONDS[SECONDS.index(SHORTEST_PHASE) + 1 :],
         )
         self.items = histogram(
             "allocator_items",
-            f"Size of requests, by item. Only of requests with at least {FEWEST_ITEMS} of one item.",
+            f"Size of requests, by item. Only requests with at least {FEWEST_ITEMS} of one item.",
             ["decision", "item"],
             buckets=ITEMS,
         )

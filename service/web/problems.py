@@ -39,14 +39,14 @@ class ProblemSchema(Schema):
     title = fields.String(required=True)
     status = fields.Integer(required=True)
     detail = fields.String("what is wrong with this request", required=True)
-    errors = fields.List(fields.Nested(ErrorAtSchema), "the faults of a rejected body, each with its place")
+    errors = fields.List(fields.Nested(ErrorAtSchema), "the errors of a rejected body, each with its location")
     error = fields.String("Kafka's name of the error, if Kafka itself rejects the request")
     exception = fields.String("the Java class that Kafka throws")
     message = fields.String("Kafka's message", allow_none=True)
     request_id = fields.String("as in the header X-Request-ID, and in the service's log")
     clash = fields.List(
         fields.Nested(ClashSchema),
-        "infeasible, not-found: a smallest set of rules that conflict, or that no plan of the search keeps",
+        "infeasible, not-found: a smallest set of rules that conflict, or that no plan found keeps",
     )
     remedies = fields.List(fields.String(), "infeasible, not-found: changes, each of which makes a plan possible")
     offset = fields.Integer("of bytes that cannot be read: the offset of the first one")

@@ -32,7 +32,7 @@ def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
     answer = client.post(PATH, json={"partitions_count": 12, "observations": seen()}).json
     assert answer["verdict"] == "identified"
     assert answer["conclusion"] == (
-        "java (or one of 16 others that no key tells from it) with 12 partitions explains all of 100 different pairs."
+        "java (or one of 16 others that no key distinguishes from it) with 12 partitions explains all of 100 different pairs."
     )
     (writer,) = answer["writers"]
     assert "librdkafka:murmur2_random" in writer["partitioners"]
@@ -190,9 +190,7 @@ def test_the_conclusion_begins_with_what_is_unexplained(client):
     answer = client.post(PATH, json={"partitions_count": 12, "observations": rows}).json
     assert answer["verdict"] == "mixture"
     share = answer["unexplained"]["share"]
-    assert answer["conclusion"].startswith(
-        f"{share:.0%} of the observations are explained by no partitioner. With 12 partitions, "
-    )
+    assert answer["conclusion"].startswith(f"{share:.0%} of the observations match no partitioner. With 12 partitions, ")
 
 
 def test_what_no_client_does_has_a_hash_and_no_name(client):

@@ -34,7 +34,10 @@ CASES = {
     ),
     "keys fetched without TLS": ({"auth": {"jwt": {**JWT, "jwks": "http://x/"}}}, "at '/auth/jwt/jwks'"),
     "nobody who may enter": ({"auth": {"existingSecret": ""}}, "set auth.existingSecret"),
-    "tokens from two places": ({"auth": {"tokens": "x"}}, "auth.tokens and auth.existingSecret exclude each other"),
+    "tokens from two places": (
+        {"auth": {"tokens": "x"}},
+        "auth.tokens and auth.existingSecret are mutually exclusive: set only one of them",
+    ),
     "tokens made for anybody": ({"auth": {"jwt": {**JWT, "audience": ""}}}, "auth.jwt.jwks needs auth.jwt.audience"),
     "keys that cannot be fetched": ({"auth": {"jwt": JWT}}, "add a rule to networkPolicy.egress"),
     "a file of keys from nowhere": (

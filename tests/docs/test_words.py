@@ -21,22 +21,13 @@ TURNS = (
     *("so many", "is none", "are none", "that there is", "that there are", "nobody", "of which nothing", "as they came"),
     *("is there twice", "in whose eyes", "into question", "is said to be", "speaks for", "as far as that", "what it says"),
     *("without one that", "other than that", "of itself,", "in the words of", "let go of", "given to none"),
+    *("work off", "works off", "worked off", "anew", "taken to be", "nothing tells", "do not tell", "did not tell", "known are"),
+    *("the round before", "the rebalance before", "for the time being", "of whom none", "the own", "mended", "goes round"),
+    *("unlike sizes", "unlike subscriptions", "to and fro", "need each other", "mends", "set beside", "taken for"),
 )
 """Each has a plainer wording: subject, verb, object; the condition last (CONTRIBUTING.md, Words)."""
 
 SOURCES = sorted(file for folder in ("service", "partition_allocator") for file in (PROJECT / folder).rglob("*.py"))
-RAISED_BY_CALL = {
-    "fail",
-    "note",
-    "BadInput",
-    "WrongSource",
-    "WrongTable",
-    "ValidationError",
-    "UsageError",
-    "InvalidQuestion",
-    "about",
-}
-"""Functions and errors whose texts callers read, also where they are not raised at once."""
 
 
 def texts_of(node: ast.AST) -> Iterator[str]:
@@ -50,15 +41,14 @@ def texts_of(node: ast.AST) -> Iterator[str]:
             yield from texts_of(child)
 
 
-def error_texts(source: str) -> Iterator[str]:
-    """The texts of errors, notes and field descriptions in a module."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            yield from texts_of(node.exc)
-        elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in RAISED_BY_CALL:
-                yield from texts_of(node)
+def literals(source: str) -> Iterator[str]:
+    """The texts in a module but docstrings: errors, answers, descriptions of fields, help."""
+    nodes = list(ast.walk(ast.parse(source)))
+    skipped = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    skipped |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, (ast.JoinedStr, ast.Constant)) and id(node) not in skipped:
+            yield from texts_of(node)
 
 
 def help_texts(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
@@ -75,11 +65,12 @@ def help_texts(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
 def read_by_callers() -> dict[str, str]:
     """Every text that callers read, by where it stands."""
     texts = {"openapi.yaml": TEXT}
-    texts |= {str(file.relative_to(PROJECT)): "\n".join(error_texts(file.read_text())) for file in SOURCES}
+    texts |= {str(file.relative_to(PROJECT)): "\n".join(literals(file.read_text())) for file in SOURCES}
     texts |= dict(help_texts(main, "partition-allocator"))
     texts |= {
         str(file.relative_to(PROJECT)): file.read_text()
-        for file in [*sorted((PROJECT / "docs").glob("*.md")), PROJECT / "README.md"]
+        for file in [*sorted((PROJECT / "docs").glob("*.md")), *PROJECT.glob("[ACR]*.md"), *PROJECT.glob("helm/*/values.yaml")]
+        if file.name != "CHANGELOG.md"
     }
     return texts
 

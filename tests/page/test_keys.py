@@ -111,7 +111,7 @@ def test_a_column_of_another_type_has_its_key_format(page, tmp_path):
 
 def test_keys_of_the_wrong_format_are_named_beside_its_field(page):
     opened(page, "/#/keys")
-    field = page.get_by_label("One key a line, with its records behind a tab")
+    field = page.get_by_label("One key per line, with its records after a tab")
     field.fill("1\t5000000000\n2\nthree\n")
     field.press("Tab")
     page.get_by_text("pasted keys: 3 keys, 5,000,000,002 records").wait_for()
@@ -130,7 +130,7 @@ def test_keys_of_the_wrong_format_are_named_beside_its_field(page):
 def test_a_large_text_is_pasted_beside_the_page(page):
     """With records above 32 bits; its keys become numbers there, too, and one that is none is named."""
     opened(page, "/#/keys").evaluate(KEPT_STREAMS)
-    field = page.get_by_label("One key a line, with its records behind a tab")
+    field = page.get_by_label("One key per line, with its records after a tab")
     thread = MainThread(page)
     field.evaluate("""(field) => {
         const clipboardData = new DataTransfer();
@@ -276,4 +276,4 @@ def test_a_codec_that_is_not_read_is_named(page, tmp_path):
     parquet.write_table(pa.table({"key": ["a"]}), path, compression="brotli")
     opened(page, "/#/keys")
     page.locator("input[type=file]").set_input_files(path)
-    page.get_by_role("alert").filter(has_text="compressed with BROTLI, which is not read here").wait_for()
+    page.get_by_role("alert").filter(has_text="compressed with BROTLI, which this page cannot read").wait_for()

@@ -70,14 +70,14 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
     filled(page, "Throttle reached, %", "75")
     filled(page, "Only these topics change", "orders, pay*")
     filled(page, "Only these brokers get replicas", "6, 7, 8")
-    filled(page, "Brokers of some topics, a set a line", "audit: 1, 2, 4, 5, 6\n*: 1, 2, 4, 5, 6, 7, 8")
+    filled(page, "Brokers of some topics, one set per line", "audit: 1, 2, 4, 5, 6\n*: 1, 2, 4, 5, 6, 7, 8")
     filled(page, "Disks at most, % full", "85")
     filled(page, "Price of a GB across zones", "0.02")
     filled(page, "Broker 8: disks, GB", "400")
     filled(page, "Broker 8: used now, GB", "20")
     filled(page, "Broker 8: rack", "d")
-    filled(page, "Leaders that each broker has of a topic at least, a rule a line", "orders: 1 on 2, 4\npay*: 1 on 2")
-    page.get_by_label("New brokers may replace those that are gone").check()
+    filled(page, "Fewest leaders of a topic on each broker, one rule per line", "orders: 1 on 2, 4\npay*: 1 on 2")
+    page.get_by_label("New brokers may replace missing ones").check()
     page.get_by_label("Pressing a broker means to").select_option("demoted")
     page.get_by_role("button", name="broker 1").click()
     page.get_by_role("button", name="broker 1 demoted").wait_for()
@@ -148,7 +148,7 @@ def test_a_reassignment_is_checked(page):
     page.get_by_text("Broker 1 is listed twice.").wait_for()
     field.fill(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": "1,2"}]}))
     field.press("Tab")
-    row = page.locator("section", has_text="The reassignment JSON that is checked").locator("tbody tr")
+    row = page.locator("section", has_text="The checked reassignment JSON").locator("tbody tr")
     row.filter(has_text="/reassignment/partitions/0/replicas").filter(has_text="Not a valid list.").wait_for()
     assert page.get_by_role("alert").count() == 0  # the plan stands
     field.fill("{")
@@ -193,7 +193,7 @@ def test_resources_have_weights_and_rates_are_typed(page, service):
         page.locator("summary", has_text=name).click()
     raw = page.get_by_label("Request as JSON")
     expected = json.loads(raw.input_value())
-    page.get_by_label("What is evened out", exact=True).select_option("weights")
+    page.get_by_label("Resource to even out", exact=True).select_option("weights")
     filled(page, "CPU", "2")
     fault = page.locator("#f-balance-fault", has_text="partition_bytes_per_second are required")
     fault.filter(has_text="partition_bytes_out_per_second are required").wait_for()
@@ -220,7 +220,7 @@ def test_resources_have_weights_and_rates_are_typed(page, service):
     assert json.loads(raw.input_value()) == expected
     plan = service.post("/v1/reassignments", json=expected).json
     page.locator(".verdict", has_text=f"with {plan['moves']['replicas']} copies").wait_for()
-    page.get_by_label("What is evened out", exact=True).select_option("bytes")
+    page.get_by_label("Resource to even out", exact=True).select_option("bytes")
     expect(raw).to_have_value(re.compile('"balance": "bytes"'))
 
 

@@ -26,7 +26,7 @@ def test_each_lane_is_what_the_service_simulates(page, service):
         service.post("/v1/group-rebalances", json=body | {"group_protocol": protocol, "assignor": assignor}).json
         for protocol, assignor in ways
     ]
-    rows = page.locator("section", has_text="The protocols beside each other").locator("tbody tr")
+    rows = page.locator("section", has_text="The protocols compared").locator("tbody tr")
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
     totals = [answer["totals"] for answer in answers]
     assert [(row[1], row[5]) for row in shown] == [(str(each["rebalances"]), str(each["moved"])) for each in totals]
@@ -51,7 +51,7 @@ def test_a_lane_may_be_eager_or_have_static_members(page, service):
     state["members"].append({"member_id": "pod-6"})
     lanes = [{"assignor": "balanced", "rebalance_protocol": "eager"}, {"assignor": "range", "static": True}]
     answer = service.post("/v1/group-rebalances", json=state | {"assignor": "sticky", "compare": lanes}).json
-    rows = page.locator("section", has_text="The protocols beside each other").locator("tbody tr")
+    rows = page.locator("section", has_text="The protocols compared").locator("tbody tr")
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
     assert [row[0] for row in shown] == ["balanced, eager", "range, static members"]
     totals = [each["totals"] for each in answer["comparisons"]]

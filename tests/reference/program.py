@@ -1,7 +1,7 @@
 """Plans by an integer program, over every option: the plain twin of ``service.core.reassignments``, for small clusters.
 
 ``Program`` is the set of all placements that keep the rules. It says which rules a plan breaks, whether there is a placement at
-all, and the least of what a goal counts. What is evened out has to be whole numbers: then the square of a load is the most of the
+all, and the least of what a goal counts. What is evened out must be whole numbers: then the square of a load is the most of the
 lines through two neighbouring squares, and lines are added until the least is one.
 """
 

@@ -202,7 +202,7 @@ def requests() -> dict[str, Callable[[], Request]]:
             },
         ),
         **{
-            f"assignments: {name}, 2 × {count:,}, unlike subscriptions (gzip)": lambda name=name, count=count: packed(  # type: ignore[misc]
+            f"assignments: {name}, 2 × {count:,}, different subscriptions (gzip)": lambda name=name, count=count: packed(  # type: ignore[misc]
                 "/v1/group-assignments",
                 {
                     "assignor": name,
@@ -218,7 +218,7 @@ def requests() -> dict[str, Callable[[], Request]]:
                 ("franz-go:sticky", 5_000_000),
             )
         },
-        "assignments: 400 members, 400 topics, unlike subscriptions": lambda: plain(
+        "assignments: 400 members, 400 topics, different subscriptions": lambda: plain(
             "/v1/group-assignments",
             {
                 "assignor": "sticky",
@@ -228,7 +228,7 @@ def requests() -> dict[str, Callable[[], Request]]:
                 ],
             },
         ),
-        "assignments: balanced, 2 × 5,000,000, unlike subscriptions (gzip)": lambda: packed(
+        "assignments: balanced, 2 × 5,000,000, different subscriptions (gzip)": lambda: packed(
             "/v1/group-assignments",
             {
                 "assignor": "balanced",

@@ -23,7 +23,7 @@ NAMED = [
 
 
 def _group(group_protocol: str, assignor: str, partition_id: int) -> dict[str, object]:
-    """Two members with unlike subscriptions that own a partition that does not exist."""
+    """Two members with different subscriptions that own a partition that does not exist."""
     owned = [{"topic_name": name, "partition_ids": [partition_id]} for name in ("t", "x")]
     return {
         "group_protocol": group_protocol,

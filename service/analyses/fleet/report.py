@@ -121,8 +121,7 @@ def _sizing(sizing: dict[str, Any]) -> Section:
     ]
     heads = ("group", "assignor", "partitions", "members", "needed")
     text = (
-        "The fewest members that work off the lag in time; without a rate of members, those of whom none has more partitions "
-        "than now."
+        "The fewest members that process the lag in time; without a member rate, so that no member has more partitions than now."
     )
     return Section("Members that groups need", (figures, *((Table(heads, rows),) if rows else ())), text)
 
@@ -209,7 +208,7 @@ def topic_sections(summary: dict[str, Any]) -> list[Section]:
             Section(
                 "Leaders by broker",
                 (chart(lambda axes: _brokers(axes, now, then)),),
-                f"Of all topics. Skew now {_skew(now['leaders']['skew'])}, if placed anew {_skew(then['leaders']['skew'])}.",
+                f"Of all topics. Skew now {_skew(now['leaders']['skew'])}, if placed again {_skew(then['leaders']['skew'])}.",
             )
         )
     if summary["disobeying"]:
@@ -310,7 +309,7 @@ def _brokers(axes: Axes, now: dict[str, Any], then: dict[str, Any]) -> None:
     places = range(len(names))
     current = dict(zip(map(str, now["broker_ids"]), now["leaders"]["counts"], strict=True))
     axes.bar([place - 0.2 for place in places], [current.get(name, 0) for name in names], 0.38, color=COLORS[1], label="now")
-    axes.bar([place + 0.2 for place in places], then["leaders"]["counts"], 0.38, color=COLORS[0], label="if placed anew")
+    axes.bar([place + 0.2 for place in places], then["leaders"]["counts"], 0.38, color=COLORS[0], label="if placed again")
     if len(names) <= 40:
         axes.set_xticks(list(places), names)
     axes.set_xlabel("broker")

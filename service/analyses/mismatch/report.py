@@ -84,7 +84,7 @@ def _writers(summary: dict[str, Any], shares: dict[str, dict[str, float]]) -> Se
         f"one in {summary['partitions_count']} by chance, so what each would explain alone is more than its share."
     )
     alone = Table(
-        ("partitioners that no key tells apart", "records explained", "share"),
+        ("equivalent partitioners", "records explained", "share"),
         writers,
         folded="Show what each partitioner would explain alone" if shares else "",
     )
@@ -118,7 +118,7 @@ def _share_of_each(summary: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 def _table(shares: dict[str, dict[str, float]]) -> Table:
     rows = [(name, share(each["share"]), _interval(each)) for name, each in shares.items()]
-    return Table(("partitioners that no key tells apart", "share of the records", "95% interval"), rows)
+    return Table(("equivalent partitioners", "share of the records", "95% interval"), rows)
 
 
 def _shares(axes: Axes, shares: dict[str, dict[str, float]]) -> None:

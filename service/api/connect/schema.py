@@ -54,12 +54,14 @@ class ConnectRoundSchema(Schema):
 
     event = Name("the caller's name for it; the answer repeats it", allow_none=True)
     at_ms = Integer(
-        "when, on the leader's clock. Absent: at the time of the round before; the first one at 0",
+        "when, on the leader's clock. Absent: at the time of the previous round; the first one at 0",
         minimum=0,
         maximum=LATEST_MS,
         allow_none=True,
     )
-    generation_id = Integer("the group's generation. Absent: the one after that of the round before", minimum=0, allow_none=True)
+    generation_id = Integer(
+        "the group's generation. Absent: the one after that of the previous round", minimum=0, allow_none=True
+    )
     completed_generation_id = Integer(
         "the last generation in which the leader received its own assignment; -1: none. If it is not the one that it assigned "
         "last, the leader discards the assignment that it remembers. Absent: that of the last round with this worker",
@@ -69,7 +71,7 @@ class ConnectRoundSchema(Schema):
     leader_id = Name("the leader of this round. Absent: that of the body", allow_none=True)
     connectors = List(
         fields.Nested(ConnectorSchema),
-        "the connectors that are configured, in any order. Absent: as in the round before",
+        "the connectors that are configured, in any order. Absent: as in the previous round",
         allow_none=True,
     )
     workers = List(

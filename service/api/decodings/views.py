@@ -24,7 +24,7 @@ def decode(question: DecodingQuestion) -> Response:
     Many records of one kind are the list `records`, or the body is a stream: JSON lines (`application/x-ndjson`), each like an
     element of `records`, or an Arrow stream with the columns `key` and `value` (binary); the other fields are then query
     parameters. The answer is JSON, or with `Accept` JSON lines, an Arrow stream or CSV; by default a stream is answered by a
-    stream. A record that cannot be read has its error in its place. The kind `offsets_topic` puts groups together, and
+    stream. An unreadable record is replaced by its error. The kind `offsets_topic` puts groups together, and
     its answer is always JSON.
     """
     return decide("decoding", FORM, question, *_offered(question))

@@ -219,9 +219,9 @@ def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
     pairs, n = f"{observations.pairs} different pair{'s' if observations.pairs != 1 else ''}", mixture.partitions_count
     if result.verdict == "identified":
         others = len(result.writers[0]) - 1
-        more = f" (or one of {others} others that no key tells from it)" if others > 1 else ""
+        more = f" (or one of {others} others that no key distinguishes from it)" if others > 1 else ""
         if others == 1:
-            more = f" (or {result.writers[0][1]}, which no key tells from it)"
+            more = f" (or {result.writers[0][1]}, which no key distinguishes from it)"
         return f"{_label(result, observations, 0)}{more} with {n} partitions explains all of {pairs}."
     parts = ", ".join(
         f"{share(part.share)} {_label(result, observations, i)} ({share(low)} to {share(high)})"
@@ -239,7 +239,7 @@ def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
             if result.verdict == "mixture"
             else _the_rest(result, parts)
         )
-        return f"{result.unexplained_share:.0%} of the observations are explained by no partitioner. {rest} {left_over}"
+        return f"{result.unexplained_share:.0%} of the observations match no partitioner. {rest} {left_over}"
     if result.verdict == "mixture":
         return f"With {n} partitions: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
     if result.verdict == "unexplained":
@@ -264,19 +264,19 @@ def _the_rest(result: Fingerprint, parts: str) -> str:
 
 def _undecided(result: Fingerprint, observations: KeyObservations) -> str:
     if observations.keys == 0:
-        return "Records without a key say nothing about the partitioner."
+        return "Records without a key are no evidence of a partitioner."
     left = f"{result.candidates_count} candidate{'s are' if result.candidates_count != 1 else ' is'} left"
     if observations.keys == 1:
         return f"One sample is never proof: {left}, and chance alone explains it in 1 of {result.mixture.partitions_count} cases."
     if not result.mixture.components and result.leaves_pairs:
-        return f"No single partitioner explains all of {observations.pairs} pairs, and they are too few to tell several apart."
+        return f"No single partitioner explains all of {observations.pairs} pairs, and they are too few to identify several."
     return f"{left[0].upper()}{left[1:]}, and chance has not been ruled out." if not result.mixture.components else f"{left}."
 
 
 def _how_many_more(result: Fingerprint) -> str:
     more = result.more_samples
     if more == NEVER:
-        return "No number of samples tells them apart."
+        return "No number of samples can distinguish them."
     samples = f"{more} more sample{'s' if more != 1 else ''}, of other keys"
     if not result.mixture.components and result.leaves_pairs:
         return f"Take {samples}."

@@ -21,7 +21,7 @@ EXAMPLE = {
 
 @blueprint.operation("/v1/partitioner-fingerprints", FORM, "fingerprintPartitioners", example=EXAMPLE, query=ExplainSchema)
 def fingerprint_partitioners(question: FingerprintQuestion) -> Response:
-    """Identify the partitioners and partition counts that explain where keys were seen.
+    """Identify the partitioners and partition counts that explain the observed partitions of keys.
 
     An unrelated partitioner also explains one record in `partitions_count`. A writer is therefore identified only if chance would
     explain as much in fewer than 1 of 1000 such questions, and never by one key. Several writers of one topic are identified with

@@ -98,7 +98,7 @@ class ObjectiveSchema(AnswerSchema):
     """One aim of an assignor that proves its answer."""
 
     value = fields.Float("what this answer has")
-    bound = fields.Float("no answer that is as good in the objectives before this one can be better than this")
+    bound = fields.Float("a bound for all answers that are as good in the previous objectives")
     gap = fields.Float("how far `value` may be from the optimum, as a share of the larger; 0: it is optimal")
     method = fields.String("how value and bound were found")
 

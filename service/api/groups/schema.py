@@ -70,7 +70,7 @@ class TopicSchema(Schema):
         allow_none=True,
     )
     partitions_count = Integer(
-        "with `expected`, also a list of counts, of which the leader may have seen any; `partition_racks` then has at least "
+        "with `expected`, also a list of counts, any of which the leader may have seen; `partition_racks` then has at least "
         "an entry for each partition of the largest count",
         required=True,
         minimum=1,

@@ -38,7 +38,7 @@ class LogDirSchema(Schema):
         "count as equally large"
     )
     used_bytes = _bytes(
-        "the bytes in use on it (`totalBytes` less `usableBytes`); other files than `replicas` stay; default: none of them"
+        "the bytes in use on it (`totalBytes` less `usableBytes`); files other than `replicas` stay; default: none"
     )
     draining = Boolean("whether to empty it: its replicas move to other directories; default false")
     cordoned = Boolean("whether it keeps the replicas that it has and gets no others (KIP-1066); default false")

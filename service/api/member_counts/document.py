@@ -25,7 +25,7 @@ class MembersLoadSchema(AnswerSchema):
     most_partitions = fields.Integer("of one member")
     idle_members = fields.Integer("members without a partition")
     drain_seconds = fields.Float(
-        "with `consumption_rate`: until the most loaded member has worked off its lag, if no more records arrive",
+        "with `consumption_rate`: until the most loaded member has processed its lag, if no more records arrive",
         allow_none=True,
     )
     zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`", optional=True)

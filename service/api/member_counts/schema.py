@@ -26,7 +26,7 @@ class MemberLimitsSchema(Schema):
 
     max_load = Number("the most that one member may have: partitions, or their lag or weights", load_default=None)
     max_lag_seconds = Number(
-        "how long every member may take to work off its lag; requires `consumption_rate`", load_default=None, example=60
+        "how long every member may take to process its lag; requires `consumption_rate`", load_default=None, example=60
     )
 
 
@@ -74,7 +74,7 @@ class MemberCountPlansSchema(Schema):
         example=[1, 2, 3, 4, 6, 8, 12, 24],
     )
     consumption_rate = Number(
-        "what a member works off per second: records of `lag`, or of `partition_weights`, which are then a lag",
+        "what a member processes per second: records of `lag`, or of `partition_weights`, which are then a lag",
         load_default=None,
         example=5000,
     )

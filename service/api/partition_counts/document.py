@@ -71,7 +71,7 @@ class MeasureSchema(CountsSchema):
     gini = fields.Float("0: all have the same; near 1: one has all")
     empty_partitions = fields.Integer()
     floor = fields.Float(
-        "the least skew that a partitioner can have: the heaviest key is on one partition, and two of n + 1 keys share one of "
+        "the lowest skew that a partitioner can have: the heaviest key is on one partition, and two of n + 1 keys share one of "
         "n partitions"
     )
     hot_keys = fields.Integer(
@@ -148,9 +148,7 @@ class ReachSchema(AnswerSchema):
     """What one partitioner's counts reach."""
 
     partitioner = fields.String()
-    conclusion = fields.String(
-        "how even the current count is and why, in words; or else the recommended count, or the most even one"
-    )
+    conclusion = fields.String("how even the current count is, and why; otherwise the recommended count, or the most even one")
     smallest = fields.Dict(
         "the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does",
         keys=fields.String(),

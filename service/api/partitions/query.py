@@ -23,7 +23,7 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
     key = fields.String("absent: a record without a key", example="order-1")
     counter = Integer("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
     random_seed = Integer(
-        "of the java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
+        "seed of java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
     )
 
     def question(self, body: dict[str, Any], **_: Any) -> PartitionsQuestion:

@@ -58,7 +58,7 @@ class PartitionsSchema(QuestionSchema):
         "the round robin's counter before the first record; default 0", minimum=-INT64 - 1, maximum=INT64, allow_none=True
     )
     random_seed = Integer(
-        "of the java.util.Random used in place of the client's; default 0. Neighbouring seeds have similar first draws",
+        "seed of the java.util.Random used in place of the client's; default 0. Neighbouring seeds have similar first draws",
         minimum=-INT64 - 1,
         maximum=INT64,
         allow_none=True,

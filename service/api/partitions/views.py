@@ -38,6 +38,6 @@ def allocate_partitions(question: PartitionsQuestion) -> Response:
 @blueprint.response(200, FORM.answer_schema)
 @blueprint.doc(operationId="allocatePartition")
 def allocate_partition(question: PartitionsQuestion) -> Response:
-    """Compute the partition of one key: what POST answers for `keys: [key]`."""
+    """Compute the partition of one key, like POST with `keys: [key]`."""
     with OF_KEY:
         return decide("partition", FORM, question)

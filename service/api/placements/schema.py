@@ -105,7 +105,7 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     default_partitions_count = Integer("operations: `num.partitions`; default 1", minimum=1)
     default_replication_factor = Integer("operations: `default.replication.factor`; default 1", minimum=1, maximum=2**15 - 1)
     broker_list = List(Integer(), "kafka-reassign-generate: `--broker-list`")
-    topics_to_move = List(TopicName(), "kafka-reassign-generate: the topics to place anew")
+    topics_to_move = List(TopicName(), "kafka-reassign-generate: the topics to place again")
     cluster_brokers = brokers_field("kafka-reassign-generate: the brokers in the cluster's order")
     current_assignments = current_field(
         "kafka-reassign-generate: the current replicas of the topics, in the cluster's order. `balanced`: the current "

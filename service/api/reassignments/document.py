@@ -172,7 +172,7 @@ class TrafficSchema(AnswerSchema):
 class AcrossRacksSchema(AnswerSchema):
     """What the plan takes across racks, detours included. Kafka copies a replica from its partition's leader."""
 
-    rack_changes = fields.Integer("replicas that come to another rack than the one that they leave")
+    rack_changes = fields.Integer("replicas that move to another rack")
     replicas = fields.Integer("replicas copied from a leader on another rack")
     bytes = fields.Integer("bytes of these; null without `partition_bytes`", allow_none=True)
     cost = fields.Float("of these bytes, at `price_per_gb` for 10⁹; null without either", allow_none=True)
@@ -213,7 +213,7 @@ class PlanAnswerSchema(AnswerSchema):
         allow_none=True,
     )
     throttle_needed_bytes_per_second = fields.Integer(
-        "the least throttle with which all batches take at most `limits.duration_seconds`", allow_none=True
+        "the lowest throttle with which all batches take at most `limits.duration_seconds`", allow_none=True
     )
     pace = fields.Nested(PaceSchema, "what the durations assume")
 

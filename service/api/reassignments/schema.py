@@ -59,7 +59,7 @@ class TargetBrokerSchema(Schema):
     fenced = Boolean("whether it is fenced: its replicas move to other brokers, and none is copied from it; default false")
     draining = Boolean("whether to empty it: its replicas move to other brokers; default false")
     demoted = Boolean(
-        "whether it is to lead no partition that another broker can lead: it becomes the last in each list of replicas; "
+        "whether other brokers are to lead its partitions where they can: it becomes the last in each list of replicas; "
         "default false"
     )
     weight = Number("its share of the load, relative to the other brokers; default 1", allow_none=True)
@@ -307,8 +307,8 @@ class ReassignmentQuestionSchema(Schema):
     )
     min_topic_leaders = List(
         fields.Nested(MinTopicLeadersSchema),
-        "how many leaders a broker has of a topic at least, as with Cruise Control's MinTopicLeadersPerBrokerGoal: a hard "
-        "rule, for which replicas move if they have to. Of several for a topic and a broker, the largest holds",
+        "the fewest leaders of a topic on a broker, as with Cruise Control's MinTopicLeadersPerBrokerGoal: a hard rule, for "
+        "which replicas move if necessary. Of several for a topic and a broker, the largest applies",
         load_default=[],
     )
     limits = fields.Nested(LimitsSchema, load_default=None)

@@ -134,7 +134,7 @@ def rebalance_protocol_field() -> fields.String:
     """How the clients of ``balanced`` carry it out."""
     return fields.String(
         "how clients of `balanced` carry it out in a classic group: cooperative, as `RemoteAssignor` does, or eager. Absent: "
-        "cooperative. Every other assignor has one of both",
+        "cooperative. Other assignors have only one of these",
         load_default=None,
         validate=validate.OneOf(REBALANCE_PROTOCOLS),
     )

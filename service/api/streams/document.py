@@ -44,7 +44,7 @@ class TasksMovementSchema(AnswerSchema):
     """What becomes of tasks."""
 
     retained = fields.Integer("active tasks that stay with their member")
-    promoted = fields.Integer("active tasks that go to a member which had them as standby tasks")
+    promoted = fields.Integer("active tasks that go to a member that had them as standby tasks")
     moved = fields.Integer("active tasks that go to a member without their state")
     added = fields.Integer("active tasks that no member had")
     retained_standbys = fields.Integer("standby tasks of a member that had them, as active or standby tasks")
@@ -74,7 +74,7 @@ class StreamsAssignmentAnswerSchema(AssignedSchema):
     rack_traffic = fields.Nested(
         RackTrafficSchema, "of a classic group, where its leader takes racks into account", optional=True
     )
-    warnings = fields.List(fields.String(), "what a reader of the answer must know; absent without warnings", optional=True)
+    warnings = fields.List(fields.String(), "assumptions behind the answer; absent without warnings", optional=True)
 
 
 def document(answer: StreamsAnswer) -> dict[str, Any]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 @click.option("--max-topics", type=click.IntRange(0), default=200, show_default=True, help="Topics with series of their own.")
 @click.option("--max-groups", type=click.IntRange(0), default=200, show_default=True, help="Groups with series of their own.")
 @click.option("--max-members", type=click.IntRange(0), default=500, show_default=True, help="Members with series of their own.")
-@click.option("--member-rate", type=click.FloatRange(0, min_open=True), help="Records that a member works off per second.")
-@click.option("--max-lag", type=DURATION, help="How long every member may take to work off its lag: 60s. With --member-rate.")
+@click.option("--member-rate", type=click.FloatRange(0, min_open=True), help="Records that a member processes per second.")
+@click.option("--max-lag", type=DURATION, help="How long every member may take to process its lag: 60s. With --member-rate.")
 def watch(
     *, bootstrap_server: str | None, command_config: Path | None, topic_names: tuple[str, ...], group_ids: tuple[str, ...],
     with_offsets_topic: bool, time_limit: float, interval: float, host: str, port: int, sample_keys: int | None,

@@ -25,8 +25,8 @@ PATH: Final = "/v1/member-count-plans"
 @click.option(
     "--counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
 )
-@click.option("--rate", "consumption_rate", type=float, help="Records that a member works off per second.")
-@click.option("--max-lag", type=options.DURATION, help="How long every member may take to work off its lag: 60s, 5m.")
+@click.option("--rate", "consumption_rate", type=float, help="Records that a member processes per second.")
+@click.option("--max-lag", type=options.DURATION, help="How long every member may take to process its lag: 60s, 5m.")
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
 @click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
 @options.PRICE
@@ -42,7 +42,7 @@ def members(
 ) -> None:  # fmt: skip
     """Plan how many members a group needs.
 
-    Shows for each number the worst load, the time to work off the lag, what moves and how long partitions stand still, and what
+    Shows for each number the worst load, the time to process the lag, what moves and how long partitions stand still, and what
     KEDA would choose. The exit status is 1 if there are limits and no number is within them.
 
     partition-allocator members --snapshot cluster.json --group billing --rate 500 --max-lag 60s

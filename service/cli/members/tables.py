@@ -129,7 +129,9 @@ def verdict(answer: Json) -> str:
     enough = next(plan["members_count"] for plan in plans if plan["worst_load"] <= least * (1 + 1e-9))
     below = [count for count in answer["worth_using"] if count < now]
     same = (
-        f" The {now} members of now are no better than {below[-1]}." if now and now not in answer["worth_using"] and below else ""
+        f" The current {now} members are no better than {below[-1]}."
+        if now and now not in answer["worth_using"] and below
+        else ""
     )
     listed = ", ".join(map(str, answer["worth_using"][:NAMED])) + (" …" if len(answer["worth_using"]) > NAMED else "")
     return f"Worth using: {listed}. More than {counted(enough, 'member')} gain nothing.{same}"
@@ -143,7 +145,7 @@ def notes(answer: Json) -> Iterator[str]:
     if any(plan["idle_partition_ms"] for plan in answer["plans"]):
         yield "Standstill: how long partitions have no reader on the way there, the sum over partitions."
     if any(plan["drain_seconds"] is not None for plan in answer["plans"]):
-        yield "Drain: until the most loaded member has worked off its lag, if no more records arrive."
+        yield "Drain: until the most loaded member has processed its lag, if no more records arrive."
     if _known_traffic(answer):
         yield "Own rack: the share that is read on the reader's rack. Cost: per month, of what crosses racks."
     yield from answer["warnings"]

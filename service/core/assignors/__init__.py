@@ -66,7 +66,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         run=classic_roundrobin.assign,
         implementation=Implementation("java", LATEST, "org.apache.kafka.clients.consumer.RoundRobinAssignor"),
         forms={"2.4.1": {}},
-        summary="Members stand in a circle; every partition of every topic goes to the next one that subscribes to it.",
+        summary="The partitions of all topics go in turn to the members that subscribe to them.",
         explain=classic_roundrobin.explain,
         aliases=("org.apache.kafka.clients.consumer.RoundRobinAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.RoundRobinAssignor",
@@ -143,7 +143,7 @@ SHARE: Final[tuple[Assignor, ...]] = (
 BALANCED: Final = Assignor(
     name="balanced",
     run=balanced.assign,
-    summary="The most even loads that subscriptions allow, then the fewest moves, then the most reads on the own rack: proven.",
+    summary="The most even loads that subscriptions allow, then the fewest moves, then the most rack-local reads: proven.",
     is_timed=True,
     reserves=True,
     limits_moves=True,

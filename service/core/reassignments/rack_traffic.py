@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class PlanRackTraffic:
     """What crosses racks.
 
-    changes : replicas that come to another rack than the one that they leave
+    changes : replicas that move to another rack
     copies, amount : replicas, and bytes, copied from a leader on another rack
     """
 
@@ -49,7 +49,7 @@ def rack_traffic(brokers: Brokers, placements: Placements, replicas: Ragged, ste
 
 
 def rack_changes(brokers: Brokers, before: Ragged, after: Ragged) -> int:
-    """The replicas that come to another rack than the one that they leave; a broker that is gone is on no rack."""
+    """The replicas that move to another rack; a broker that is gone is on no rack."""
     racks = np.where(brokers.listed, brokers.racks(), NONE).astype(np.int32)
     return int(_changes(before.offsets, racks[before.values], after.offsets, racks[after.values]))
 

@@ -54,7 +54,7 @@ class GroupQuestion:
     balance_racks : has franz-go's leader the option ``BalanceRacks``?
     group_id : what the group is called in metrics
     expected : assignments to compare with: ``[{member_id, partitions: [{topic_name, partition_ids}]}]``
-    counts : combinations of partition counts by topic name, of which the leader may have seen any; without ``expected`` one
+    counts : combinations of partition counts by topic name, any of which the leader may have seen; without ``expected`` one
     compare : other assignors, as rows with any of VARIED, to be set beside the one asked for
     price_per_gb : of traffic between zones; None: not known
     min_partitions, max_records_per_partition : Spark's options, by which ``spark:kafka-source`` divides the ``lag``

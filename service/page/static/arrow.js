@@ -19,7 +19,7 @@ export async function arrow(file, most) {
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
     const codec = /codec "(\w+)"/.exec(message);
-    const reason = codec ? `is compressed with ${codec[1]}, which is not read here` : `cannot be read: ${message}`;
+    const reason = codec ? `is compressed with ${codec[1]}, which this page cannot read` : `cannot be read: ${message}`;
     throw new Error(`${file.name} ${reason}. Write it with Zstandard or without compression.`, { cause: error });
   }
   /** Key formats of the types that have one; those of an integer by its bits. @type {{[type: number]: (type: any) => string | undefined}} */

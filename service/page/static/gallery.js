@@ -40,8 +40,8 @@ const owned = ownership(topics, members, before, after);
 
 /** @type {[string, any][]} */
 const EXAMPLES = [
-  ["ownership: a cell a partition", partitions(owned, WIDTH)],
-  ["ownership: nobody and nothing", partitions(ownership(topics, [], [], []), WIDTH)],
+  ["ownership: one cell per partition", partitions(owned, WIDTH)],
+  ["ownership: empty", partitions(ownership(topics, [], [], []), WIDTH)],
   [
     "ownership: counts",
     counted(

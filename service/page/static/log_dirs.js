@@ -19,7 +19,7 @@ export function diskPlacement(text) {
     const disks = brokers.map((broker) => picked(broker, ["broker_id", "log_dirs"]));
     return { brokers: disks, ...(value.topics?.length ? placedIn(text) : {}) };
   }
-  if (value?.snapshot_version) throw new Error("This snapshot does not tell what is in the log directories.");
+  if (value?.snapshot_version) throw new Error("This snapshot does not list the contents of the log directories.");
   return placedIn(text);
 }
 

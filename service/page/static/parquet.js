@@ -44,7 +44,7 @@ export async function parquet(file, most) {
   const unread = [...codecs].find((codec) => codec && !CODECS.includes(codec));
   if (unread)
     throw new Error(
-      `${file.name} is compressed with ${unread}, which is not read here. Write it with Snappy or Zstandard, or as CSV.`,
+      `${file.name} is compressed with ${unread}, which this page cannot read. Write it with Snappy or Zstandard, or as CSV.`,
     );
   return {
     columns,

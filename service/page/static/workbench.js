@@ -29,7 +29,7 @@ const PATIENCE = 1000;
 /** What is shown when the reader gives up a request. */
 const CANCELLED = {
   title: "Cancelled",
-  detail: "What is shown is the answer to an earlier question, if any.",
+  detail: "The answer shown, if any, is to an earlier question.",
   status: 0,
 };
 

@@ -40,10 +40,10 @@ JOB: Final = Job(
             help="Column with the group as a JSON request, in place of nested columns. Default of a topic: value.",
         ),
         click.Option(["--fewest-members"], is_flag=True, help="Look for the fewest members that each group needs."),
-        click.Option(["--member-rate"], type=click.FloatRange(0, min_open=True), help="Records a member works off per second."),
+        click.Option(["--member-rate"], type=click.FloatRange(0, min_open=True), help="Records per second of a member."),
         click.Option(
             ["--max-lag-seconds"], type=click.FloatRange(0, min_open=True),
-            help="How long every member may take to work off its lag. With --member-rate.",
+            help="How long every member may take to process its lag. With --member-rate.",
         ),
         click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
         click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),

@@ -112,7 +112,7 @@ def test_of_many_numbers_those_that_gain_have_a_row() -> None:
 
 def test_more_members_than_are_worth_using() -> None:
     answer = json.loads(run("--topic", "orders:24", "--members", "10").stdout)
-    assert verdict(answer).endswith("More than 24 members gain nothing. The 10 members of now are no better than 8.")
+    assert verdict(answer).endswith("More than 24 members gain nothing. The current 10 members are no better than 8.")
 
 
 def test_csv_and_a_picture(tmp_path: Path) -> None:

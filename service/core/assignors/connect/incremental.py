@@ -114,9 +114,9 @@ def _handle_lost(
         return _without_delay(state), Work(), ""
     scheduled, members = state.scheduled_rebalance_ms, {load.member_id: load for load in loads}
     if scheduled <= 0 and members.keys() >= state.previous_members:
-        return state, lost, "No worker has left, so that what is lost is assigned anew." if lost else ""
+        return state, lost, "No worker has left, so that what is lost is assigned again." if lost else ""
     if max_delay_ms == 0:
-        return state, lost, "There is no delay, so that what is lost is assigned anew." if lost else ""
+        return state, lost, "There is no delay, so that what is lost is assigned again." if lost else ""
     if 0 < scheduled <= group.now_ms:
         candidates = [members[member].work for member in state.candidates if member in members]
         if candidates:
@@ -126,7 +126,7 @@ def _handle_lost(
     delay = min(scheduled - group.now_ms, max_delay_ms) if group.now_ms < scheduled else max_delay_ms
     candidates_now = dict.fromkeys((*state.candidates, *_without_work(loads)))
     waiting = replace(state, candidates=tuple(candidates_now), delay_ms=delay, scheduled_rebalance_ms=group.now_ms + delay)
-    return waiting, Work(), f"What is lost waits {delay} ms for its worker to come back."
+    return waiting, Work(), f"What is lost waits {delay} ms for its worker to return."
 
 
 def _without_delay(state: LeaderState) -> LeaderState:
@@ -165,7 +165,7 @@ def _balance(
     again = replace(state, successive_revoking_rebalances=successive, delay_ms=delay)
     if delay == 0:
         return again, surplus, "What workers have above an even share is revoked again, as there is no delay."
-    told = f"Loads are not balanced, but the rebalance before revoked, too: the next one may in {delay} ms."
+    told = f"Loads are not balanced, but the previous rebalance revoked, too: the next one may in {delay} ms."
     return replace(again, scheduled_rebalance_ms=group.now_ms + delay), {}, told
 
 

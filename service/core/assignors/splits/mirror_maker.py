@@ -30,4 +30,4 @@ def warnings(group: Group) -> list[str]:
     slots = (hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)) & np.int32(length - 1)
     if len(np.unique(slots)) == len(slots):
         return []
-    return ["Some topics share a slot of MirrorMaker's HashMap. Which of them comes first there is taken to be by name, a guess."]
+    return ["Some topics share a slot of MirrorMaker's HashMap. Their order there is assumed to be by name, a guess."]

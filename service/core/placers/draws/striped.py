@@ -75,7 +75,7 @@ def _draws_of(cluster: Cluster, placement: Int32s, _: int, __: int | None) -> Dr
         where = "the brokers without a rack" if rack is None else f"rack {rack}"
         state = "the fenced brokers of " if cluster.fenced[broker] else ""
         tried = "" if decided else " of those tried"
-        detail = f"Kafka goes round the racks in one order, from the next rack for each partition: no order and no start{tried} "
+        detail = f"Kafka takes the racks in one order, from the next rack for each partition: no order and no start{tried} "
         detail += f"make it the turn of {state}{where} here."
         return replace(draws, replica=walked_replica, rule="racks", detail=detail)
     if expected[0] == NONE:

@@ -150,7 +150,7 @@ function Frontier({ frontier, moved, largest }) {
   ]);
   const summary = `The lowest largest load that balanced reaches with each number of moves. This change: ${count(moved, "move")}, largest load ${number(largest)}.`;
   return html`<${Figure}
-    title="What further moves buy"
+    title="What more moves gain"
     summary=${summary}
     table=${{ columns: ["moves", "largest load", "standard deviation", "proven"], rows }}
     picture=${(/** @type {number} */ width) => frontierPicture({ points, chosen: null, here: { price: moved, goal: largest, label: "this change" }, price: "partitions moved", goal: "largest load" }, width)}

@@ -54,7 +54,7 @@ async function keysIn(data) {
     if (found instanceof Blob) return arrowType(key_format) === "utf8" ? found : await streamOf(found, key_format);
     const values = jsonValues(found.keys, key_format);
     if (values) return histogramOf(values, found.records);
-    if (is_sample) throw new Error("A sample with numbers that JSON does not hold exactly cannot be asked about.");
+    if (is_sample) throw new Error("A sample with numbers that JSON cannot represent exactly cannot be sent.");
     return await streamOf(found, key_format);
   } catch (error) {
     const { message: detail } = /** @type {Error} */ (error);
@@ -192,7 +192,7 @@ export const keys = {
     take,
     hint: ({ data }) =>
       data.inline
-        ? "The other partitioners are asked for the same."
+        ? "The other partitioners are computed for the same keys."
         : `Without the keys (${data.origin}), which are too many for it and are sent beside it.`,
   },
 };

@@ -65,7 +65,7 @@ function Throughput({ throughput, set }) {
   return html`<details open=${Object.values(throughput).some((value) => typeof value === "number")}>
     <summary>How many partitions does a throughput need?</summary>
     <p class="hint">
-      In MB/s: what the topic must carry, and what one producer and one consumer manage of a partition.
+      In MB/s: the topic's target, and the most that is written to one partition and that one consumer reads.
     </p>
     <div class="triple">
       ${THROUGHPUT.map(([name, label]) => html`<${Numeric} ...${field(name)} label=${label} placeholder="MB/s" />`)}
@@ -161,7 +161,7 @@ function Source({ state, set }) {
     <p class="hint">${data.origin}: ${count(data.distinct, "key")}, ${count(data.total, "record")}</p>
     <${Lines}
       place="/histogram"
-      label="One key a line, with its records behind a tab"
+      label="One key per line, with its records after a tab"
       value=${text}
       set=${paste}
       most=${LONG}

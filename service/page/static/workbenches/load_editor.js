@@ -19,7 +19,7 @@ export function LoadKind({ topics, set }) {
     label="Load of a partition"
     value=${kind}
     choices=${KINDS}
-    hint=${kind && "Kafka's assignors count partitions; balanced evens out this load. One number stands for all partitions."}
+    hint=${kind && "Kafka's assignors count partitions; balanced evens out this load. One number applies to all partitions."}
     set=${(/** @type {import("./load.js").Kind} */ value) => set(withKind(topics, value))}
   />`;
 }

@@ -163,7 +163,7 @@ function Standstill({ answer }) {
     ...[plan.members_count, seconds(plan), plan.longest_idle_ms / 1000, plan.rebalances, plan.moved],
   ]);
   return html`<${Figure}
-    title="Standstill of getting there"
+    title="Standstill on the way there"
     summary="How long partitions have no reader until the group has each number of members, summed over partitions. A dot marks a number worth using."
     table=${{ columns: ["members", "standstill in s", "longest of a partition in s", "rebalances", "moved"], rows }}
     picture=${(/** @type {number} */ width) => curve(data, width, 200)}

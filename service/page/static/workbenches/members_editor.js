@@ -49,7 +49,7 @@ export function MembersEditor({ state, set }) {
         place="/members_counts"
         label="Planned up to"
         min=${1}
-        placeholder=${state.members_counts ? "as in the request" : counts ? `${number(Math.max(...counts))}, in ${count(counts.length, "step")}` : "one a partition"}
+        placeholder=${state.members_counts ? "as in the request" : counts ? `${number(Math.max(...counts))}, in ${count(counts.length, "step")}` : "one per partition"}
         value=${state.most}
         set=${(/** @type {number | null} */ most) => set({ most, members_counts: undefined })}
       />
@@ -89,7 +89,7 @@ function Scaling({ state, set }) {
       <${Numeric} ...${timing("poll_interval_ms")} label="Between polls, ms" placeholder="1,000" />
     </div>
     <${Checkbox}
-      label="Simulate the standstill of getting there"
+      label="Simulate the standstill on the way there"
       checked=${state.standstill ?? true}
       set=${(/** @type {boolean} */ standstill) => set({ standstill: standstill ? undefined : false })}
     />

@@ -57,7 +57,7 @@ function Frontier({ frontier, plan, balance, set }) {
   const [least, most] = [frontier[0].copies, frontier[frontier.length - 1].copies];
   const choose = (/** @type {any} */ event) => set({ objective: "even", max_moves: Number(event.target.value) });
   return html`<${Figure}
-    title="What further copies buy"
+    title="What more copies gain"
     summary="Copies against the ${goal} over brokers: the largest load less the smallest, each by its broker's share. The large dot is the plan."
     legend=${html`<label class="slider">
       Copies at most

@@ -5,10 +5,10 @@ import { html } from "../lib.js";
 /** @param {{findings: any[]}} props */
 export function Findings({ findings }) {
   return html`<section>
-    <h3>The reassignment JSON that is checked</h3>
+    <h3>The checked reassignment JSON</h3>
     ${
       findings.length === 0
-        ? html`<p>Nothing is wrong with it.</p>`
+        ? html`<p>No problems found.</p>`
         : html`<${DataTable}
             caption="Findings"
             columns=${["severity", "rule", "where", "what"]}

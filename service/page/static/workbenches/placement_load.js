@@ -50,7 +50,7 @@ export function Balance({ state, set }) {
   };
   const count = html`<${Select}
     place="/balance"
-    label="What is evened out"
+    label="Resource to even out"
     value=${weights ? BY_WEIGHT : first}
     choices=${CHOICES}
     set=${choose}
@@ -78,7 +78,7 @@ export function Rates({ state: { topics, balance }, set }) {
   const needed = resourcesOf(balance).names.some((name) => /second|cpu/.test(name));
   return html`<details open=${needed}>
     <summary>Bytes per second of each topic</summary>
-    <p class="hint">One number stands for all partitions. A snapshot with an interval has what is written.</p>
+    <p class="hint">One number applies to all partitions. A snapshot with --interval has the write rates.</p>
     ${topics.slice(0, shown).map((topic, i) => {
       const change = (/** @type {string} */ name, /** @type {string} */ text) => {
         const rates = listOf(text, topic.placements.length);

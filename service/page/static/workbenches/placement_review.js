@@ -71,7 +71,7 @@ function copying(across) {
   const { rack_changes, replicas, bytes, cost } = across;
   const changes =
     rack_changes === 0
-      ? "No replica comes to another rack"
+      ? "No replica moves to another rack"
       : `${count(rack_changes, "replica")} ${rack_changes === 1 ? "comes" : "come"} to another rack`;
   const amounts = [bytes === null ? "" : size(bytes), cost === null ? "" : `which cost ${number(cost)}`].filter(
     Boolean,

@@ -51,20 +51,20 @@ export function Rules({ state, set }) {
     />
     <${Lines}
       place="/broker_sets"
-      label="Brokers of some topics, a set a line"
+      label="Brokers of some topics, one set per line"
       placeholder="audit*: 1, 2, 3"
       value=${groups.join("\n")}
       set=${(/** @type {string} */ text) => set({ broker_sets: sets(text) })}
     />
     <${Lines}
       place="/min_topic_leaders"
-      label="Leaders that each broker has of a topic at least, a rule a line"
+      label="Fewest leaders of a topic on each broker, one rule per line"
       placeholder="orders*: 1"
       value=${least.join("\n")}
       set=${(/** @type {string} */ text) => set({ min_topic_leaders: leaders(text) })}
     />
     <${Checkbox}
-      label="New brokers may replace those that are gone"
+      label="New brokers may replace missing ones"
       checked=${state.infer_replaces ?? false}
       set=${(/** @type {boolean} */ infer_replaces) => set({ infer_replaces: infer_replaces || undefined })}
     />

@@ -84,8 +84,8 @@ function Totals({ lanes }) {
     return racked ? [...row, percent(localOf(lane))] : row;
   });
   return html`<section>
-    <h3>The protocols beside each other</h3>
-    <${DataTable} caption="The protocols beside each other" columns=${columns} rows=${rows} />
+    <h3>The protocols compared</h3>
+    <${DataTable} caption="The protocols compared" columns=${columns} rows=${rows} />
   </section>`;
 }
 

@@ -95,7 +95,7 @@ export function Lanes({ state, lanes }) {
   />`;
   return html`<${Figure}
     title="Standstill over time"
-    summary="A lane a protocol. The height of a lane is all ${count(data.partitions, "partition")}; red is what stands still.${told}"
+    summary="One lane per protocol. The height of a lane is all ${count(data.partitions, "partition")}; red is what stands still.${told}"
     legend=${legend}
     table=${{ columns: ["protocol", "from ms", "partitions idle"], rows: table }}
     picture=${(/** @type {number} */ width) => lanesPicture(data, width)}

@@ -80,7 +80,7 @@ def test_throws_what_kafka_was_recorded_to_throw(case):
 def test_recognises_movement_without_end(case):
     assert case["expected"]["error"]["exception"] is None
     with pytest.raises(
-        KafkaAssignorFails, match=r"never returns: .* t2-2, now with member 'c3', .* to and fro .*; give"
+        KafkaAssignorFails, match=r"never returns: .* t2-2, now with member 'c3', .* back and forth .*; give"
     ) as fails:
         ASSIGNORS[case["request"]["assignor"]](group_of(case["request"]))
     assert fails.value.exception is None

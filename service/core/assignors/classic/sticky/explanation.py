@@ -112,7 +112,7 @@ def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) 
         phase(
             "keep",
             f"members keep what they own: up to {minimum} partitions each"
-            + (f", and {more} of them one more, those first who own it, in the order of the leader's map" if more else ""),
+            + (f", and {more} of them one more: the first to own it, in the order of the leader's map" if more else ""),
             kept,
             phases.kept,
         ),
@@ -126,7 +126,7 @@ def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) 
         ),
     ]
     if claims.rack_aware:
-        does = "partitions that are left, those with the fewest members on their racks first, go to members on one of their racks"
+        does = "remaining partitions, those with the fewest members on their racks first, go to members on one of their racks"
         steps.append(phase("match", does, phases.matched != NONE, phases.matched))
     does = f"the rest goes in turn, by member_id, to members with fewer than {minimum}, then one each to those with {minimum}"
     return [*steps, phase("deal", does, phases.dealt != NONE, phases.dealt)]
@@ -139,14 +139,14 @@ def _general(group: Group, claims: Claims, phases: General, limit: int) -> list[
         phase("keep", "members keep what they own of the topics they subscribe to", kept, phases.kept),
         phase(
             "give_up",
-            "owned partitions of topics to which the owner does not subscribe any more"
+            "owned partitions of topics to which the owner no longer subscribes"
             + (", or without a replica on its rack" if claims.rack_aware else ""),
             (claims.owners != NONE) & ~kept,
             claims.owners,
         ),
         phase(
             "fill",
-            "topics with the fewest subscribers first, each partition that is left goes to the subscriber that has fewest",
+            "topics with the fewest subscribers first, each remaining partition goes to the subscriber with the fewest",
             filled,
             phases.filled,
         ),
@@ -154,7 +154,7 @@ def _general(group: Group, claims: Claims, phases: General, limit: int) -> list[
             **phase(
                 "reassign",
                 "a partition moves while some subscriber has at least two fewer than its owner"
-                + ("; undone, since members were no less unequal after it" if phases.restored else ""),
+                + ("; undone, since it did not make the members more equal" if phases.restored else ""),
                 phases.new_owners != phases.filled,
                 phases.new_owners,
             ),
@@ -208,5 +208,5 @@ def _why(kept: int, meant: int, phases: Constrained) -> str:
     if meant <= minimum:
         return f"{more} get one more, and others came first"
     if kept > minimum:
-        return f"one more, because it owned more than {minimum} and not all places for one more were taken when its turn came"
+        return f"one more, because it owned more than {minimum} and there were places for one more when its turn came"
     return "one more, because it was first in line for the remaining partitions"

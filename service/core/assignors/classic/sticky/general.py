@@ -199,15 +199,15 @@ def _null_pointer(group: Group, claims: Claims, state: State, partition: int) ->
     member = int(state.previous_owners[partition])
     if member != NONE and not state.taking_part[member]:
         cause = (
-            f"member {group.member_ids[member]!r} claims {name} in the older generation {group.generations[member]}, has no part "
-            "in the balancing because it already has all that it subscribes to, and is looked up all the same"
+            f"member {group.member_ids[member]!r} claims {name} in the older generation {group.generations[member]}; it already "
+            "has all that it subscribes to, so it is left out of the balancing, and its lookup fails"
         )
         remedy = "restart that member, or reset what it owns, so that it no longer claims the partition"
     else:
         cause = (
             claims.beyond_the_end(group, state.new_owners)
-            + f", which makes a member look as if it had all that it subscribes to; so that is set aside, and missed "
-            f"when {name} is to be moved"
+            + f", so a member seems to have all that it subscribes to and is left out of the balancing; its lookup fails "
+            f"when {name} moves"
         )
         remedy = "restart that member, or reset what it owns, so that it no longer claims the partition"
     return KafkaAssignorFails(
@@ -224,7 +224,7 @@ def _endless(group: Group, claims: Claims, state: State, partition: int) -> Kafk
         None,
         None,
         cause=f"after a pass over the partitions the state is the same as before an earlier pass; {name}, now with member "
-        f"{owner!r}, is one of those that move to and fro between members of different subscriptions",
+        f"{owner!r}, is one of those that move back and forth between members with different subscriptions",
         remedy="give the members equal subscriptions, or let them all join without owned partitions (restart them together)",
     )
 

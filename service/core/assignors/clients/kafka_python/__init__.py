@@ -43,7 +43,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "kafka-python", RELEASE, "kafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
         ),
-        summary="Members stand in a circle, each partition goes to the next; fails on most groups whose subscriptions differ.",
+        summary="Partitions go in turn to the members; fails on most groups whose subscriptions differ.",
         warnings=roundrobin.warnings,
         setting="partition_assignment_strategy=[RoundRobinPartitionAssignor]",
     ),

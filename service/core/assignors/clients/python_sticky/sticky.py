@@ -203,8 +203,8 @@ def _throws(group: Group, library: Library, claims: ClaimedPartitions, partition
         "KeyError",
         library.key_error.format(group.member_ids[member]),
         cause=f"member {group.member_ids[member]!r} claims {_name(group, partition)} in the older generation "
-        f"{group.generations[member]}, has no part in the balancing because it already has all that it subscribes to, and is to "
-        "get the partition back all the same",
+        f"{group.generations[member]}, already has all that it subscribes to, so it is left out of the balancing, and is "
+        "still to get the partition back",
         remedy="restart that member, so that it no longer claims the partition",
         library=library.name,
     )
@@ -215,7 +215,7 @@ def _endless(group: Group, library: Library, partition: int) -> KafkaAssignorFai
         None,
         None,
         cause=f"after a pass over the partitions the state is the same as before an earlier pass; {_name(group, partition)} is "
-        "one of those that move to and fro",
+        "one of those that move back and forth",
         remedy="restart the members together, so that they join without owned partitions",
         library=library.name,
     )
