@@ -41,7 +41,7 @@ class ConnectSubject:
         """Raises InvalidQuestion for an unknown name or release, and for a release of a client."""
         if "client_version" in options:
             raise InvalidQuestion("Connect is released with Kafka: give kafka_version instead of client_version.")
-        released(PROTOCOLS, "assignor", assignor, options.get("kafka_version"))
+        released(PROTOCOLS, assignor, options.get("kafka_version"))
         return cls(assignor, tuple(sorted(options.items())))
 
     @property

@@ -158,15 +158,15 @@ class Plugin:
 S = TypeVar("S", bound=Strategy)
 
 
-def released(builtins: Sequence[S], kind: str, name: str | None, version: str | None) -> tuple[S, str]:
-    """A strategy of a table that takes no plug-ins, and the release it answers as; None: the first, and its newest release.
+def released(builtins: Sequence[S], name: str | None, version: str | None) -> tuple[S, str]:
+    """An assignor of a table that takes no plug-ins, and the release it answers as; None: the first, and its newest release.
 
     Raises UnknownStrategy, and InvalidQuestion for a release that it was not compared with.
     """
     by_name = {each.name: each for each in builtins}
     name = name or builtins[0].name
     if name not in by_name:
-        raise UnknownStrategy(kind, name, tuple(by_name))
+        raise UnknownStrategy("assignor", name, tuple(by_name))
     version = version or by_name[name].kafka_versions[-1]
     return by_name[name].at(version), version
 

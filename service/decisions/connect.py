@@ -147,7 +147,7 @@ def answer(question: ConnectQuestion, budget: Budget) -> ConnectAnswer:
 
 def _strategy(question: ConnectQuestion) -> tuple[ConnectAssignor, str]:
     """The protocol, and the release. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
-    return released(PROTOCOLS, "assignor", question.assignor, question.kafka_version)
+    return released(PROTOCOLS, question.assignor, question.kafka_version)
 
 
 class _ConnectGroup:

@@ -32,18 +32,6 @@ class Random:
             if signed(bits - value + (bound - 1), 32) >= 0:
                 return value
 
-    def next_long(self) -> int:
-        """Two ints."""
-        return signed((self.next(32) << 32) + self.next(32), 64)
-
-    def next_boolean(self) -> bool:
-        """One bit."""
-        return self.next(1) != 0
-
-    def next_double(self) -> float:
-        """53 bits, as a fraction."""
-        return ((self.next(26) << 27) + self.next(27)) / (1 << 53)
-
     def shuffle(self, values: list[object]) -> None:
         """Each place from the last gets one of those up to it."""
         for size in range(len(values), 1, -1):

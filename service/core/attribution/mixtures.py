@@ -44,11 +44,6 @@ class Patterns:
     pairs: Int64s
     observations: Int64s
 
-    def score(self, class_index: int) -> tuple[int, int]:
-        """The pairs that the class explains, and those whose partition in the class depends on the key."""
-        explained, decided = self.explained[:, class_index], ~self.undecided[:, class_index]
-        return int(self.pairs[explained].sum()), int(self.pairs[decided].sum())
-
 
 @dataclass(frozen=True)
 class Component:

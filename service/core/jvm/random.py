@@ -18,7 +18,6 @@ RandomState = npt.NDArray[np.uint64]
 _MULTIPLIER = np.uint64(0x5DEECE66D)
 _ADDEND = np.uint64(0xB)
 _MASK = np.uint64((1 << 48) - 1)
-_DOUBLE_UNIT = 1.0 / (1 << 53)
 
 
 def seeded(seed: int) -> RandomState:
@@ -56,26 +55,6 @@ def next_int_below(state: RandomState, bound: int) -> np.int32:
 
 
 @kernel
-def next_long(state: RandomState) -> np.int64:
-    """nextLong(): two draws; the second one is added with its sign."""
-    high = np.int64(next_bits(state, 32))
-    return np.int64((high << 32) + np.int64(next_bits(state, 32)))
-
-
-@kernel
-def next_boolean(state: RandomState) -> bool:
-    """nextBoolean()."""
-    return bool(next_bits(state, 1) != 0)
-
-
-@kernel
-def next_double(state: RandomState) -> float:
-    """nextDouble(): in [0, 1)."""
-    high = np.int64(next_bits(state, 26))
-    return float((high << 27) + np.int64(next_bits(state, 27))) * _DOUBLE_UNIT
-
-
-@kernel
 def shuffle(state: RandomState, values: Int32s) -> None:
     """Collections.shuffle(values, random), in place: n values draw nextInt(n), nextInt(n - 1), …, nextInt(2)."""
     for size in range(len(values), 1, -1):
@@ -102,18 +81,6 @@ class JavaRandom:
         if bound <= 0:
             raise IllegalArgument("bound must be positive")
         return int(next_int_below(self.state, bound))
-
-    def next_long(self) -> int:
-        """nextLong()."""
-        return int(next_long(self.state))
-
-    def next_boolean(self) -> bool:
-        """nextBoolean()."""
-        return bool(next_boolean(self.state))
-
-    def next_double(self) -> float:
-        """nextDouble()."""
-        return float(next_double(self.state))
 
     def shuffle(self, values: Int32s) -> None:
         """Collections.shuffle(values, this), in place."""

@@ -238,8 +238,8 @@ def rows_of(topology: StreamsTopology, tasks: Sequence[int]) -> list[dict[str, A
 def _strategy(question: StreamsQuestion) -> tuple[StreamsAssignor | LeadersAssignor, str]:
     """The assignor and the release. Raises UnknownStrategy, and InvalidQuestion for a release that was not compared."""
     if question.is_classic:
-        return released(LEADERS, "assignor", question.assignor, question.kafka_version)
-    return released(BROKERS, "assignor", question.assignor, question.kafka_version)
+        return released(LEADERS, question.assignor, question.kafka_version)
+    return released(BROKERS, question.assignor, question.kafka_version)
 
 
 def _reserve(question: StreamsQuestion, budget: Budget) -> None:
