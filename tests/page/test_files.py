@@ -87,5 +87,5 @@ def test_nothing_else_is_served(client, path):
 def test_the_notices_are_served_and_linked(client):
     version = re.search(r"page/(\w+)/", client.get("/").text)[1]
     text = client.get(f"/page/{version}/vendor/NOTICES.txt").text
-    assert all(name in text for name in ("preact", "htm", "hyparquet", "flechette", "fzstd"))
+    assert all(name in text for name in ("preact", "htm", "d3-array", "hyparquet", "flechette", "fzstd"))
     assert "vendor/NOTICES.txt" in (FOLDER / "app.js").read_text()

@@ -22,6 +22,8 @@ SINGLE: Final = {
     "preact.js": ("preact", "dist/preact.mjs"),
     "hooks.js": ("preact", "hooks/dist/hooks.mjs"),
     "htm.js": ("htm", "dist/htm.mjs"),
+    "d3-array.js": ("d3-array", "dist/d3-array.mjs"),
+    "internmap.js": ("internmap", "src/index.js"),
     "flechette.js": ("@uwdata/flechette", "dist/flechette.mjs"),
     "fzstd.js": ("fzstd", "esm/index.mjs"),
     "hyparquet-compressors/gzip.js": ("hyparquet-compressors", "src/gzip.js"),
@@ -33,7 +35,7 @@ SINGLE: Final = {
 FOLDERS: Final = {"hyparquet": ("hyparquet", "src")}
 """Libraries of several files, without those for Node."""
 
-PATHS: Final = {"preact": "./preact.js"}
+PATHS: Final = {"preact": "./preact.js", "internmap": "./internmap.js"}
 """What the libraries import by name."""
 
 

@@ -1,5 +1,6 @@
 /** Values against a count, as stairs: one line a series, dots where the count is worth using, and marks on the axis. */
-import { Drawing, Grid, ticks } from "../drawing.js";
+import { ticks } from "../vendor/d3-array.js";
+import { Drawing, Grid } from "../drawing.js";
 import { clipped, short } from "../format.js";
 import { html } from "../lib.js";
 

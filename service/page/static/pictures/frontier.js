@@ -1,5 +1,6 @@
 /** What each further move buys: a staircase of a goal against its price. */
-import { Drawing, Grid, ticks } from "../drawing.js";
+import { ticks } from "../vendor/d3-array.js";
+import { Drawing, Grid } from "../drawing.js";
 import { short } from "../format.js";
 import { html } from "../lib.js";
 

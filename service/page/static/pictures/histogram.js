@@ -1,5 +1,6 @@
 /** Records of each partition, with the band in which the fullest partition lies by chance alone. */
-import { Drawing, Grid, ticks } from "../drawing.js";
+import { ticks } from "../vendor/d3-array.js";
+import { Drawing, Grid } from "../drawing.js";
 import { number } from "../format.js";
 import { html } from "../lib.js";
 

@@ -1,5 +1,6 @@
 /** One lane a protocol: how many partitions have no reader, over time, and the rebalances that cause it. */
-import { Drawing, ticks } from "../drawing.js";
+import { ticks } from "../vendor/d3-array.js";
+import { Drawing } from "../drawing.js";
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
 

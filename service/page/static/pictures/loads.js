@@ -1,5 +1,6 @@
 /** Load before and after: a bar a name, or a sorted curve where names are many. */
-import { Drawing, Grid, ticks } from "../drawing.js";
+import { ticks } from "../vendor/d3-array.js";
+import { Drawing, Grid } from "../drawing.js";
 import { number } from "../format.js";
 import { html } from "../lib.js";
 import { labelWidth, labels } from "./ownership.js";
