@@ -1,14 +1,22 @@
 """FNV-1a, 32 bits: Sarama's default, kafka-go's Hash, librdkafka's fnv1a."""
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s
 from service.core.partitioners.hashing_rule import hash_by
-from service.core.partitioners.side_by_side import PAIRS, TOGETHER, UInt64s, fill, in_rows
-
-UInt32s = npt.NDArray[np.uint32]
+from service.core.partitioners.side_by_side import (
+    ONE,
+    PAIRS,
+    TOGETHER,
+    TWO,
+    UInt32s,
+    UInt64s,
+    are_hashed,
+    fill,
+    in_rows,
+    words_of,
+)
 
 _BASIS, _BYTE = np.uint32(0x811C9DC5), np.uint32(0xFF)
 
@@ -22,28 +30,38 @@ def _fnv1a(offsets: Int32s, data: Bytes) -> Int32s:
         some, of_some = offsets[first : first + TOGETHER + 1], hashes[first : first + TOGETHER]
         done = in_rows(some, np.uint64(8))
         _mix_pairs(some, data, done, of_some, pairs)
-        for i in range(len(of_some)):
-            h = of_some[i]
-            for at in range(np.uint64(some[i]) + done, np.uint64(some[i + 1])):
-                h = _mixed(h, np.uint32(data[at]))
-            of_some[i] = h
+        if not are_hashed(some, done):
+            _mix_rests(some, data, done, of_some)
     return hashes.view(np.int32)
 
 
 @inner_kernel
 def _mix_pairs(offsets: Int32s, data: Bytes, end: np.uint64, hashes: UInt32s, pairs: UInt64s) -> None:
     """Mix in the first ``end`` bytes of each key."""
+    words = words_of(pairs)
     for begin in range(np.uint64(0), end, np.uint64(8 * PAIRS)):
         for row in range(fill(offsets, data, begin, end, pairs)):
             for i in range(np.uint64(len(hashes))):
-                low, high = np.uint32(pairs[row, i]), np.uint32(pairs[row, i] >> np.uint64(32))
-                h = hashes[i]
-                for word in (low, high):
-                    h = _mixed(h, word & _BYTE)
-                    h = _mixed(h, (word >> np.uint32(8)) & _BYTE)
-                    h = _mixed(h, (word >> np.uint32(16)) & _BYTE)
-                    h = _mixed(h, word >> np.uint32(24))
-                hashes[i] = h
+                hashes[i] = _mixed_word(_mixed_word(hashes[i], words[row, TWO * i]), words[row, TWO * i + ONE])
+
+
+@inner_kernel
+def _mix_rests(offsets: Int32s, data: Bytes, done: np.uint64, hashes: UInt32s) -> None:
+    """Mix in what comes after the first ``done`` bytes of each key."""
+    for i in range(len(hashes)):
+        h = hashes[i]
+        for at in range(np.uint64(offsets[i]) + done, np.uint64(offsets[i + 1])):
+            h = _mixed(h, np.uint32(data[at]))
+        hashes[i] = h
+
+
+@inner_kernel
+def _mixed_word(h: np.uint32, word: np.uint32) -> np.uint32:
+    """The hash with four bytes more."""
+    h = _mixed(h, word & _BYTE)
+    h = _mixed(h, (word >> np.uint32(8)) & _BYTE)
+    h = _mixed(h, (word >> np.uint32(16)) & _BYTE)
+    return _mixed(h, word >> np.uint32(24))
 
 
 @inner_kernel

@@ -1,17 +1,26 @@
 """Kafka's murmur2 (org.apache.kafka.common.utils.Utils.murmur2, 4.3.1; the same since 0.8.2)."""
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Keys
 from service.core.partitioners.hashing_rule import Hash
-from service.core.partitioners.side_by_side import FOR_ANY_CPU, PAIRS, TOGETHER, UInt64s, fill, have_one_length
+from service.core.partitioners.side_by_side import (
+    FOR_ANY_CPU,
+    ONE,
+    PAIRS,
+    TOGETHER,
+    TWO,
+    UInt32s,
+    UInt64s,
+    fill,
+    have_one_length,
+    words_of,
+)
 from service.core.words import word
 
 SEED = 0x9747B28C
 _M = np.uint32(0x5BD1E995)
-UInt32s = npt.NDArray[np.uint32]
 
 
 def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
@@ -62,12 +71,11 @@ def _hash_together(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32
 @inner_kernel
 def _mix_pairs(offsets: Int32s, data: Bytes, hashes: UInt32s, pairs: UInt64s) -> np.uint64:
     """Mix in all pairs of words, and return how many bytes of each key they are."""
-    whole = np.uint64(offsets[1] - offsets[0]) & ~np.uint64(7)
+    whole, words = np.uint64(offsets[1] - offsets[0]) & ~np.uint64(7), words_of(pairs)
     for begin in range(np.uint64(0), whole, np.uint64(8 * PAIRS)):
         for row in range(fill(offsets, data, begin, whole, pairs)):
             for i in range(np.uint64(len(hashes))):
-                pair = pairs[row, i]
-                hashes[i] = _mixed(_mixed(hashes[i], np.uint32(pair)), np.uint32(pair >> np.uint64(32)))
+                hashes[i] = _mixed(_mixed(hashes[i], words[row, TWO * i]), words[row, TWO * i + ONE])
     return whole
 
 

@@ -10,16 +10,24 @@ from typing import Final
 
 import mmh3
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import Bytes, Int32s, Int64s, Keys
 from service.core.partitioners.hashing_rule import Hash, hash_by
-from service.core.partitioners.side_by_side import PAIRS, TOGETHER, UInt64s, are_hashed, fill, in_rows
+from service.core.partitioners.side_by_side import (
+    ONE,
+    PAIRS,
+    TOGETHER,
+    TWO,
+    UInt32s,
+    UInt64s,
+    are_hashed,
+    fill,
+    in_rows,
+    words_of,
+)
 from service.core.words import long_word, rotl32, rotl64, word
-
-UInt32s = npt.NDArray[np.uint32]
 
 SPARK_SEED = 42
 
@@ -87,11 +95,11 @@ def _murmur3_x86_32(offsets: Int32s, data: Bytes, seed: np.uint32, by_byte: bool
 @inner_kernel
 def _mix_pairs(offsets: Int32s, data: Bytes, end: np.uint64, hashes: UInt32s, pairs: UInt64s) -> None:
     """Mix in the first ``end`` bytes of each key."""
+    words = words_of(pairs)
     for begin in range(np.uint64(0), end, np.uint64(8 * PAIRS)):
         for row in range(fill(offsets, data, begin, end, pairs)):
             for i in range(np.uint64(len(hashes))):
-                pair = pairs[row, i]
-                hashes[i] = _mix(_mix(hashes[i], np.uint32(pair)), np.uint32(pair >> np.uint64(32)))
+                hashes[i] = _mix(_mix(hashes[i], words[row, TWO * i]), words[row, TWO * i + ONE])
 
 
 @inner_kernel
