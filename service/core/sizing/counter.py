@@ -103,7 +103,7 @@ class KeyCounter:
         rules = [hashing_rule(name) for name in names]
         self.moduli = moduli_of(partitions_counts, current)
         self.wide = tuple(n for n in partitions_counts if current is not None and lcm(n, current) > LARGEST_PAIRED)
-        self.tables = [[np.zeros((modulus, 2), np.int64) for modulus in self.moduli] for _ in names]
+        self.tables = [[np.zeros((2, modulus), np.int64) for modulus in self.moduli] for _ in names]
         self.wide_moved = np.zeros((len(names), len(self.wide), 2), np.int64)
         self.distinct = DistinctKeys(len(_functions(rules)), max_keys)
         self._hashes: dict[int, Int32s] = {}  # of the distinct keys, by partitioner; computed when needed
@@ -181,7 +181,7 @@ class KeyCounter:
             for table, modulus in zip(self.tables[p], self.moduli, strict=True):
                 residues = sign.run(hashes, modulus)
                 if placed is None:
-                    count_up(residues, table)
+                    count_up(residues, table[0])
                 else:
                     add_up(residues, placed, table)
             for w, n in enumerate(self.wide):
@@ -276,7 +276,7 @@ class KeyCounter:
             residues = hashing_rule(self.names[p]).sign.run(self._distinct_hashes(p), multiple)
             self._keys[p, multiple] = np.bincount(residues, minlength=multiple).astype(np.int64) << self.distinct.level
         folded = (multiple // modulus, modulus)
-        records, sizes = np.ascontiguousarray(self.tables[p][at].reshape(*folded, 2).sum(axis=0).T)
+        records, sizes = self.tables[p][at].reshape(2, *folded).sum(axis=1)
         return KeyTotals(self._keys[p, multiple].reshape(folded).sum(axis=0), records, sizes)
 
     def _distinct_hashes(self, p: int) -> Int32s:
@@ -368,25 +368,27 @@ def _namer(keys: Keys) -> Callable[[int], bytes]:
 
 @kernel
 def add_up(residues: Int32s, weights: Int64s, table: Int64s) -> None:
-    """Add ``weights[i]`` to ``table[residues[i]]``: int32[n], int64[n, 2], int64[modulus, 2]."""
+    """Add ``weights[i]`` to ``table[:, residues[i]]``: int32[n], int64[n, 2], int64[2, modulus]."""
     for i in range(len(residues)):
         residue = np.uint32(residues[i])  # not negative, which Numba would check
-        table[residue, 0] += weights[i, 0]
-        table[residue, 1] += weights[i, 1]
+        table[0, residue] += weights[i, 0]
+        table[1, residue] += weights[i, 1]
 
 
 @kernel
-def count_up(residues: Int32s, table: Int64s) -> None:
-    """Add one record to ``table[residues[i]]``: int32[n], int64[modulus, 2].
+def count_up(residues: Int32s, records: Int64s) -> None:
+    """Add one record to ``records[residues[i]]``: int32[n], n at most BLOCK, and int64[modulus].
 
     Many are first counted in a quarter of the memory: the tables of all partitioners are more than a core's cache holds.
     """
-    if len(residues) < len(table):
+    if len(residues) < len(records):
         for residue in residues:
-            table[np.uint32(residue), 0] += 1
+            records[np.uint32(residue)] += 1
         return
-    counts = np.zeros(len(table), np.int32)
+    counts = np.zeros(len(records), np.uint16)
     for residue in residues:
-        counts[np.uint32(residue)] += np.int32(1)
-    for residue in range(len(table)):
-        table[residue, 0] += counts[residue]
+        counts[np.uint32(residue)] += np.uint16(1)
+    if counts[np.uint32(residues[0])] == 0:  # BLOCK records are more than a count holds, by one; then all are of this residue
+        records[np.uint32(residues[0])] += BLOCK
+    for residue in range(len(records)):
+        records[residue] += counts[residue]

@@ -22,7 +22,7 @@ from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
 from service.core.partitioners.model import AS_NULL
 from service.core.sizing import distinct_keys, frequent_keys
-from service.core.sizing.counter import LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
+from service.core.sizing.counter import BLOCK, LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
 from service.core.sizing.distinct_keys import enter, find
 from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
 from service.core.sizing.plans import CountLimits, Rates, plans
@@ -317,3 +317,14 @@ def test_records_that_are_all_alike_are_counted_as_any_other(texts):
     alike = KeyCounter(SOME, (3, 12, 70_001), 12)
     alike.add(keys.strings(texts), "string")
     check(alike, [(text, 1, 0) for text in texts])
+
+
+@given(st.lists(st.integers(0, 4), max_size=40), st.integers(1, 3))
+@example([3], BLOCK)
+@example([4, *[3] * (BLOCK - 1)], 1)
+def test_a_block_of_records_is_counted_by_residue(residues, times):
+    """Whether it has fewer or more records than there are residues, and also where all are of one residue."""
+    rows = np.array(residues * times, np.int32)
+    records = np.arange(5, dtype=np.int64)
+    count_up(rows, records)
+    assert records.tolist() == (np.arange(5) + np.bincount(rows, minlength=5)).tolist()
