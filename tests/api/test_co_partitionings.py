@@ -13,7 +13,7 @@ ORDERS = {"topic_name": "orders", "partitions_count": 12, "partitioner": "librdk
 CUSTOMERS = {"topic_name": "customers", "partitions_count": 18}
 
 
-def test_what_differs_and_what_mends_it_is_told(client):
+def test_differences_have_remedies(client):
     answer = client.post(PATH, json={"topics": [ORDERS, CUSTOMERS]}).json
     assert not answer["joinable"]
     assert answer["meeting_share"] == pytest.approx(1 / 18)
@@ -63,7 +63,7 @@ def test_topics_that_are_alike_can_be_joined(client):
         ([{**ORDERS, "partitioner": "cassandra:murmur3"}, CUSTOMERS], "/topics/0/partitioner", "tokens"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is(client, topics, pointer, detail):
+def test_errors_are_reported_at_their_field(client, topics, pointer, detail):
     response = client.post(PATH, json={"topics": topics})
     assert response.status_code == 422
     (error,) = response.json["errors"]

@@ -78,13 +78,13 @@ def test_the_table_of_pairs_is_given_as_csv_and_as_arrow(client):
     assert as_arrow["other_partitioner"].to_pylist() == [pair["partitioners"][1] for pair in pairs]
 
 
-def test_records_that_nothing_but_chance_places_are_compared_with_nobody(client):
+def test_records_placed_by_chance_are_not_compared(client):
     answer = client.post(PATH, json={"partitions_count": 5, "partitioners": ["java", "sarama"], "keys": [None, None]}).json
     assert answer["pairs"][0]["keys"] == 0
     assert answer["pairs"][0]["agreement"] is None
 
 
-def test_a_partitioner_that_ignores_keys_alone_leaves_nobody_to_compare(client):
+def test_only_partitioners_that_ignore_keys_leave_nothing_to_compare(client):
     answer = client.post(PATH, json={"partitions_count": 5, "partitioners": ["librdkafka:random"], "keys": ["a"]}).json
     assert answer["writers"] == answer["pairs"] == []
 
@@ -108,7 +108,7 @@ def test_more_partitions_than_can_be_counted_one_by_one_are_compared_all_the_sam
         ({"observations": []}, "/observations", "Unknown field"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is(client, change, pointer, detail):
+def test_errors_are_reported_at_their_field(client, change, pointer, detail):
     response = client.post(PATH, json={"partitions_count": 5, "keys": ["a"], **change})
     assert response.status_code == 422
     (error,) = response.json["errors"]

@@ -112,7 +112,7 @@ def test_a_subscription_is_also_a_member_that_can_be_assigned(client):
     assert client.post("/v1/group-assignments", json=question).json["movement"]["retained"] == 3
 
 
-def test_user_data_that_an_assignor_passes_over_is_said_to_be_unreadable(client):
+def test_user_data_that_an_assignor_skips_is_marked_unreadable(client):
     answer = client.post(PATH, json={"kind": "sticky_user_data", "bytes_base64": "AAAAAQAB"}).json
     assert answer["decoded"] == {"previous_assignment": [], "generation": -1}
     assert answer["unreadable"] == {"offset": 6, "detail": "topic has a length of 1 bytes, and 0 are left"}

@@ -50,7 +50,7 @@ def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
     assert (answer["observations_count"], answer["pairs_count"], answer["keys_count"]) == (100, 100, 100)
 
 
-def test_one_sample_is_never_proof_and_the_answer_says_so(client):
+def test_one_sample_is_never_proof(client):
     body = {"partitions_count": 15, "observations": [{"key": "TT0124", "partition_id": 10}]}
     answer = client.post(PATH, json=body).json
     assert answer["verdict"] == "undecided"
@@ -154,7 +154,7 @@ def test_the_table_of_candidates_is_given_as_csv_and_as_arrow(client):
         ({"max_candidates": 0}, "/max_candidates", "greater than or equal to 1"),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is(client, change, pointer, detail):
+def test_errors_are_reported_at_their_field(client, change, pointer, detail):
     response = client.post(PATH, json={"partitions_count": 12, "observations": seen()[:2], **change})
     assert response.status_code == 422, response.text
     (error,) = response.json["errors"]

@@ -66,7 +66,7 @@ def test_moves_are_a_table_too(client):
     assert pa.ipc.open_stream(stream).read_all().num_rows == 3
 
 
-def test_a_partition_that_nobody_gets_moves_to_nobody(client):
+def test_an_unassigned_partition_moves_to_no_member(client):
     members = [{"member_id": "a", "topic_names": [], "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 9]}]}]
     moves = client.post(URL, json={"assignor": "range", "topics": [TOPIC], "members": members}).json["moves"]
     assert [(move["partition_id"], move["from_member_id"], move["to_member_id"]) for move in moves] == [

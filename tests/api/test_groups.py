@@ -44,7 +44,7 @@ def test_answers_as_kafka_was_recorded_to(client, case):
 
 
 @pytest.mark.parametrize("case", [c for c in golden.lines("groups/errors") if c["request"]["assignor"] == "roundrobin"])
-def test_says_that_kafkas_assignor_fails_why_and_what_mends_it(client, case):
+def test_a_failure_of_kafkas_assignor_has_its_cause_and_a_remedy(client, case):
     answer = client.post(URL, json=case["request"])
     assert answer.status_code == 422
     assert answer.json["type"].endswith(":kafka-assignor-fails")
@@ -76,7 +76,7 @@ def test_a_group_without_members_leaves_everything_unassigned_under_range(client
     assert answer["member_load"]["skew"] == 1.0
 
 
-def test_names_the_partitions_that_nobody_subscribes_to_and_ignores_topics_that_do_not_exist(client):
+def test_names_the_partitions_without_subscribers_and_ignores_topics_that_do_not_exist(client):
     body = {
         "topics": [{"topic_name": "b", "partitions_count": 2}, {"topic_name": "a", "partitions_count": 1}],
         "members": [{"member_id": "m", "topic_names": ["a", "gone"]}, {"member_id": "n", "topic_names": []}],
@@ -322,7 +322,7 @@ OWNED = [
 ORDERS = [{"topic_name": "orders", "partitions_count": 6}]
 
 
-def test_a_cooperative_group_is_told_of_its_second_rebalance(client):
+def test_a_cooperative_group_has_a_follow_up_rebalance(client):
     """What its owners have to revoke first is in nobody's assignment; once all is settled there is nothing to follow."""
     body = {"assignor": "cooperative-sticky", "topics": ORDERS, "members": OWNED}
     first = client.post("/v1/group-assignments", json=body).json

@@ -123,7 +123,7 @@ def test_a_topics_own_rates_instead_of_a_duration(client):
         assert one["busiest"] == pytest.approx(other["busiest"])
 
 
-def test_records_without_a_key_are_told_apart(client):
+def test_records_without_a_key_are_distinguished(client):
     ask = {"partitioners": ["java", "kafka-go:crc32"], "partitions_counts": [3], "keys": ["a", None, "", "b", None]}
     answer = client.post(PATH, json=ask).json
     assert answer["keys"]["without_key"] == {"java": 2, "kafka-go:crc32": 3}
@@ -283,7 +283,7 @@ def test_limits_hold_for_streams_too():
     )
 
 
-def test_what_was_not_counted_exactly_says_so(client, monkeypatch):
+def test_inexact_counts_are_marked(client, monkeypatch):
     """As with more than a million different keys."""
     monkeypatch.setattr(distinct_keys.DistinctKeys, "__init__", with_room_for(64, distinct_keys.DistinctKeys.__init__))
     seen = client.post(PATH, json=QUESTION).json["keys"]

@@ -414,7 +414,7 @@ def test_only_topics_that_patterns_include_change_and_the_others_still_count(cli
     assert named == answer
 
 
-def test_a_demoted_broker_is_last_and_leads_only_what_nobody_else_can(client):
+def test_a_demoted_broker_is_last_and_leads_only_what_no_other_broker_can(client):
     body = {"brokers": brokers(3, demoted=True), "topics": [topic([[0, 1, 2], [1, 0, 2], [0], [2, 1]])], "leaders": "demote"}
     answer = client.post(PATH, json=body).json
     assert replicas_of(answer) == {("t", 0): [1, 2, 0], ("t", 1): [1, 2, 0]}

@@ -254,7 +254,7 @@ def test_a_member_that_has_crashed_reads_nothing(client: FlaskClient) -> None:
     assert rebalance["idle"] == idle(6, idle_ms)
 
 
-def test_a_scale_up_derives_ids_and_says_so(client: FlaskClient) -> None:
+def test_a_scale_up_lists_the_derived_ids(client: FlaskClient) -> None:
     result = answer(client, body(events=[event("scales", members_count=4), event("scales", 90_000, members_count=1)]))
     assert len(result["derived_member_ids"]) == 2
     assert [one["members_count"] for one in result["rebalances"]][-1] == 1

@@ -58,7 +58,7 @@ def test_tasks_are_counted_by_what_becomes_of_them(client):
     assert "warnings" not in answer
 
 
-def test_standby_tasks_that_no_process_can_take_are_told(client):
+def test_standby_tasks_that_no_process_can_take_are_listed(client):
     answer = client.post(PATH, json=body_of(member(1), member(2), num_standby_replicas=2)).json
     assert [each["missing"] for each in answer["missing_standby_tasks"]] == [1] * 4
     assert answer["warnings"][0].startswith("4 standby tasks are missing")

@@ -166,7 +166,7 @@ def test_a_byte_order_mark_is_part_of_no_name(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["one word", "name nothing-like-it " + "0" * 64, "name * 12", None, b"\xff"])
-def test_a_file_that_cannot_be_read_later_admits_nobody_and_says_so(guarded, tokens, caplog, content):
+def test_a_file_that_becomes_unreadable_admits_no_caller_and_is_logged(guarded, tokens, caplog, content):
     path, by_scope = tokens
     before = path.read_bytes()
     if content is None:
@@ -204,7 +204,7 @@ def test_a_name_with_blanks_makes_no_line():
         new_token("two words", ("*",))
 
 
-def test_switched_off_nobody_is_asked(tokens):
+def test_with_authentication_off_no_token_is_needed(tokens):
     client = create_app(Settings(tokens_file=str(tokens[0]), auth="off")).test_client()
     assert client.get(ASK).status_code == 200
 
@@ -433,7 +433,7 @@ def test_while_the_provider_is_down_its_last_keys_count_and_it_is_left_alone(mon
         assert fresh.key("one").key_id == "one"
 
 
-def test_a_provider_that_never_answered_is_a_503_that_says_so(caplog):
+def test_a_provider_that_never_answered_is_a_503_with_the_reason(caplog):
     client = create_app(jwt_settings("http://127.0.0.1:9/jwks")).test_client()
     for _ in range(2):
         response = client.get(ASK, headers=bearer(signed()))

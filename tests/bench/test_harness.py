@@ -72,7 +72,7 @@ def test_the_sides_take_turns_and_each_gives_its_median(declare):
     assert [(r.ours, r.reference) for r in results] == [(1.5, 2.0), (10.0, 20.0)]
 
 
-def test_what_a_machine_lacks_is_said_and_not_passed_over(declare):
+def test_missing_programs_are_reported(declare):
     @declare(TIME)
     def lacking():
         raise NotHere("no such thing: apt-get install it")

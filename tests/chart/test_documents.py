@@ -104,7 +104,7 @@ def test_the_guides_commands_exist():
         assert {option for option in options if option.startswith("--")} <= known
 
 
-def test_grafana_is_told_where_the_service_is():
+def test_grafana_has_the_url_of_the_service():
     """The dashboard asks a data source of the type that the file provides."""
     sources = loaded((PROJECT / "helm" / "grafana" / "datasources.yaml").read_text())["datasources"]
     provided = {source["type"] for source in sources}

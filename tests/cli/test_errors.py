@@ -144,7 +144,7 @@ def test_a_full_disk_is_a_sentence(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "table"])
-def test_an_answer_that_nobody_reads_ends_as_other_programs_do(form: str) -> None:
+def test_an_unread_answer_ends_the_command_like_other_programs(form: str) -> None:
     read, write = os.pipe()
     os.close(read)
     command = started(["partition", "a", "--partitions", "3", "--output", form], stdout=write)

@@ -120,7 +120,7 @@ def test_a_refused_file_of_a_job_loads_no_library(text, tmp_path):
     assert not modules & (LIBRARIES | {"numpy", "pyarrow", "py4j", "pandas"})
 
 
-def test_a_kernel_that_is_compiled_says_so(tmp_path):
+def test_compiling_a_kernel_is_announced(tmp_path):
     """In an empty cache; the second run loads the kernels and is silent."""
     code = (
         "from service.cli.asking import announce_compilation as announce; announce(); "

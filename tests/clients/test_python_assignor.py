@@ -93,7 +93,7 @@ def test_an_answer_that_never_ends_is_left_behind_at_the_deadline(place):
         assert len(connections) == 1
 
 
-def test_after_three_failures_nobody_is_asked_for_a_while():
+def test_after_three_failures_no_request_is_sent_for_a_while():
     assignor = assignor_of(f"http://127.0.0.1:{free_port()}")
     for _ in range(4):
         assigned(assignor, {"t": 7}, GROWN)

@@ -153,7 +153,7 @@ def test_a_group_rolls_from_range_and_back_member_by_member(broker, started, adv
     assert adviser.asked
 
 
-def test_a_static_leader_that_returns_keeps_its_partitions_and_asks_nobody(broker, started, adviser):
+def test_a_returning_static_leader_keeps_its_partitions_without_a_request(broker, started, adviser):
     group = a_group(broker, started, adviser.url, session_timeout_ms=60_000)  # which nobody waits for
     first = group.join(*BOTH, group_instance_id="one")
     group.wait()

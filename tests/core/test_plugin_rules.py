@@ -79,7 +79,7 @@ def test_members_of_a_share_group_share_a_partition_but_none_has_it_twice():
         assign(Assignment(ragged([3, 0, 4], [2, 1, 1])), sharing=True)
 
 
-def test_members_of_a_share_group_keep_what_nobody_subscribes_to_if_they_own_it():
+def test_members_of_a_share_group_keep_owned_partitions_without_subscribers():
     """Kafka's own assignor leaves it with them, where the members subscribe to different topics."""
     owned = [{"topic_name": "u", "partition_ids": [0]}]
     group = group_of(

@@ -107,7 +107,7 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
     expect(raw).to_have_value(re.compile(r'"balance": \[ "replicas", "leaders" \]'))
 
 
-def test_the_request_is_changed_as_json_and_what_is_wrong_is_told_by_its_line(page):
+def test_the_request_is_edited_as_json_and_faults_have_their_line(page):
     opened(page, "/#/placement")
     page.locator("summary", has_text="Request as JSON").click()
     raw = page.get_by_label("Request as JSON")

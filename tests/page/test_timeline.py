@@ -74,7 +74,7 @@ def test_generations_are_stepped_through(page):
     assert asked == []  # the answer has them all
 
 
-def test_racks_and_partitions_that_are_added_are_told(page, service):
+def test_added_racks_and_partitions_are_listed(page, service):
     opened(page, "/#/timeline")
     page.locator("summary", has_text="Request as JSON").click()
     raw = page.get_by_label("Request as JSON")

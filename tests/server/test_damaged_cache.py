@@ -143,7 +143,7 @@ def test_a_server_that_cannot_delete_a_damaged_file_names_it_and_ends(copied_cac
     assert "Traceback" not in done.stderr
 
 
-def test_a_kernel_that_cannot_be_saved_answers_and_the_log_says_so_once(function, monkeypatch, caplog):
+def test_a_kernel_that_cannot_be_saved_answers_and_is_logged_once(function, monkeypatch, caplog):
     def save(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -79,14 +79,14 @@ def assert_prompt(server: Server, seconds: float, verify: str | None = None) -> 
     ("behaviour", "count"),
     [(slow_reader, 80), (long_head, 80), (trickling_head, 200), (trickling_body, 32), (tiny_chunks, 60), (silent, 200)],
 )
-def test_nobody_waits_for_hostile_clients(fresh, behaviour, count):
+def test_hostile_clients_delay_no_others(fresh, behaviour, count):
     with hostile(fresh.server, behaviour, count):
         time.sleep(1)
         assert_prompt(fresh.server, 1)
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(fresh):
+def test_hostile_clients_of_all_kinds_at_once_delay_no_others(fresh):
     with ExitStack() as stack:
         for behaviour in BEHAVIOURS:
             stack.enter_context(hostile(fresh.server, behaviour, 30))
@@ -95,7 +95,7 @@ def test_nobody_waits_for_hostile_clients_of_all_kinds_at_once(fresh):
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_hostile_clients_over_tls(tls):
+def test_hostile_clients_over_tls_delay_no_others(tls):
     context = ssl.create_default_context(cafile=tls.trusted)
 
     def wrap(sock: socket.socket) -> socket.socket:
@@ -124,7 +124,7 @@ def test_a_body_has_a_deadline_as_a_whole(tight):
 
 
 @pytest.mark.slow
-def test_responses_that_nobody_reads_make_room_for_others(tight):
+def test_unread_responses_make_room_for_others(tight):
     """Each is 22 MB, and they would be 530 MB in all; the worker keeps 300 MB of them, and drops the oldest after 5 s."""
     placement = {"placer": "striped", "partitions_count": 250_000, "replication_factor": 1, "brokers": [{"broker_id": 0}]}
     body = json.dumps(placement).encode()
@@ -162,7 +162,7 @@ def test_an_idle_connection_is_kept_for_as_long_as_the_setting_says(tight):
 
 
 @pytest.mark.slow
-def test_a_script_name_is_nobodys_to_set(tight):
+def test_a_script_name_is_ignored(tight):
     """Neither a header nor the environment takes a prefix off the path."""
     assert requests.get(tight.url + "/healthz", timeout=120).ok
     with connection(tight) as sock:

@@ -182,7 +182,7 @@ def test_deep_json_is_refused(client, body):
 
 
 @pytest.mark.parametrize("number", ["1e400", "9" * 400, "-" + "9" * 5000, "1" * 20, "1e2", "0.0", "-0", "1E+999999999"])
-def test_huge_and_odd_numbers_are_refused_where_an_integer_is_wanted(client, number):
+def test_huge_and_odd_numbers_are_rejected_as_integers(client, number):
     for body in (f'{{"partitions_count": {number}, "keys": ["a"]}}', f'{{"partitions_count": {number}, "keys": ["\\ud800"]}}'):
         assert client.post(PATH, data=body, content_type="application/json").status_code in {400, 422}
 
@@ -440,7 +440,7 @@ def test_a_body_that_trickles_is_cut_off(server):
             sock.close()
 
 
-def test_clients_that_do_not_close_after_their_answer_hold_nobody_up(server):
+def test_clients_that_do_not_close_after_their_answer_delay_no_others(server):
     """The server closes first, and waits for them in passing: 2 s for each of 200 in turn would be 400 s, by four threads 100."""
     lazy = [socket.create_connection(("127.0.0.1", port(server)), timeout=60) for _ in range(200)]
     try:

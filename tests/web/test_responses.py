@@ -97,7 +97,7 @@ def test_the_answer_is_what_the_accept_header_prefers(client, accept, expected):
     assert response.mimetype == expected
 
 
-def test_a_problem_is_a_problem_whatever_is_wanted(client):
+def test_a_problem_is_a_problem_document_whatever_the_accept_header(client):
     response = client.get("/v1/partitions?key=a", headers={"Accept": "text/csv"})
     assert response.status_code == 422
     assert response.mimetype == "application/problem+json"

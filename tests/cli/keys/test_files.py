@@ -184,7 +184,7 @@ def test_one_column_is_not_two(tmp_path):
         rows(write(tmp_path / "f.csv", ["a"], [1]), {"key": "id", "records": "id"})
 
 
-def test_standard_input_is_read_as_it_is_said_to_be(monkeypatch):
+def test_standard_input_is_read_in_the_given_format(monkeypatch):
     out, into = os.pipe()
     os.write(into, b"id\na\nb\n")
     os.close(into)

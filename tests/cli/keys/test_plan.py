@@ -116,7 +116,7 @@ def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(fil
     assert "hottest keys, with their share of the records:" in shown
 
 
-def test_a_row_whose_count_needs_a_new_topic_says_so(files):
+def test_a_row_whose_count_needs_a_new_topic_is_marked(files):
     options = ("--key-column", "id", "--partitions", "6,12", "--current", "12", "--output", "table")
     shown = run(str(files / "keys.csv"), *options).stdout
     assert [line.rstrip().endswith("new topic") for line in shown.splitlines() if line.startswith(("6 ", "12 "))] == [True, False]

@@ -105,7 +105,7 @@ def test_before_the_first_snapshot(registry: CollectorRegistry) -> None:
         assert (head.status_code, head.text) == (200, "")
 
 
-def test_half_requests_hold_up_nobody(registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_requests_delay_no_others(registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not 300 of them: there is no thread for each, others are answered meanwhile, and each ends after its time."""
     monkeypatch.setattr(endpoint, "SECONDS", 600.0)
     with metrics_endpoint(registry, "127.0.0.1", 0) as port, ExitStack() as stack:

@@ -114,7 +114,7 @@ def test_files_hold_the_batches_and_their_way_back(tmp_path):
         (TOLD[2:], "The log directories are not known. Give a snapshot, or the output of kafka-log-dirs --describe"),
     ],
 )
-def test_what_is_wrong_is_said_on_standard_error(arguments, words):
+def test_errors_are_on_standard_error(arguments, words):
     ended = run(*arguments)
     assert ended.exit_code == 2
     assert words in ended.stderr

@@ -154,7 +154,7 @@ def test_a_snapshot_has_sizes_and_capacities():
         (["--replication-factor", "5"], "  Remedy: Lower the replication factor to 4."),
     ],
 )
-def test_what_is_wrong_is_said_on_standard_error(file, options, words):
+def test_errors_are_on_standard_error(file, options, words):
     ended = run(file, *options)
     assert ended.exit_code in (1, 2)
     assert words in ended.stderr

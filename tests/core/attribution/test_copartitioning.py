@@ -93,7 +93,7 @@ def test_bytes_that_may_be_the_same_are_a_condition():
         ("kafka-go:crc32-consistent", "java", "Writer.Balancer"),
     ],
 )
-def test_the_clients_own_setting_that_mends_it_is_told(client, other, setting):
+def test_the_clients_setting_that_fixes_it_is_named(client, other, setting):
     """One under which records without a key go where they went; and it does mend it."""
     (difference,) = copartitioning(topic("one", partitioner=client), topic("two", partitioner=other)).differences
     mend = next(one for one in difference.settings if one.topic_name == "one")

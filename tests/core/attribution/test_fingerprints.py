@@ -245,7 +245,7 @@ def test_records_that_no_key_placed_are_the_rest():
     assert result.mixture.unexplained == int((mixed != place("java", KEYS)).sum())
 
 
-def test_random_partitions_are_explained_by_nobody():
+def test_random_partitions_match_no_partitioner():
     drawn = np.random.default_rng(1).integers(0, N, 1000)
     for counts in (range(N, N + 1), open_counts(drawn)):
         result = judge(KEYS, drawn, counts)
@@ -282,7 +282,7 @@ def test_one_key_is_no_proof_even_where_chance_would_hardly_ever_do_it():
     assert judge(KEYS[:2], place("java", KEYS[:2], n), range(n, n + 1)).verdict == "identified"
 
 
-def test_samples_that_are_said_to_be_enough_are():
+def test_the_number_of_samples_needed_is_enough():
     """Where the first candidate is right, as many more keys as are asked for leave it alone, in 99 of 100 cases."""
     cases = decided = 0
     for name in ("java", "librdkafka:consistent_random", "pulsar"):
@@ -319,7 +319,7 @@ def test_the_samples_that_tell_a_rival_apart_follow_from_how_often_it_agrees():
     assert result.more_samples == max(twin.samples_until(agreements, DOUBT), proof)
 
 
-def test_with_one_partition_nobody_is_told_apart():
+def test_one_partition_distinguishes_no_partitioners():
     result = judge(KEYS[:9], [0] * 9, range(1, 2))
     assert result.verdict == "undecided"
     assert result.more_samples == NEVER

@@ -115,7 +115,7 @@ def test_numbers_of_spark_are_little_endian_and_small_ones_are_ints():
     assert pieces(columns.SPARK.run(column([-0.0], "double"), "double")) == [bytes(8)]
 
 
-def test_what_lies_under_a_null_is_nobodys_key():
+def test_bytes_under_a_null_are_no_key():
     hidden = Keys(np.array([0, 1, 3], np.int32), np.frombuffer(bytearray(b"abc"), np.uint8), np.array([True, False]))
     assert pieces(hidden) == [b"a", None]
     assert pieces(keys_of([b"a", None])) == [b"a", None]

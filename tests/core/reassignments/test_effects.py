@@ -49,7 +49,7 @@ def test_evening_out_names_the_broker_that_gains_most_and_no_rack() -> None:
     ]
 
 
-def test_a_plan_without_copies_says_so() -> None:
+def test_a_plan_without_copies_has_that_effect() -> None:
     assert sentences(["a", "b"], [[0, 1], [1, 0]])[0] == ["Nothing changes."]
     expected = "Copies nothing: only preferred leaders or replication factors change."
     assert sentences(["a", "b"], [[0, 1], [0, 1]])[0] == [expected]

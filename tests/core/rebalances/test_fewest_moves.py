@@ -91,7 +91,7 @@ def test_sticky_moves_no_more_than_it_must_where_all_subscribe_alike():
     assert fewest_possible_moves(group, np.array([2, 2, 2], np.int32)) == 2
 
 
-def test_what_nobody_may_keep_must_move():
+def test_partitions_that_no_owner_may_keep_must_move():
     """Who owns all of t does not subscribe to it any more."""
     group = group_of(tiny([{"u"}, {"t"}, {"t", "v"}], [[("t", 0), ("t", 1), ("t", 2)], [], []]))
     assert fewest_possible_moves(group, np.array([2, 2, 2], np.int32)) == 3

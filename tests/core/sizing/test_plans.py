@@ -160,7 +160,7 @@ def test_keys_that_share_a_partition_by_design_are_above_chance():
     assert plans(evenly, Rates(), CountLimits())[0].keys.verdict == "even"
 
 
-def test_without_bytes_nothing_is_said_of_them():
+def test_without_bytes_the_plan_has_none():
     (plan, *_) = plans(counts_of(ROWS, sizes=False), Rates(1.0, 1.0), CountLimits(bytes_per_second=1.0))
     assert plan.bytes is None
     assert (plan.busiest.records_per_second is None, plan.busiest.bytes_per_second) == (False, None)

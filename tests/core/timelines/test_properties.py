@@ -148,7 +148,7 @@ def check(simulation: Simulation) -> None:
 
 @settings(derandomize=True)
 @given(body=bodies())
-def test_nobody_reads_what_another_may_read(body: Body) -> None:
+def test_no_member_reads_what_another_may_read(body: Body) -> None:
     simulation = Simulation(timeline_of(body))
     steps = 0
 

@@ -70,7 +70,7 @@ def test_every_group_gets_what_kafkas_own_class_gives_it() -> None:
             assert row["assignments"] is None
 
 
-def test_an_assignor_that_nobody_named_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_assignor_that_was_not_named_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that looks at the clock, and that the group is not assigned by; and only where no assignor is named."""
     monkeypatch.setattr(assignments, "UNASKED_SECONDS", 0)
     body = group(topics=[{"topic_name": "t", "partitions_count": 4, "partition_weights": [3.0, 2.0, 2.0, 1.0]}])
@@ -363,7 +363,7 @@ def test_groups_come_from_a_live_topic(broker: Broker, tmp_path: Path) -> None:
         (["--topics", "table:topics", "--placer", "nowhere"], "There is no placer 'nowhere'"),
     ],
 )
-def test_what_is_wrong_with_the_command_is_said_before_spark_starts(arguments: list[str], message: str) -> None:
+def test_errors_of_the_command_are_reported_before_spark_starts(arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(main, ["pipeline", "fleet", *arguments])
     assert done.exit_code != 0
     assert message in done.output

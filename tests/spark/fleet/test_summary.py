@@ -86,7 +86,7 @@ def test_the_most_uneven_groups_name_the_best_that_any_assignor_gives() -> None:
     assert [row["best_skew"] for row in of(*rows, *rows)["most_skewed"]] == [None, None], "which of the two is not known"
 
 
-def test_no_group_over_twice_the_mean_is_said_so() -> None:
+def test_no_group_over_twice_the_mean_is_reported() -> None:
     even = of(result("a", "classic:range", 2.0, own=True), result("a", "classic:sticky", 1.0))
     assert report.verdict({"groups": even}) == "With each of the 2 assignors, no member of the 1 group has over twice the mean."
     failed = of(result("a", "classic:sticky", None, own=True, error="KafkaError", detail="x"))

@@ -69,7 +69,7 @@ def test_a_delta_table_is_not_taken_for_plain_parquet(tmp_path):
     sources.check_plain(Source.parse(str(tmp_path)))
 
 
-def test_no_java_is_said_with_what_mends_it(monkeypatch, tmp_path):
+def test_missing_java_is_an_error_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoSpark, match=f"Java 17 or later: JAVA_HOME is {tmp_path}"):
         java_version()
@@ -112,7 +112,7 @@ def test_a_missing_column_is_named_with_the_one_that_was_meant(spark, write):
 
 
 @pytest.mark.parametrize("text", ["nowhere.parquet", "table:nothing", "unheard-of:nowhere"])
-def test_what_is_not_there_is_said_in_a_sentence(spark, text):
+def test_missing_things_are_reported_in_a_sentence(spark, text):
     with pytest.raises(WrongSource, match=text.rpartition(":")[2].removesuffix(".parquet")) as refused:
         reading.read(spark, Source.parse(text))
     assert "\n" not in str(refused.value)

@@ -135,7 +135,7 @@ def test_an_unknown_partitioner_is_refused_before_spark_starts() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
-def test_two_real_clients_of_one_live_topic_are_told_apart(broker: Broker, tmp_path: Path) -> None:
+def test_two_real_clients_of_one_live_topic_are_distinguished(broker: Broker, tmp_path: Path) -> None:
     """900 records by Kafka's Java producer, 100 by librdkafka with its default, 5 keyless; nobody says how many partitions."""
     topic = broker.topic(6)
     by_java = broker.produce_with_java(topic, [(f"order-{i}", "v") for i in range(900)])

@@ -136,7 +136,7 @@ def test_a_consumer_group_is_put_together_from_the_records_of_its_members():
     assert known == [("a", None), ("a", 0), ("a", 2), ("b", None)]
 
 
-def test_nobody_knows_what_members_want_whose_bytes_cannot_be_read():
+def test_subscriptions_that_cannot_be_decoded_are_unknown():
     head, *rows = state_of((classic_key("g"), with_subscription(b"\x00\x01")))
     assert head["subscribed"] is None
     assert [(row["member_id"], row["partition"]) for row in rows] == [("a", None), ("a", 0)]

@@ -197,7 +197,7 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
     ],
 )
 @pytest.mark.usefixtures("spark")
-def test_what_is_wrong_is_said_before_the_job_starts(parquet, arguments, complaint):
+def test_errors_are_reported_before_the_job_starts(parquet, arguments, complaint):
     result = CliRunner().invoke(main, ["pipeline", "skew", parquet, *arguments])
     assert result.exit_code > 0
     assert complaint in result.output

@@ -61,7 +61,7 @@ def test_any_bytes_are_looked_at_without_harm(text):
 
 
 @pytest.mark.parametrize("depth", [31, 32, 33, 1000])
-def test_the_deepest_is_as_deep_as_is_said(depth):
+def test_the_largest_nesting_is_the_documented_one(depth):
     for left, right in ("[]", ('{"a":', "}")):
         assert found((left * depth + "1" + right * depth).encode())[0] == ("fine" if depth <= 32 else "too deep")
 

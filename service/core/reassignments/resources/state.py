@@ -20,7 +20,7 @@ FREE: Final = 1 / 16
 
 
 class Resources(NamedTuple):
-    """Resource to even out.
+    """The resources to even out.
 
     leaders : int32[partitions of the state], the broker that leads each
     parts : float64[2, partitions of the state, resources]   what a replica takes, of a follower (0) and of a leader (1)

@@ -58,7 +58,7 @@ def test_range_agrees_with_its_plain_twin(balance_racks, body):
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=20)
-def test_every_run_has_what_is_said_to_be_certain(most_work, balance_racks, cooperative, body, seed):
+def test_every_run_has_the_certain_assignments(most_work, balance_racks, cooperative, body, seed):
     """Also where there are too many orders to try them all."""
     group, assignor = group_of(body), CLASSIC["franz-go:cooperative-sticky" if cooperative else "franz-go:sticky"]
     with patch.object(sticky, "MOST_WORK", most_work):

@@ -31,7 +31,7 @@ def test_agrees_with_its_plain_twin(body):
     assert answer == reference(body)
 
 
-def test_nobody_is_assigned_anything_in_a_group_without_members():
+def test_a_group_without_members_gets_no_assignments():
     assert len(ASSIGNOR.run(group_of({"topics": [{"topic_name": "t", "partitions_count": 1}], "members": []})).rows) == 0
 
 

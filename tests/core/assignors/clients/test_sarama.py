@@ -51,7 +51,7 @@ def test_roundrobin_agrees_with_its_plain_twin(body):
 
 @pytest.mark.parametrize("cooperative", [False, True])
 @given(body=st.one_of(bodies(min_members=1, sound=True), bodies(min_members=1)), seed=st.integers(0, 2**32))
-def test_every_run_has_what_is_said_to_be_certain(cooperative, body, seed):
+def test_every_run_has_the_certain_assignments(cooperative, body, seed):
     group = group_of(body)
     assignment = CLASSIC["sarama:cooperative-sticky" if cooperative else "sarama:sticky"].run(group)
     ours = named(group, assignment.rows)

@@ -63,7 +63,7 @@ def test_more_members_than_65536_are_taken_in_the_order_of_their_spread():
 
 
 @pytest.mark.parametrize(("subscribed", "kept"), [("unknown", []), ("u", [("t", 1)])])
-def test_nobody_s_topic_stays_with_its_member_only_where_another_topic_is_subscribed_to(subscribed, kept):
+def test_a_topic_without_subscribers_stays_only_if_another_topic_is_subscribed_to(subscribed, kept):
     """Checked with the real class: without any subscribed topic that exists, its heterogeneous builder answers with nothing."""
     body = {
         "topics": [{"topic_name": name, "topic_id": name * 22, "partitions_count": 2} for name in ("t", "u")],

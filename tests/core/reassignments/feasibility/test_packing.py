@@ -52,7 +52,7 @@ def test_a_full_cluster_is_packed_as_a_whole_or_part_by_part(monkeypatch, cells,
     assert (np.bincount(answer.replicas.values, placements.sizes, len(brokers)) <= 20 + more).all()
 
 
-def test_what_is_neither_found_nor_proven_says_so(monkeypatch):
+def test_a_plan_neither_found_nor_disproven_is_not_found(monkeypatch):
     monkeypatch.setattr(packing.Effort, "left", 0)
     monkeypatch.setattr(packing.Effort, "__init__", lambda _: None)
     brokers, placements = hard(8)

@@ -43,7 +43,7 @@ def test_a_member_that_does_not_poll_for_too_long_leaves_and_joins_again() -> No
     assert "FindCoordinator" not in run.outcome().rebalances[-1].requests_count
 
 
-def test_a_changed_subscription_is_told_by_a_join_and_a_change_of_mind_is_not() -> None:
+def test_a_changed_subscription_is_sent_by_a_join_and_a_reverted_one_is_not() -> None:
     change = [
         event(at, "subscription_changes", member_id="c1", topic_names=names) for at, names in ((10_000, []), (10_000, ["t"]))
     ]

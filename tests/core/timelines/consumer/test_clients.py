@@ -82,7 +82,7 @@ def test_a_member_that_does_not_poll_for_too_long_leaves_and_joins_again_with_it
     assert [rebalance.at_ms for rebalance in run.outcome().rebalances] == [40_000, 70_000]
 
 
-def test_a_change_of_mind_that_nobody_heard_of_changes_nothing() -> None:
+def test_a_change_of_subscription_without_a_join_changes_nothing() -> None:
     change = [
         event(at, "subscription_changes", member_id="c1", topic_names=names) for at, names in ((11_000, []), (12_000, ["t"]))
     ]

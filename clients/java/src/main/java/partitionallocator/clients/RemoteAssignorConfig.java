@@ -35,11 +35,11 @@ public final class RemoteAssignorConfig extends AbstractConfig {
             .define(TIMEOUT_MS, Type.INT, 1000, ConfigDef.Range.between(1, 10_000), Importance.MEDIUM,
                     "How long a rebalance waits for the answer; never longer than a tenth of session.timeout.ms.")
             .define(TOKEN, Type.PASSWORD, null, Importance.MEDIUM, "The bearer token.")
-            .define(TOKEN_FILE, Type.STRING, null, Importance.MEDIUM, "A file with the bearer token, read anew for each request.")
+            .define(TOKEN_FILE, Type.STRING, null, Importance.MEDIUM, "A file with the bearer token, read for each request.")
             .define(MAX_MOVES, Type.INT, null, Importance.MEDIUM,
                     "The most partitions that may change owners in a rebalance; without it, as many as the best balance takes.")
             .define(WEIGHTS, Type.STRING, "none", ConfigDef.ValidString.in("none", BY_LAG), Importance.MEDIUM,
-                    "What a partition weighs: all the same (none), or its consumer lag and 1 (lag).")
+                    "Weight of a partition: the same for all (none), or its consumer lag plus 1 (lag).")
             .define(WEIGHTS_INTERVAL_MS, Type.INT, 30_000, ConfigDef.Range.atLeast(1000), Importance.LOW,
                     "How often the group leader reads lags.")
             .define(WEIGHTS_MAX_AGE_MS, Type.INT, 120_000, ConfigDef.Range.atLeast(1000), Importance.LOW,
