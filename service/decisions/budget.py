@@ -1,8 +1,9 @@
 """What a question may take: a value that the door passes to ``answer``, since only the door knows whose machine it is."""
 
+import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,11 @@ CPU_LIMIT: Final = "max_cpu_seconds_per_kb"
 def limit_name(setting: str) -> str:
     """The environment variable of a limit, a setting of the service: ``max_keys`` → ``ALLOCATOR_MAX_KEYS``."""
     return PREFIX + setting.upper()
+
+
+def longest_text(names: Iterable[str]) -> int:
+    """Most bytes that one of some names takes in a JSON text: up to six for a character. An answer may have it many times."""
+    return max((len(json.dumps(name)) for name in names), default=0)
 
 
 class OutOfTime(AllocatorError):

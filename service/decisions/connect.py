@@ -14,15 +14,15 @@ from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.registry import released
-from service.decisions.budget import Budget
+from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.rows import duplicates
 
 Row = Mapping[str, Any]
 
 ITEM_BYTES: Final = 800
-"""Most memory for each connector, task and worker of a rebalance, with its part of the answer. Measured: 750 in the first
-rebalance, 270 in later ones."""
+"""Most memory for each connector, task and worker of a rebalance, with its part of the answer but the names. Measured: 750 in the
+first rebalance, 270 in later ones."""
 
 MAX_DELAY_MS: Final = 300_000
 """The default of ``scheduled.rebalance.max.delay.ms``."""
@@ -154,6 +154,7 @@ class _ConnectGroup:
     """A group as it goes through the rebalances.
 
     states : what each leader remembers; held, completed : of each worker ever seen, what it runs, and its last generation
+    size, item_bytes : the items of all rebalances so far, and the memory that each takes
     """
 
     def __init__(self, question: ConnectQuestion, assignor: ConnectAssignor, budget: Budget) -> None:
@@ -165,6 +166,8 @@ class _ConnectGroup:
         self.played: list[Rebalanced] = []
         self.connectors: Sequence[Row] = ()
         self.size = 0
+        workers = longest_text(worker["member_id"] for row in question.rounds for worker in row["workers"])
+        self.item_bytes = ITEM_BYTES + workers + 2 * longest_text(self.names.connectors)  # of what it gets and of what it runs
 
     def rebalance(self, row: Row) -> None:
         """One rebalance. row : a round"""
@@ -228,7 +231,7 @@ class _ConnectGroup:
         size = tasks + claims + len(self.names.connectors) + len(workers)
         self.size += size
         self.budget.check("max_partitions", self.size, "tasks, connectors and workers in all rounds", "rounds")
-        self.budget.reserve(ITEM_BYTES * size)
+        self.budget.reserve(self.item_bytes * size)
         self.budget.check_time()
 
 

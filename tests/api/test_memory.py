@@ -180,6 +180,45 @@ def test_memory_does_not_grow_with_the_square_of_the_tasks(measured, more):
     assert peak < reserved + 12 * M
 
 
+NAME = "\1" * 1_000
+"""Six bytes of JSON for each."""
+
+
+def long_subtopology(n):
+    members = [{"member_id": f"m{i}", "process_id": "p"} for i in range(n)]
+    return {"subtopologies": [{"subtopology_id": NAME, "tasks_count": n, "stateful": False}], "members": members}
+
+
+def long_connector(n):
+    workers = [{"member_id": f"w{i}"} for i in range(n)]
+    return {"rounds": [{"connectors": [{"connector_name": NAME, "tasks_count": n}], "workers": workers}]}
+
+
+def long_topics(n):
+    restart = {"type": "member_restarts", "member_id": f"0{NAME}", "down_ms": 60_000}
+    return {
+        "topics": [{"topic_name": f"{NAME[:240]}{i}", "partitions_count": 1} for i in range(n)],
+        "members": [{"member_id": f"{i}{NAME}"} for i in range(30)],
+        "assignor": "cooperative-sticky",
+        "events": [restart | {"at_ms": 100_000 * i} for i in range(n // 10)],
+        "detail": "assignments",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "n"),
+    [
+        ("/v1/streams-assignments", long_subtopology, 10_000),
+        ("/v1/connect-assignments", long_connector, 10_000),
+        ("/v1/group-rebalances", long_topics, 400),
+    ],
+)
+def test_names_that_an_answer_has_many_times_are_reserved(measured, path, body, n):
+    peak, reserved, size = measured(path, body(10), body(n), {})
+    assert size > 50 * M
+    assert peak < reserved + 12 * M
+
+
 @pytest.mark.parametrize(
     ("assignor", "name", "topics", "partitions", "members"),
     [

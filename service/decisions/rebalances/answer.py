@@ -8,7 +8,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.core.timelines.simulation import Simulation, Variant, varied
-from service.decisions.budget import Budget
+from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total
 from service.decisions.rebalances.extent import Extent
@@ -113,12 +113,26 @@ def _detail(question: RebalancesQuestion, extent: Extent, budget: Budget) -> str
     budget.check("max_subscriptions", subscriptions, "subscriptions", "members")
     if members > MOST_MEMBERS:
         raise InvalidQuestion(f"At most {MOST_MEMBERS} members and restarts are simulated, not {members}.", "events")
+    answered = 0
     detail = question.detail or ("assignments" if most * (partitions + members) <= MOST_ASSIGNED else "rebalances")
     if detail == "assignments":
         budget.check("max_partitions", most * partitions, "partitions × rebalances", "detail")
-    answered = partitions * 100 + members * 1_000 if detail == "assignments" else 0
+        topic, member = _longest_names(question)
+        answered = partitions * (100 + topic) + members * (1_000 + member)
     budget.reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members)
     return detail
+
+
+def _longest_names(question: RebalancesQuestion) -> tuple[int, int]:
+    """Bytes of the longest name of a topic, and of a member, in the answer."""
+    events = question.events
+    topics = [event["topic"]["topic_name"] for event in events if "topic" in event]
+    members = [event["member"]["member_id"] for event in events if "member" in event]
+    restarted = [event["new_member_id"] for event in events if event.get("new_member_id")]
+    return (
+        longest_text([*question.topics.field("topic_name").to_pylist(), *topics]),
+        longest_text([*question.members.field("member_id").to_pylist(), *members, *restarted]),
+    )
 
 
 def _slowed(way: Timeline) -> Timeline:

@@ -27,7 +27,7 @@ from service.core.jvm.sorting import java_order
 from service.core.measures.skew import spread
 from service.core.model import Int64s
 from service.core.registry import released
-from service.decisions.budget import Budget
+from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.rows import duplicates
 from service.decisions.streams.question import Row, StreamsQuestion
@@ -46,7 +46,8 @@ NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
 PROCESS_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 TASK_BYTES: Final = 900
-"""Most memory for each active and standby task, for each that a member had, and for each member. Measured: 650."""
+"""Most memory for each active and standby task, for each that a member had, and for each member, beside the names that the answer
+has for it. Measured: 650."""
 
 PAIR_BYTES: Final = 0.5
 """Most memory for each pair of a task and a client, a bit in each of three sets."""
@@ -244,15 +245,17 @@ def _strategy(question: StreamsQuestion) -> tuple[StreamsAssignor | LeadersAssig
 
 def _reserve(question: StreamsQuestion, budget: Budget) -> None:
     replicas = question.num_standby_replicas
-    *_, holders = question.holders
+    _, name, holders = question.holders
     tasks = sum(row["tasks_count"] * (1 + (replicas if row["stateful"] else 0)) for row in question.subtopologies)
     had = sum(
         len(row["task_ids"]) for member in holders for kind in ("active_tasks", "standby_tasks") for row in member.get(kind) or ()
     )
     had += sum(len(member.get(kind) or ()) for member in holders for kind in ("task_offsets", "lags"))
     budget.check("max_partitions", tasks, "active and standby tasks", "subtopologies")
+    names = longest_text(row["subtopology_id"] for row in question.subtopologies) + longest_text(row[name] for row in holders)
     pairs = sum(row["tasks_count"] for row in question.subtopologies) * len(holders)
-    budget.reserve(TASK_BYTES * (tasks + had + len(holders)) + (int(PAIR_BYTES * pairs) if question.is_classic else 0))
+    size = (TASK_BYTES + names) * (tasks + had + len(holders))
+    budget.reserve(size + (int(PAIR_BYTES * pairs) if question.is_classic else 0))
     if has_strategy(question):
         partitions = sum(len(row["partition_racks"]) for row in question.topics)
         budget.reserve(EDGE_BYTES * pairs + RACK_BYTES * partitions * len(holders))
