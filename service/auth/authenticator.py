@@ -39,6 +39,8 @@ class Authenticator:
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
             raise NotAuthenticated("The Authorization header is not of the form: Bearer <token>.")
+        if "," in token:  # as headers of one name are joined
+            raise NotAuthenticated("There is more than one Authorization header, or a comma in its token.")
         # A token of a file has no dot, and every JWT has two.
         kind = self._jwts if self._jwts is not None and token.count(".") == 2 else self._tokens
         if kind is None:

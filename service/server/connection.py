@@ -8,6 +8,7 @@ import ssl
 import time
 from collections import deque
 from contextlib import suppress
+from socket import MSG_PEEK
 from typing import TYPE_CHECKING, Any, Final
 
 from gunicorn.asgi import parser as http
@@ -48,6 +49,10 @@ FREE_CHUNKS: Final = 512
 
 AHEAD_BYTES: Final = 2**22
 """As much of a response is queued before it can be sent."""
+
+
+class PlainHTTP(http.ParseError):  # type: ignore[misc]
+    """Plain HTTP was sent to an HTTPS port"""
 
 
 def nothing() -> None:
@@ -180,6 +185,8 @@ class Connection:
             return data
         if self._handshake_pending:
             if not isinstance(self.sock, ssl.SSLSocket):
+                if self.sock.recv(1, MSG_PEEK).isalpha():  # of a method; TLS begins with 22
+                    raise PlainHTTP(PlainHTTP.__doc__)
                 self.sock = ssl_wrap_socket(self.sock, self.cfg)
             self.sock.do_handshake()
             self._handshake_pending = False

@@ -720,7 +720,9 @@ def test_tls_is_12_or_later_and_as_patient(tls):
                     context.wrap_socket(sock, server_hostname="localhost")
     with connection(server) as plain:
         plain.sendall(GOOD)
-        assert not said(plain).startswith(b"HTTP/1.1 200")
+        answer = said(plain)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"Plain HTTP was sent to an HTTPS port." in answer
     renewed = tls.authority.issue_cert("localhost", "127.0.0.1")
     first = ssl.get_server_certificate(("127.0.0.1", port(server)), timeout=120)
     renewed.private_key_pem.write_to_path(tls.key)

@@ -154,7 +154,9 @@ def test_a_stranger_is_answered_before_the_body(guarded_server, coding, token, e
 def test_a_valid_token_beside_another_is_none_before_the_body_too(guarded_server):
     server, token = guarded_server
     both = b"Authorization: Bearer wrong\r\nAuthorization: Bearer %s\r\n" % token.encode()
-    assert sent(server, POST % b"/v1/partitions" + both + LENGTHS["a length"]).startswith(b"HTTP/1.1 401 ")
+    answer = sent(server, POST % b"/v1/partitions" + both + LENGTHS["a length"])
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b"more than one Authorization header" in answer.partition(b"\r\n\r\n")[2]
 
 
 @pytest.mark.slow
