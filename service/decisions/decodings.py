@@ -34,6 +34,9 @@ OFFSETS_TOPIC: Final = "offsets_topic"
 ODD_BYTES: Final = 200
 """Memory for each byte of what is read field by field, with its fields and their JSON."""
 
+ODD_RECORD: Final = 1_000
+"""Memory for each record that is read field by field, or that cannot be read, beside its bytes."""
+
 CHECKED_RECORDS: Final = 1_000
 """Records read field by field between two looks at the time."""
 
@@ -154,11 +157,11 @@ def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> Decode
         if len(odd) % CHECKED_RECORDS == 0:
             budget.check_time()
         key, value = record_bytes(records.keys, records.values, row)
-        budget.reserve(ODD_BYTES * (len(key) + len(value or b"")))
+        budget.reserve(ODD_RECORD + ODD_BYTES * (len(key) + len(value or b"")))
         try:
             odd[row] = read_one(key, value, budget.check_time)
         except Unreadable as error:
-            odd[row] = error.with_traceback(None)
+            odd[row] = error.alone()
     return DecodedRecords(texts, odd)
 
 

@@ -62,6 +62,9 @@ HEADERS: Final = (("X-Content-Type-Options", "nosniff"),)
 DATA_POLICY: Final = (POLICY, "default-src 'none'; frame-ancestors 'none'")
 """Of every answer that does not say otherwise: it is data, not a page."""
 
+UNRESERVED: Final = "allocator.unreserved_bytes"
+"""Key of the WSGI environment: the bytes that the request has asked for, while they are too few to be reserved."""
+
 PROGRESS: Final = "allocator.progress"
 """Where the WSGI environment has the request's Progress."""
 
@@ -258,7 +261,9 @@ class RequestHooks:
     def reserve(self, environ: WSGIEnvironment, size: int) -> None:
         """Reserve bytes of memory until the response has been sent. Raises RequestEntityTooLarge, ServiceUnavailable."""
         held = environ.get(RESERVED, 0)
+        size += environ.pop(UNRESERVED, 0)
         if held + size <= SMALL_BYTES:
+            environ[UNRESERVED] = size
             return
         if held + size > self._memory.size:
             limit = environment_name("max_decision_bytes")

@@ -49,6 +49,13 @@ def test_what_never_fits_is_refused_with_the_figure_and_the_setting(name):
     assert "ALLOCATOR_MAX_DECISION_BYTES = 10000000" in answer.json["detail"]
 
 
+def test_small_parts_add_up():
+    """Each record that cannot be read reserves its memory for itself, too little to be counted alone."""
+    app = create_app(replace(Settings(), max_decision_bytes=10 * M))
+    records = {"kind": "group_record", "records": [{"key_base64": "AAE="}] * 8_000}
+    assert app.test_client().post("/v1/decodings", json=records).status_code == 413
+
+
 def test_memory_is_released_when_the_response_has_been_sent():
     app = create_app(replace(Settings(), max_decision_bytes=40 * M))
     budget = app.extensions["request_hooks"]._memory

@@ -44,6 +44,11 @@ class Unreadable(errors.KafkaError):
         self.offset = offset
         self.reason = reason
 
+    def alone(self) -> Self:
+        """Itself, without the errors and frames that led to it: they would hold what those have held."""
+        self.__context__ = None
+        return self.with_traceback(None)
+
     @classmethod
     def because_of(cls, cause: Unreadable, message: str) -> Self:
         """The error that Kafka throws because of another one: with the same offset and reason, and a new message."""

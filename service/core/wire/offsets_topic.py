@@ -65,6 +65,9 @@ SHORT_KEY: Final = 64
 KEY_FACTOR: Final = 9
 """Memory for each further byte of a key: three copies, and six bytes of the answer if it is a control character."""
 
+UNREADABLE_BYTES: Final = 1_000
+"""Memory for each record that cannot be read."""
+
 TEXT_BYTES: Final = 6
 """Most bytes of a character of a name in JSON."""
 
@@ -160,10 +163,11 @@ def _add_others(
             record = next(documents)
             _add(record["record_type"], record["key"], record["value"], names, groups)
             continue
+        reserve(UNREADABLE_BYTES)
         try:
             odd = read_group_record(*record_bytes(some_keys, some_values, i), check_time)
         except Unreadable as error:
-            unreadable.append((row, error))
+            unreadable.append((row, error.alone()))
         else:
             _add(odd.type, odd.key, odd.value, names, groups)
     return unreadable
