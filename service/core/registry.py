@@ -15,7 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 from service.core.errors import LONGEST_NAME, AllocatorError, InvalidQuestion, PluginBrokeARule, PluginFailed, UnknownStrategy
 from service.core.kafka_versions import RELEASES, since
 from service.core.releases import exceeds, numbers, reaches
-from service.core.similar import words
+from service.core.similar import LONGEST, words
 
 _log = logging.getLogger(__name__)
 
@@ -227,6 +227,8 @@ class Registry(Generic[S]):
 
         First one that the part describes, then those with this part of any client, then the others that it describes.
         """
+        if len(name) > LONGEST:
+            return ()
         same = tuple(each.name for each in self.builtins if each.name.lower() == name.lower())
         client, _, part = name.lower().rpartition(":")
         of_client = [each for each in self.builtins if each.name.partition(":")[0] == client] or self.builtins

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import Schema
 from marshmallow.fields import Nested
@@ -14,6 +14,9 @@ from service.core.wire.errors import Unreadable
 from service.web import described as fields
 
 TYPE_PREFIX = "urn:partition-allocator:problem:"
+
+LONGEST_TEXT: Final = 5_000
+"""Longest text of a problem in characters: one may quote what the caller sent."""
 
 
 class ErrorAtSchema(Schema):
@@ -65,12 +68,17 @@ def kebab(name: str) -> str:
 
 def pointer(field: Iterable[str | int]) -> str:
     """The JSON pointer (RFC 6901) of a path of names and rows."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in field)
+    return "".join("/" + shortened(str(part)).replace("~", "~0").replace("/", "~1") for part in field)
+
+
+def shortened(text: str) -> str:
+    """The text, or as much of it as a problem may have."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
 def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> dict[str, Any]:
     """A problem document. kind : the last part of its type"""
-    return {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members}
+    return {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": shortened(detail), **members}
 
 
 def of_messages(messages: Any) -> dict[str, Any]:
@@ -146,7 +154,7 @@ def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
 
 
 def _errors(faults: Sequence[InvalidQuestion]) -> list[dict[str, str]]:
-    return [{"pointer": pointer(fault.field), "detail": fault.detail} for fault in faults[:MAX_ERRORS]]
+    return [{"pointer": pointer(fault.field), "detail": shortened(fault.detail)} for fault in faults[:MAX_ERRORS]]
 
 
 def _and_more(faults: Sequence[InvalidQuestion]) -> str:

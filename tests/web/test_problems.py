@@ -5,11 +5,15 @@ A rejected body also has ``errors``: where (a JSON pointer), and what. Each test
 
 from __future__ import annotations
 
+import time
+
+import pyarrow as pa
 import pytest
 
 from service.app import create_app
 from service.config import Settings
 from service.web import error_handlers, problems
+from service.web.media_types import ARROW_STREAM
 
 PARTITIONS = {"partitions_count": 12, "keys": ["order-1"]}
 
@@ -24,6 +28,37 @@ def assert_problem(response, status: int, kind: str, *pointers: str) -> dict:
     assert response.json["detail"]
     assert tuple(error["pointer"] for error in response.json.get("errors", ())) == pointers
     return response.json
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/partitions", PARTITIONS | {LONG: 1}),
+        ("/v1/partitions", PARTITIONS | {"partitioner": LONG}),
+        ("/v1/decodings", {"kind": LONG}),
+        ("/v1/group-assignments", {"kafka_version": LONG, "topics": [], "members": []}),
+    ],
+    ids=["field", "strategy", "kind", "release"],
+)
+def test_a_long_text_of_the_callers_is_quoted_in_part_and_has_nothing_similar(client, path, body):
+    started = time.process_time()
+    response = client.post(path, json=body)
+    assert response.status_code == 422
+    assert len(response.data) < 20_000
+    assert time.process_time() - started < 1
+
+
+def test_the_columns_of_a_stream_are_quoted_in_part(client):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([(f"{LONG}{i}", pa.int8()) for i in range(3)])):
+        pass
+    body = sink.getvalue().to_pybytes()
+    response = client.post("/v1/partitions?partitions_count=12", data=body, content_type=ARROW_STREAM)
+    assert response.status_code == 422
+    assert len(response.data) < 20_000
 
 
 def test_an_unknown_path_is_a_404(client):
