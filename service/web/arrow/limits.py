@@ -30,17 +30,24 @@ CONTINUATION: Final = b"\xff\xff\xff\xff"
 LENGTH_BYTES: Final = 4
 
 
-def unpacked_bytes(body: bytes, *, whole: bool = True) -> int:
+def unpacked_bytes(body: bytes, *, whole: bool = True, count: Callable[[], object] = int) -> int:
     """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException, OSError or ValueError for what is none.
 
     whole : is it a stream, or one message of it?
+    count : called for each message
     """
     try:
         if not whole:
             return _of_message(pa.ipc.read_message(body))
-        return sum(_of_message(message) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)))
+        return sum(_of_message(message) for message in _messages(body, count))
     except (StructError, IndexError):
         raise ValueError("its messages cannot be read") from None
+
+
+def _messages(body: bytes, count: Callable[[], object]) -> Iterator[pa.Message]:
+    for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)):
+        count()
+        yield message
 
 
 def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int], object] = int) -> Iterator[bytes]:
@@ -104,13 +111,13 @@ def _of_message(message: pa.Message) -> int:
         batch = _table(metadata, batch, DATA)
     if OLD_COMPRESSION in message.metadata.to_pybytes():
         raise ValueError("its buffers are compressed as by Arrow 0.17, which said so in other metadata")
-    sizes = list(_buffers(metadata, batch))
-    if any(offset < 0 or length < 0 for offset, length in sizes):
-        raise ValueError("the offset or length of a buffer is negative")
-    if not _field(metadata, batch, COMPRESSION):
-        return sum(length for _, length in sizes)
-    body = memoryview(message.body)
-    return sum(max(unpack_from("<q", body, offset)[0], length) if length else 0 for offset, length in sizes)
+    body = memoryview(message.body) if _field(metadata, batch, COMPRESSION) else None
+    size = 0
+    for offset, length in _buffers(metadata, batch):
+        if offset < 0 or length < 0:
+            raise ValueError("the offset or length of a buffer is negative")
+        size += length if body is None or not length else max(unpack_from("<q", body, offset)[0], length)
+    return size
 
 
 def _buffers(metadata: memoryview, batch: int) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from service.core.errors import InvalidQuestion
 from service.web.arrow.limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
-from service.web.context import reserve
+from service.web.context import request_budget, reserve
 from service.web.json.codec import loads
 from service.web.media_types import ARROW_STREAM
 
@@ -80,8 +80,14 @@ class ArrowBody:
 
     def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Its batches, while it arrives, with these columns and perhaps the optional ones. Raises the same errors."""
+        check_time = request_budget().check_time
+
+        def grow(size: int) -> None:
+            check_time()
+            reserve(size)
+
         try:
-            pieces = checked_messages(self._pieces, self._limit, reserve)
+            pieces = checked_messages(self._pieces, self._limit, grow)
             with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
                 _check_columns(stream.schema, columns, optional)
                 for batch in stream:
