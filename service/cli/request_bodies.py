@@ -31,3 +31,9 @@ def object_of(body: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return document if isinstance(document, dict) else None
+
+
+def rows(body: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects in a list of a body; none where it is absent or wrong, of which the service says why."""
+    found = body.get(name)
+    return found if isinstance(found, list) and all(isinstance(row, dict) for row in found) else []

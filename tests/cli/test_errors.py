@@ -206,3 +206,27 @@ def test_one_is_singular(folder: Path) -> None:
     (folder / "one.json").write_text(json.dumps(drained))
     reassigned = CliRunner().invoke(main, ["reassign", "one.json", "--drain", "1", "--output", "table"]).stdout
     assert "1 replica copied (proven minimal) · 1 leader changes" in reassigned
+
+
+@pytest.mark.parametrize(
+    "command", ["reassign --drain 1 --throttle 5", "reassign --into out", "disks --drain /d", "audit", "audit --into out"]
+)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{",
+        '{"brokers": ' * 2_000,
+        '{"brokers": 1, "topics": 1, "limits": 1, "balance": 1, "placements": 1}',
+        '{"brokers": [1], "topics": [1], "limits": [1], "placements": [1]}',
+        '{"brokers": [{"broker_id": 1, "log_dirs": 1}], "topics": [{"placements": 1}], "placements": [{"partition_id": 1e999}]}',
+        '{"topic_name": "t", "brokers": [{"broker_id": 1}], "placements": [{"partition_id": 18446744073709551615}]}',
+    ],
+)
+def test_a_body_that_options_change_may_be_wrong_in_any_way(command: str, body: str, folder: Path) -> None:
+    """What is wrong is said by the service, or here, but with no traceback."""
+    name, *options = command.split()
+    result = CliRunner().invoke(main, [name, *options], input=body)
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr
+    assert not (folder / "out").exists()

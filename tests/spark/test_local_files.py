@@ -66,9 +66,10 @@ def records(tmp_path):
         elif suffix == "csv":
             with path.open("w", newline="") as file:
                 rows = csv.writer(file, quoting=csv.QUOTE_ALL)
-                rows.writerows([("id", "partition"), *zip([key or "" for key in KEYS], PARTITIONS, strict=True)])
+                columns = zip([key or "" for key in KEYS], PARTITIONS, PARTITIONS, strict=True)
+                rows.writerows([("id", "partition", "size"), *columns])
         else:
-            rows = [json.dumps({"id": key, "partition": p}) for key, p in zip(KEYS, PARTITIONS, strict=True)]
+            rows = [json.dumps({"id": key, "partition": p, "size": p}) for key, p in zip(KEYS, PARTITIONS, strict=True)]
             path.write_text("\n".join(rows) + "\n")
         return str(path)
 
@@ -79,7 +80,7 @@ def records(tmp_path):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_plan_writes_what_skew_writes(records, suffix, tmp_path):
     file = records(suffix)
-    size = ["--size-column", "size"] if suffix == "parquet" else []
+    size = ("--size-column", "size")
     ours = run("plan", file, *PLAN, *SKEW, *size, "--into", str(tmp_path / "ours"))
     theirs = run("pipeline", "skew", file, *PLAN, *SKEW, *size, "--into", str(tmp_path / "theirs"))
     assert ours == theirs
@@ -87,6 +88,7 @@ def test_plan_writes_what_skew_writes(records, suffix, tmp_path):
     summary = json.loads(ours[1])
     assert (summary["records"], summary["keyless"]) == (3_000 - KEYS.count(None), KEYS.count(None))
     assert KEYS.count(None) > 0
+    assert summary["bytes"] == sum(size for key, size in zip(KEYS, PARTITIONS, strict=True) if key is not None)
 
 
 @pytest.mark.usefixtures("spark")
@@ -123,16 +125,20 @@ def test_rejected_rows_are_the_same(commands, count, rows, rejected, write, tmp_
 
 @pytest.mark.usefixtures("spark")
 def test_audit_writes_what_fleet_writes(tmp_path, monkeypatch):
-    """Of the tables of the same snapshot. In the first topic, two partitions have all their replicas on a rack."""
+    """Of the tables of the same snapshot. In the first topic, two partitions have all their replicas on a rack; in the last, one
+    has a replica more than the others.
+    """
     brokers = [{"broker_id": i, "rack_id": "ab"[i % 2], "fenced": i == 5} for i in range(6)]
-    replicas = [[[0, 2], [1, 3], [2, 3]], [[i % 4, (i + 1) % 4] for i in range(8)]]
+    replicas = [[[0, 2], [1, 3], [2, 3]], [[i % 4, (i + 1) % 4] for i in range(8)], [[0, 1, 3], [1, 2], [2, 3]]]
     topics = [
         {
             "topic_name": name,
             "partitions_count": len(rows),
-            "placements": [{"partition_id": i, "replicas": row} for i, row in enumerate(rows)],
+            "placements": [
+                {"partition_id": i, "replicas": row, "leader": row[0], "in_sync_replicas": row} for i, row in enumerate(rows)
+            ],
         }
-        for name, rows in zip(("crowded", "good"), replicas, strict=True)
+        for name, rows in zip(("crowded", "good", "mixed"), replicas, strict=True)
     ]
     snapshot = tmp_path / "snapshot.json"
     snapshot.write_text(json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": []}))
@@ -149,8 +155,9 @@ def test_audit_writes_what_fleet_writes(tmp_path, monkeypatch):
     texts = [varying.sub("", (folders[name] / "report.html").read_text()) for name in ("ours", "theirs")]
     assert texts[0] == texts[1]
     summary = json.loads(ours[1])["topics"]
-    assert (summary["topics"], summary["audit"]["obey"], summary["audit"]["crowded_racks"]) == (2, 1, 2)
-    assert sum(summary["current_broker_load"]["leaders"]["counts"]) == 11
+    assert (summary["topics"], summary["audit"]["obey"], summary["audit"]["crowded_racks"]) == (3, 1, 2)
+    assert summary["audit"]["wrong_factor"] == 1
+    assert sum(summary["current_broker_load"]["leaders"]["counts"]) == 14
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
@@ -208,6 +215,13 @@ def test_an_audit_of_a_wrong_body_is_refused(change, detail, write, tmp_path):
     assert refused.exit_code == 2
     assert detail in refused.stderr
     assert not (tmp_path / "ours").exists()
+
+
+def test_an_audit_takes_placements_with_leaders(write, tmp_path):
+    placement = {"partition_id": 0, "replicas": [1], "leader": 1, "in_sync_replicas": [1]}
+    body = {"topic_name": "t", "brokers": [{"broker_id": 1}], "placements": [placement]}
+    summary = json.loads(run("audit", write("body.json", json.dumps(body)), "--into", str(tmp_path / "ours"))[1])
+    assert summary["topics"]["audit"]["obey"] == 1
 
 
 def test_a_run_that_fails_leaves_nothing_and_one_that_succeeds_replaces_the_last(write, tmp_path):

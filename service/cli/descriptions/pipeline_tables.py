@@ -34,7 +34,6 @@ _TOPICS: Final = pa.schema(
     {
         "topic_name": NAME,
         "partitions_count": pa.int32(),
-        "replication_factor": pa.int32(),
         "placements": pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": _REPLICAS})),
     }
 )
@@ -91,10 +90,10 @@ def _group_rows(description: Description) -> list[Json]:
 
 
 def _topic_row(topic: Json) -> Json:
+    """Without a replication factor: it is what most of its partitions have, as in ``audit --into``."""
     placements = [bodies.picked(placement, bodies.PLACEMENT) for placement in topic["placements"]]
-    factor = max(len(placement["replicas"]) for placement in placements)
     count = topic.get("partitions_count", len(placements))
-    return {"topic_name": topic["topic_name"], "partitions_count": count, "replication_factor": factor, "placements": placements}
+    return {"topic_name": topic["topic_name"], "partitions_count": count, "placements": placements}
 
 
 def _placement_rows(topic: Json) -> list[Json]:

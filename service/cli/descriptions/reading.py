@@ -16,7 +16,7 @@ from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
-from service.web.json.codec import dumps
+from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 """Members of JSON objects that are descriptions; other objects are request bodies."""
@@ -51,6 +51,16 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
         return dumps(make(merged(descriptions), **values))
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
+
+
+def document(*arguments: Any, **values: Any) -> dict[str, Any]:
+    """The body, as ``body`` gives it, for options to change. Raises BadInput."""
+    text = body(*arguments, **values)
+    try:
+        found: dict[str, Any] = loads(text)
+    except ValueError as error:
+        raise BadInput(f"The body is not JSON: {error}") from None
+    return found
 
 
 def _check_no_options(values: dict[str, Any]) -> None:

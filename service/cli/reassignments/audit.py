@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import pyarrow as pa
 from rich.text import Text
 
 from service.cli import into as into_folder
-from service.cli import options
+from service.cli import options, request_bodies
 from service.cli.asking import ask_each
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from service.analyses.outcome import Outcome
+
+NOT_AUDITED: Final = ("leader", "in_sync_replicas")
+"""Members of a placement that say nothing about how it came about; a table of topics has no columns for them."""
 
 
 @click.command(
@@ -50,8 +53,8 @@ def audit(
         requests.extend(bodies.placement_audit(described, name) for name in names)
         return {}
 
-    body = reading.body(file, collect, snapshots)
-    requests = requests or [loads(body)]
+    body = reading.document(file, collect, snapshots)
+    requests = requests or [body]
     chosen = [{**request, **({} if placer is None else {"placer": placer})} for request in requests]
     form = options.form(output)
     if into is not None:
@@ -81,9 +84,12 @@ def _fleet(requests: list[dict[str, Any]], source: str) -> tuple[Outcome, pa.Tab
     from service.analyses.fleet import outcome, placements  # noqa: PLC0415 - needs matplotlib
     from service.analyses.fleet.summary import TOPIC_COLUMNS  # noqa: PLC0415
 
+    for placement in (each for request in requests for each in request_bodies.rows(request, "placements")):
+        for name in NOT_AUDITED:
+            placement.pop(name, None)
     try:
         topics = pa.Table.from_pylist(requests)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise BadInput(f"{source}: {error}") from None
     placements.check_columns(topics.schema, brokers_apart=False)
     rows = pa.Table.from_batches(placements.place_topics(topics.to_batches(), None, None), placements.RESULT)

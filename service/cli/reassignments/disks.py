@@ -6,12 +6,11 @@ from typing import Any, Final
 
 import click
 
-from service.cli import options
+from service.cli import options, request_bodies
 from service.cli.descriptions import reading
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.disk_files import MOVES, summary, write_disk_files
 from service.parameters.planning import OBJECTIVE, PACE
-from service.web.json.codec import loads
 
 PATH: Final = "/v1/log-dir-plans"
 
@@ -55,11 +54,11 @@ def disks(
     FILE is the JSON body of POST /v1/log-dir-plans, a snapshot, or the output of kafka-log-dirs --describe; the latter goes with
     that of kafka-topics --describe (--snapshot). Default: standard input. The options override FILE.
     """
-    body = loads(reading.body(file, reading.log_dir_body, snapshots, broker_ids=broker_ids))
+    body = reading.document(file, reading.log_dir_body, snapshots, broker_ids=broker_ids)
     plans.override(body, question)
     for option, field, texts in (("--drain", "draining", drained), ("--cordon", "cordoned", cordoned)):
         for text in texts:
-            _mark(body["brokers"], text, field, option)
+            _mark(request_bodies.rows(body, "brokers"), text, field, option)
     answer = plans.plan(PATH, body, options.form(output), folder, write_disk_files)
     if answer is not None:
         shown = tables.moves(answer, MOVES), tables.log_dirs(answer), tables.batches(answer, "moves")
@@ -78,7 +77,7 @@ def _mark(brokers: list[dict[str, Any]], text: str, field: str, option: str) -> 
         log_dir
         for broker in brokers
         if broker_id in ("", str(broker.get("broker_id")))
-        for log_dir in broker.get("log_dirs") or ()
+        for log_dir in request_bodies.rows(broker, "log_dirs")
         if log_dir.get("log_dir") == path
     ]
     if not found:

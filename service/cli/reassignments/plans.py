@@ -36,7 +36,9 @@ def override(body: dict[str, Any], question: dict[str, Any]) -> None:
     given = {name: value for name, value in question.items() if not (value is None or value is False or value == ())}
     limits = {name: given.pop(name) for name in LIMITS if name in given}
     body |= given
-    body["limits"] = (body.get("limits") or {}) | limits
+    if limits or not body.get("limits"):
+        own = body.get("limits")
+        body["limits"] = (own if isinstance(own, dict) else {}) | limits
 
 
 def plan(

@@ -8,7 +8,7 @@ import click
 import pyarrow as pa
 
 from service.cli import into as into_folder
-from service.cli import options
+from service.cli import options, request_bodies
 from service.cli.asking import decide
 from service.cli.descriptions import reading
 from service.cli.errors import note
@@ -21,7 +21,6 @@ from service.decisions.reassignments.balance import balance_text, parse_balance,
 from service.descriptions import bodies
 from service.parameters.planning import PLANNING
 from service.report.numbers import counted
-from service.web.json.codec import loads
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -65,7 +64,7 @@ def reassign(
     FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of Kafka's tools, Kafka's reassignment JSON, or
     Cruise Control's kafka_cluster_state. Default: standard input. The options override FILE.
     """
-    body = loads(reading.body(file, bodies.reassignment, snapshots))
+    body = reading.document(file, bodies.reassignment, snapshots)
     question |= {
         "balance": question["balance"] and _balance(question["balance"]),
         "broker_sets": [{"topics": topics, "broker_ids": ids} for topics, ids in broker_sets] or None,
@@ -78,7 +77,8 @@ def reassign(
     plans.override(body, question)
     _check_sizes(body)
     flags = {"draining": drained, "cordoned": cordoned, "demoted": demoted}
-    _change_brokers(body.setdefault("brokers", []), flags, added, replaced, racks_of)
+    body.setdefault("brokers", [])
+    _change_brokers(request_bodies.rows(body, "brokers"), flags, added, replaced, racks_of)
     if demoted and not (drained or added or replaced):
         body.setdefault("leaders", "demote")
     if into is not None:
@@ -112,10 +112,12 @@ def _few(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _check_sizes(body: dict[str, Any]) -> None:
     """Raise UsageError for options that need the sizes of partitions where these are not known."""
-    if any("partition_bytes" in topic for topic in body.get("topics") or () if isinstance(topic, dict)):
+    if any("partition_bytes" in topic for topic in request_bodies.rows(body, "topics")):
         return
-    needing = [option for option, name in SIZED.items() if name in body["limits"]]
-    needing += ["--balance bytes"] * ("bytes" in (body.get("balance") or ())) + ["--max-bytes"] * ("max_bytes" in body)
+    limits, balance = body.get("limits"), body.get("balance")
+    needing = [option for option, name in SIZED.items() if isinstance(limits, dict) and name in limits]
+    needing += ["--balance bytes"] * (isinstance(balance, str | list | dict) and "bytes" in balance)
+    needing += ["--max-bytes"] * ("max_bytes" in body)
     if needing:
         raise click.UsageError(
             f"{needing[0]} needs the size of each partition: add --snapshot FILE with the output of kafka-log-dirs --describe or "
