@@ -59,7 +59,7 @@ KEY_FORMAT = click.Option(
 SIZE_COLUMNS = click.Option(
     ["--size-column", "size_columns"],
     multiple=True,
-    help="Column that counts towards a record's bytes: a string, bytes, or an integer size. Repeatable.",
+    help="Column that counts towards a record's bytes: a string, bytes, or an integer size (in CSV, digits). Repeatable.",
 )
 READ_OPTIONS = click.Option(
     ["--read-option", "read_options"],

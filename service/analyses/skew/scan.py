@@ -27,6 +27,9 @@ from service.files.key_columns import joined, misfit, read_keys
 from service.files.rejected import UNREADABLE
 
 CODEC: Final = "lz4"
+DIGITS: Final = "^[0-9]{1,18}$"
+"""A text of CSV that is an integer, and none that is too large."""
+
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""
 
@@ -39,6 +42,7 @@ class SkewScan:
     key_format : one of the core's
     records_column : the number of records that each row stands for, an integer; None: one
     size_columns : columns that add up to a record's bytes: the length of strings and bytes, the value of integers
+    untyped : whether the columns are of CSV, where a text of digits is an integer
     corrupt : the column of the rows that Spark could not read as records; None where there is none
     partitioners, partitions_counts, current, max_keys : as in the core's KeyCounter
     """
@@ -51,6 +55,7 @@ class SkewScan:
     separator: str = "-"
     records_column: str | None = None
     size_columns: tuple[str, ...] = ()
+    untyped: bool = False
     corrupt: str | None = None
     max_keys: int = MAX_KEYS
 
@@ -98,9 +103,15 @@ class SkewScan:
         for name in self.size_columns:
             column = batch.column(name)
             if not pa.types.is_integer(column.type):
-                column = pc.binary_length(column)
+                lengths = pc.binary_length(column).cast(pa.int64())
+                column = pc.coalesce(_integers(column), lengths) if self.untyped else lengths
             total += np.maximum(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), 0)
         return total
+
+
+def _integers(texts: pa.Array) -> pa.Array:
+    """The texts of digits as int64; null for others."""
+    return pc.if_else(pc.match_substring_regex(texts, DIGITS), texts, None).cast(pa.int64())
 
 
 @dataclass

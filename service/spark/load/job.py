@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, Observation
@@ -28,6 +29,10 @@ from service.spark.load.options import CONSUMER, LIMITS, record_columns_of
 WINDOWS, SUBJECTS, HOURS = "windows.parquet", "subjects.parquet", "hours.parquet"
 BREACHES, REQUESTS = "breaches.parquet", "group_assignments.parquet"
 NO_GROUPS: Final[dict[str, Any]] = {"groups": None, "group_assignments": [], "groups_failed": []}
+
+
+MOST_WINDOWS: Final = 10**8
+"""Three years of seconds; each is counted in its hour of the day."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,12 @@ def _measured(
     first, last, records = partitions.agg(F.min("window"), F.max("window"), F.sum("records")).collect()[0]
     if first is None:
         raise WrongSource(f"{source} has no record with a partition and a time.")
+    span = Span(first, (last - first) // seconds + 1, float(seconds), records)
+    if span.count > MOST_WINDOWS:
+        raise WrongSource(
+            f"{source}: The times are from {_date(first)} to {_date(last)}: {span.count:,} windows, where at most "
+            f"{MOST_WINDOWS:,} are counted. Leave out the records with wrong times, or set a larger --window-seconds."
+        )
     rejected: dict[str, int] = {}
     if observed.get["rejected"]:
         rejected_rows = events.where("reason is not null").select("reason", "record")
@@ -160,7 +171,15 @@ def _measured(
         rejected = {row["reason"]: int(row["count"]) for row in read.groupBy("reason").count().collect()}
     else:
         pipeline.sink.remove(REJECTED_ROWS)
-    return partitions, Span(first, (last - first) // seconds + 1, float(seconds), records), rejected
+    return partitions, span, rejected
+
+
+def _date(seconds: int) -> str:
+    """The day of a time, of which Python knows 10,000 years."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:,} s after 1970-01-01"
 
 
 def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: Any) -> tuple[DataFrame, Span, dict[str, int]]:

@@ -29,6 +29,7 @@ class SizedColumns:
     """The columns of a record's topic, partition, time and size.
 
     topic : of all records, if there is no column
+    untyped : whether the columns are of CSV, where a text of digits is an integer
     """
 
     topic_column: str | None
@@ -36,6 +37,7 @@ class SizedColumns:
     partition: str
     time: str
     sizes: tuple[str, ...]
+    untyped: bool
 
     @property
     def names(self) -> list[str]:
@@ -72,7 +74,8 @@ def record_columns_of(source: Source, options: dict[str, Any]) -> SizedColumns:
     """The columns of records that the options name."""
     sizes = tuple(options["size_columns"] or (("key", "value") if source.format == "kafka" else ()))
     topic_column = None if options["topic"] is not None else options["topic_column"]
-    return SizedColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes)
+    untyped = source.format == "csv"
+    return SizedColumns(topic_column, options["topic"], options["partition_column"], options["time_column"], sizes, untyped)
 
 
 JOB: Final = Job(

@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
+from service.analyses.skew.scan import DIGITS
 from service.spark.io.columns import column, corrupt, line, milliseconds
 from service.spark.io.sources import CORRUPT
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, SizedColumns
@@ -35,7 +36,7 @@ def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
     at = milliseconds(columns.time, frame.schema[columns.time].dataType) / 1000
     total = F.lit(0).cast("long")
     for name in columns.sizes:
-        total = total + F.coalesce(_size(frame, name), F.lit(0))
+        total = total + F.coalesce(_size(frame, name, untyped=columns.untyped), F.lit(0))
     reason = (
         F.when(corrupt(frame).isNotNull(), "not readable as a record")
         .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
@@ -53,13 +54,14 @@ def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
     )
 
 
-def _size(frame: DataFrame, name: str) -> Column:
-    """The length of a string or of bytes; an integer unchanged."""
+def _size(frame: DataFrame, name: str, *, untyped: bool) -> Column:
+    """The length of a string or of bytes; an integer unchanged. untyped : a text of digits is an integer"""
     kind, values = frame.schema[name].dataType, column(name)
     if isinstance(kind, types.BinaryType):
         return F.octet_length(values)
     if isinstance(kind, types.StringType):
-        return F.coalesce(values.try_cast("long"), F.octet_length(values))
+        length = F.octet_length(values).cast("long")
+        return F.when(values.rlike(DIGITS), values.try_cast("long")).otherwise(length) if untyped else length
     return values.cast("long")
 
 

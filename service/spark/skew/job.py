@@ -44,6 +44,7 @@ def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any]) -> tupl
         current=options["current"],
         separator=options["key_separator"],
         size_columns=names[len(key_columns) :],
+        untyped=source.format == "csv",
         max_keys=options["max_keys"],
     )
     return scan_source, scan

@@ -76,6 +76,27 @@ def lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+@pytest.mark.usefixtures("spark")
+def test_digits_are_a_size_in_csv_and_a_text_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "records.csv").write_text("partition,timestamp,value\n0,0,500\n0,1,abc\n0,2,\n")
+    values = pa.table({"partition": [0, 0, 0], "timestamp": [0, 1, 2], "value": ["500", "abc", None]})
+    pq.write_table(values, tmp_path / "records.parquet")
+    for name, size in (("records.csv", 503), ("records.parquet", 6)):
+        options = ("--topic", "t", "--size-column", "value", "--into", str(tmp_path / "out"))
+        (busiest,) = run(str(tmp_path / name), *options)["partitions"]["busiest"]
+        assert busiest["bytes_per_second"] * 60 == size
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_wrong_time_is_named_instead_of_counting_the_windows_before_it(tmp_path: Path) -> None:
+    """A record of the year 9999 beside one of 1969 makes four billion windows, and each would be counted in its hour."""
+    (tmp_path / "records.csv").write_text("partition,timestamp\n0,1969-12-31T23:59:00Z\n0,9999-12-31T00:00:00Z\n")
+    command = ["pipeline", "load", str(tmp_path / "records.csv"), "--topic", "t", "--into", str(tmp_path / "out")]
+    refused = CliRunner().invoke(main, command)
+    assert refused.exit_code == 2
+    assert "from 1969-12-31 to 9999-12-31: 4,223,370,242 windows" in refused.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_real_flights_load_their_consumers_and_brokers_by_the_hour(
