@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from service.core.kernels import kernel
 from service.core.keys.columns import Encoding
@@ -89,34 +88,33 @@ class HashingRule:
         return np.where(unhashed, np.int32(self.null_hash), hashes), None
 
 
-_ALL, _WITHOUT_SIGN = np.uint32(0xFFFFFFFF), np.uint32(0x7FFFFFFF)
+_SIGNED, _UNSIGNED, _WITHOUT_SIGN = np.int64(-1), np.int64(0xFFFFFFFF), np.int64(0x7FFFFFFF)
+"""Bits of a hash that has been extended to 64."""
 
 
 def _mask(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes.view(np.uint32), n, _WITHOUT_SIGN)
+    return _modulo(hashes, n, _WITHOUT_SIGN)
 
 
 def _unsigned(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes.view(np.uint32), n, _ALL)
+    return _modulo(hashes, n, _UNSIGNED)
 
 
 def _magnitude(hashes: Int32s, n: int) -> Int32s:
-    # np.abs leaves MIN_VALUE as it is, which as uint32 is 2^31.
-    return _modulo(np.abs(hashes).view(np.uint32), n, _ALL)
+    return _modulo(hashes, n, _SIGNED, absolute=True)
 
 
 def _abs0(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(np.abs(hashes).view(np.uint32), n, _WITHOUT_SIGN)
+    return _modulo(hashes, n, _WITHOUT_SIGN, absolute=True)
 
 
 def _debezium(hashes: Int32s, n: int) -> Int32s:
     masked = hashes & np.int32(0x7FFFFFFF)
-    return _modulo(np.where(masked == 0x7FFFFFFF, np.int32(0), masked).view(np.uint32), n, _ALL)
+    return _modulo(np.where(masked == 0x7FFFFFFF, np.int32(0), masked), n, _SIGNED)
 
 
 def _pmod(hashes: Int32s, n: int) -> Int32s:
-    # h + 2^31 is not negative, and the least number to add then is that which makes 2^31 a multiple of n.
-    return _modulo((hashes ^ np.int32(-(2**31))).view(np.uint32), n, _ALL, -(2**31) % n)
+    return _modulo(hashes, n, _SIGNED, -(-(2**31) // n) * n)  # the least multiple of n with which no hash is negative
 
 
 MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
@@ -128,19 +126,25 @@ DEBEZIUM = Sign("debezium", "(h & 0x7fffffff) % n, 2147483647 being 0", _debeziu
 WIDE_PMOD = Sign("modulo", "the mathematical modulo of h", lambda h, n: (h % n).astype(np.int32), lambda h: h)
 
 
-def _modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32, plus: int = 0) -> Int32s:
-    """int32[...], ``((values & bits) + plus) % n``. values : uint32[...]; n : 1 … 2147483647; plus : below n"""
-    remainders = np.empty(len(values), np.int32)  # here, as in murmur2.py
-    _take_modulo(values, n, bits, plus, remainders)
+def _modulo(hashes: Int32s, n: int, bits: np.int64, plus: int = 0, *, absolute: bool = False) -> Int32s:
+    """int32[...], ``((hashes & bits) + plus) % n``, or of the absolute hashes.
+
+    n : 1 … 2147483647; bits, plus : such that nothing is negative; plus : below 2³²
+    """
+    remainders = np.empty(len(hashes), np.int32)  # here, as in murmur2.py
+    _take_modulo(hashes, n, bits, plus, absolute, remainders)
     return remainders
 
 
 @kernel
-def _take_modulo(values: npt.NDArray[np.uint32], n: int, bits: np.uint32, plus: int, remainders: Int32s) -> None:
+def _take_modulo(hashes: Int32s, n: int, bits: np.int64, plus: int, absolute: bool, remainders: Int32s) -> None:  # noqa: FBT001
     """The loop, by a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small."""
     reciprocal = 1.0 / n
-    for i in range(len(values)):
-        value = np.int64(values[i] & bits) + plus
+    for i in range(len(hashes)):
+        value = np.int64(hashes[i])
+        if absolute:
+            value = abs(value)
+        value = (value & bits) + plus
         # r >= 0: a quotient below an integer is at least 1 / n below it, and the error is less than value / n / 2⁵¹ < 1 / n.
         r = value - np.int64(np.float64(value) * reciprocal) * n
         if r >= n:

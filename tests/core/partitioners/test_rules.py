@@ -212,4 +212,5 @@ def test_two_billion_partitions_need_no_memory():
 @given(st.integers(1, 2**31 - 1), st.integers(0, 2**32 - 1), st.integers(-1, 1))
 def test_the_modulo_is_right_beside_every_multiple(n, value, offset):
     values = [value, min(max(value // n * n + offset, 0), 2**32 - 1)]
-    assert hashing_rule._modulo(np.array(values, np.uint32), n, np.uint32(0xFFFFFFFF)).tolist() == [value % n for value in values]
+    hashes = np.array(values, np.uint32).view(np.int32)
+    assert hashing_rule._modulo(hashes, n, np.int64(0xFFFFFFFF)).tolist() == [value % n for value in values]
