@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask, Request
 from flask.json.provider import JSONProvider
 from flask.sessions import NullSession, SessionInterface
 from werkzeug.routing import MapAdapter
+from werkzeug.utils import cached_property  # without the lock of Python's
 
 from service import __version__
 from service.telemetry.metrics import Metrics
