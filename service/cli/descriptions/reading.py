@@ -75,6 +75,14 @@ def read(file: BinaryIO) -> Description:
     return _parse(_utf8(read_input(file)), _name_of(file))
 
 
+def text(file: BinaryIO) -> str:
+    """The text in a file. Raises BadInput."""
+    try:
+        return _utf8(read_input(file)).decode()
+    except UnicodeDecodeError:
+        raise BadInput(f"{_name_of(file)}: The file is not UTF-8 text.") from None
+
+
 def _utf8(data: bytes) -> bytes:
     """The bytes of a text in UTF-8 without a mark in front, also of UTF-16, which Windows writes."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):

@@ -12,7 +12,6 @@ from service.cli import options
 from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.inputs import read_input
 from service.cli.terminal import Console, fill, table
 from service.core.reassignments.lint import RULES
 from service.descriptions import UnreadableDescription, bodies
@@ -36,9 +35,9 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
     """See ``help`` above."""
     try:
-        text = read_input(file).decode()
+        text = reading.text(file)
         reassignment = parse_json(text)
-    except (UnicodeDecodeError, UnreadableDescription) as error:
+    except UnreadableDescription as error:
         raise BadInput(f"{file.name}, {error}") from None
     description = reading.with_racks(reading.merged([reading.read(cluster) for cluster in clusters]), racks)
     body = {**bodies.cluster(description, bodies.PLACEMENT), "reassignment": reassignment}

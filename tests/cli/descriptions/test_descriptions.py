@@ -307,6 +307,16 @@ def test_lint_exits_with_1_on_errors(bad: str, tmp_path: Path) -> None:
     assert "no-op" in result.stdout
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_lint_reads_what_windows_writes(encoding: str, tmp_path: Path) -> None:
+    moves = tmp_path / "moves.json"
+    moves.write_text('{"version":1,"partitions":[]}', encoding=encoding)
+    assert run("lint", str(moves), "--cluster", TOPICS).exit_code == 0
+    moves.write_bytes(b'{"version":"\xff"}')
+    refused = run("lint", str(moves), "--cluster", TOPICS)
+    assert (refused.exit_code, refused.stderr) == (2, f"Error: {moves}: The file is not UTF-8 text.\n")
+
+
 def test_lint_as_a_table_has_lines(bad: str) -> None:
     """The lines of the file."""
     printed = run("lint", bad, "--cluster", TOPICS, "--output", "table").stdout.splitlines()
