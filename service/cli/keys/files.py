@@ -20,20 +20,18 @@ def read(
     columns: Mapping[str, str],
     key_format: str | None = None,
     file_format: str | None = None,
-    *,
-    strict: bool = False,
     rejected: RejectedRows | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The record batches of the file, as ``reader.read``; a note says which rows were rejected.
 
     columns : the name of a column in the batches ("key", or a name of COLUMNS) → its name in the file
-    strict : refuse a row that cannot be read; rejected : gets such rows, instead of ``strict``
+    rejected : gets the rows that cannot be read
     Raises BadInput.
     """
     if len(set(columns.values())) < len(columns):
         raise BadInput(f"Each of {', '.join(columns)} needs a column of its own.")
     read_as = {"key": Column(key_format), **COLUMNS}
-    rejected = RejectedRows(strict=strict) if rejected is None else rejected
+    rejected = RejectedRows() if rejected is None else rejected
     try:
         for batch in reader.read(file, {column: read_as[name] for name, column in columns.items()}, rejected, file_format):
             yield batch.rename_columns(list(columns))

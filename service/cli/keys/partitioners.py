@@ -48,7 +48,7 @@ def compare(
     form = options.form(output)
     fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
     rejected = RejectedRows(strict=strict, kept=into is not None)
-    batches = files.read(file, {"key": key_column}, key_format, file_format, rejected=rejected)
+    batches = files.read(file, {"key": key_column}, key_format, file_format, rejected)
     if into is not None:
         into_folder.write(into, [file], lambda: _compared(fields, batches, rejected, file), form)
         return
@@ -108,6 +108,7 @@ def fingerprint(
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
     form = options.form(output)
     if into is not None:
@@ -115,7 +116,8 @@ def fingerprint(
         writers = {"expected": expected, "partitioners": partitioners, "partitions_count": question["partitions_count"]}
         into_folder.write(into, [file], lambda: _mismatch(file, file_format, strict=strict, **columns, **writers), form)
         return
-    batches = files.read(file, {"key": key_column, "partition_id": partition_column}, key_format, file_format, strict=strict)
+    names = {"key": key_column, "partition_id": partition_column}
+    batches = files.read(file, names, key_format, file_format, RejectedRows(strict=strict))
     fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
     answer = ask_stream("/v1/partitioner-fingerprints", fields, batches, CSV if form == "csv" else JSON)
     if form != "table":

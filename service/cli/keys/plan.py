@@ -95,8 +95,9 @@ def plan(
     optional = {"records": records_column, "bytes": size_column}
     columns = {"key": key_column} | {name: column for name, column in optional.items() if column is not None}
     from service.cli.keys import files  # noqa: PLC0415 - imports that a refusal of the options does not need
+    from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
-    batches = files.read(file, columns, key_format, file_format, strict=strict)
+    batches = files.read(file, columns, key_format, file_format, RejectedRows(strict=strict))
     answer = ask_stream(PATH, {**question, "key_format": key_format}, batches, media_type)
     if form != "table":
         click.echo(answer, nl=form == "json")
