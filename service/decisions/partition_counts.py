@@ -127,7 +127,7 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
     key_format, rows = "string", 0
     for batch in _batches(question, budget):
         key_format, rows = batch.key_format, rows + len(batch)
-        counts.add(batch.column, key_format, batch.records, batch.bytes)
+        counts.add(batch.column, key_format, batch.records, batch.bytes, check_time=budget.check_time)
     field = "histogram" if question.histogram is not None else "key" if isinstance(question.keys, Stream) else "keys"
     check_not_empty(counts, field)
     rates = _rates(question, counts)

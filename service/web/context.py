@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 
 def request_budget() -> Budget:
-    """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's."""
-    environ = current_request().environ
+    """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's.
+
+    A body that is read as a stream counts from the start, by the length that it was announced with.
+    """
+    request = current_request()
+    environ = request.environ
     progress: Progress = environ[PROGRESS]
     hooks = progress.hooks
     limits = hooks.extensions["limits"]
@@ -33,7 +37,7 @@ def request_budget() -> Budget:
         progress.started,
         limits["max_request_seconds"],
         progress.cpu_started,
-        max(1.0, progress.sent_bytes / 1_000) if is_warm else math.inf,
+        max(1.0, progress.sent_bytes / 1_000, (request.content_length or 0) / 1_000) if is_warm else math.inf,
     )
 
 

@@ -144,6 +144,17 @@ def test_a_dictionary_and_views_reserve_the_memory_of_their_keys(client, monkeyp
         sizes.clear()
 
 
+def test_a_stream_may_take_the_cpu_of_all_that_it_sends(client, monkeypatch):
+    """It is read batch by batch, and had the time of one kilobyte: 5 s for ten million keys."""
+    sent = []
+    monkeypatch.setattr("service.decisions.budget.RequestTime.__call__", lambda limit: sent.append(limit.kilobytes))
+    monkeypatch.setattr(client.application.extensions["warm"], "is_set", lambda: True)
+    body = stream(("key",), pa.array([f"key-{i}" for i in range(2**17)]))
+    path = "/v1/partition-count-plans?partitions_counts=12"
+    assert client.post(path, data=body, content_type=ARROW_STREAM).status_code == 200
+    assert min(sent) == len(body) / 1_000
+
+
 EMPTY_BATCHES = 200
 
 

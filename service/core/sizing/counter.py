@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.core.clock import UNLIMITED
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.keys import columns
@@ -126,12 +127,14 @@ class KeyCounter:
         records: Int64s | None = None,
         sizes: Int64s | None = None,
         key_hashes: Int64s | None = None,
+        check_time: Callable[[], None] = UNLIMITED,
     ) -> None:
         """Add a batch.
 
         column : n keys; null is a record without a key
         records, sizes : int64[n], the records and bytes that each row stands for; None: one record, and unknown bytes
         key_hashes : int64[n], ``key_hashes_of`` the serialized keys, if the caller already has them
+        check_time : is called for each block, since keys that are made to collide take the square of them
         Raises InvalidQuestion if a partitioner does not accept such keys, or if the totals exceed 2^62.
         """
         rules = [hashing_rule(name) for name in self.names]
@@ -144,6 +147,7 @@ class KeyCounter:
         n = columns.length(column)
         self.has_bytes |= sizes is not None
         for start in range(0, n, BLOCK):
+            check_time()
             rows = slice(start, min(start + BLOCK, n))
             block = columns.rows_of(column, rows)
             serialized = columns.SERIALIZED.run(block, key_format)

@@ -328,3 +328,11 @@ def test_a_block_of_records_is_counted_by_residue(residues, times):
     records = np.arange(5, dtype=np.int64)
     count_up(rows, records)
     assert records.tolist() == (np.arange(5) + np.bincount(rows, minlength=5)).tolist()
+
+
+def test_it_looks_at_the_time_for_each_block_of_keys():
+    """Keys that are made to collide take the square of them."""
+    looks = []
+    column = keys.byte_strings([b"a"] * (2 * BLOCK + 1))
+    KeyCounter(("java",), (3,)).add(column, "hex", check_time=lambda: looks.append(1))
+    assert len(looks) == 3
