@@ -98,4 +98,4 @@ def test_a_text_of_another_kind_is_refused_in_a_sentence(page):
     pasted(page, "hello")
     page.get_by_role("alert").filter(has_text="No partitions were found").wait_for()
     pasted(page, json.dumps({"snapshot_version": 1, "brokers": [], "topics": []}))
-    page.get_by_role("alert").filter(has_text="does not tell what is in the log directories").wait_for()
+    page.get_by_role("alert").filter(has_text="does not list the contents of the log directories").wait_for()

@@ -58,8 +58,9 @@ export function bound(object, change, place = "") {
   });
 }
 
-/** A label, a control and its fault. @param {{place: string, label: string, hint?: string, children?: any}} props */
-function Labelled({ place, label, hint, children }) {
+/** A label, a control and its fault. @param {{place: string, label: string, hint?: string, bare?: boolean, children?: any}} props bare: without the label */
+function Labelled({ place, label, hint, bare, children }) {
+  if (bare) return html`${children}<${FaultText} place=${place} />`;
   return html`<div class="field">
     <label for=${idOf(place)}>${label}</label>
     ${children}${hint && html`<span class="hint">${hint}</span>`}<${FaultText} place=${place} />
@@ -82,9 +83,7 @@ export function Text({ place, label, hint, value, set, placeholder, bare }) {
     placeholder=${placeholder}
     ...${useDraft(value ?? "", set)}
   />`;
-  return bare
-    ? html`${control}<${FaultText} place=${place} />`
-    : html`<${Labelled} ...${{ place, label, hint }}>${control}<//>`;
+  return html`<${Labelled} ...${{ place, label, hint, bare }}>${control}<//>`;
 }
 
 /**
@@ -109,9 +108,7 @@ export function Numeric({ place, label, hint, value, set, min = 0, max, bare, pl
     placeholder=${placeholder}
     ...${useDraft(shown, (text) => set(worth(text)))}
   />`;
-  return bare
-    ? html`${control}<${FaultText} place=${place} />`
-    : html`<${Labelled} ...${{ place, label, hint }}>${control}<//>`;
+  return html`<${Labelled} ...${{ place, label, hint, bare }}>${control}<//>`;
 }
 
 /** @typedef {{value: string, label: string, group?: string}} Choice */
@@ -138,9 +135,7 @@ export function Select({ place, label, hint, value: chosen, choices, set, bare }
       return group ? html`<optgroup label=${group}>${options}</optgroup>` : options;
     })}
   </select>`;
-  return bare
-    ? html`${control}<${FaultText} place=${place} />`
-    : html`<${Labelled} ...${{ place, label, hint }}>${control}<//>`;
+  return html`<${Labelled} ...${{ place, label, hint, bare }}>${control}<//>`;
 }
 
 /** @param {{label: string, checked: boolean, set: (checked: boolean) => void}} props */

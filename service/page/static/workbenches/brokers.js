@@ -1,5 +1,5 @@
 /** The brokers by rack: pressing one says what becomes of it; and what else each is. */
-import { Numeric, Text } from "../fields.js";
+import { bound, Numeric, Text } from "../fields.js";
 import { count, number, percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { replaced } from "../lists.js";
@@ -139,37 +139,35 @@ function Rows({ state: { brokers }, set }) {
           </tr>
         </thead>
         <tbody>
-          ${brokers.slice(0, MOST_ROWS).map(
-            (broker, i) =>
-              html`<tr key=${broker.broker_id}>
-                <th scope="row">${broker.broker_id}</th>
-                <td>
-                  <${Text}
-                    bare
-                    place="/brokers/${i}/rack_id"
-                    label="Broker ${broker.broker_id}: rack"
-                    placeholder="none"
-                    value=${broker.rack_id ?? ""}
-                    set=${(/** @type {string} */ rack_id) =>
-                      set({ brokers: replaced(brokers, i, { ...broker, rack_id: rack_id || undefined }) })}
-                  />
-                </td>
-                ${COLUMNS.map(
-                  ({ name, label, scale }) =>
-                    html`<td>
-                      <${Numeric}
-                        bare
-                        place="/brokers/${i}/${name}"
-                        label="Broker ${broker.broker_id}: ${label}"
-                        scale=${scale}
-                        value=${broker[name]}
-                        set=${(/** @type {number | null} */ value) =>
-                          set({ brokers: replaced(brokers, i, { ...broker, [name]: value ?? undefined }) })}
-                      />
-                    </td>`,
-                )}
-              </tr>`,
-          )}
+          ${brokers.slice(0, MOST_ROWS).map((broker, i) => {
+            const change = (/** @type {Partial<Broker>} */ part) =>
+              set({ brokers: replaced(brokers, i, { ...broker, ...part }) });
+            const field = bound(broker, change, `/brokers/${i}`);
+            return html`<tr key=${broker.broker_id}>
+              <th scope="row">${broker.broker_id}</th>
+              <td>
+                <${Text}
+                  bare
+                  ...${field("rack_id")}
+                  label="Broker ${broker.broker_id}: rack"
+                  placeholder="none"
+                  set=${(/** @type {string} */ rack_id) => change({ rack_id: rack_id || undefined })}
+                />
+              </td>
+              ${COLUMNS.map(
+                ({ name, label, scale }) =>
+                  html`<td>
+                    <${Numeric}
+                      bare
+                      ...${field(name)}
+                      label="Broker ${broker.broker_id}: ${label}"
+                      scale=${scale}
+                      set=${(/** @type {number | null} */ value) => change({ [name]: value ?? undefined })}
+                    />
+                  </td>`,
+              )}
+            </tr>`;
+          })}
         </tbody>
       </table>
     </div>

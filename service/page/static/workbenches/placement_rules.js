@@ -10,26 +10,28 @@ import { List, WhichTopics } from "./plan_fields.js";
 /** Ids, and what is none as it is, for the service to name. @param {string} text @returns {any[] | null} */
 const ids = (text) => words(text)?.map((word) => (/^-?\d+$/.test(word) ? Number(word) : word)) ?? null;
 
+/** The rule of each line, which names topics before a colon; none: null. @template T @param {string} text @param {(topics: string, rest: string) => T} rule @returns {T[] | null} */
+function ruled(text, rule) {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const rules = lines.map((line) => {
+    const [topics, rest = ""] = line.split(/:(.*)/);
+    return rule(topics.trim(), rest);
+  });
+  return rules.length > 0 ? rules : null;
+}
+
 /** A line for each set, such as `audit*: 1, 2`. @param {string} text @returns {BrokerSet[] | null} */
 function sets(text) {
-  const lines = text.split("\n").filter((line) => line.trim() !== "");
-  const found = lines.map((line) => {
-    const [topics, brokers = ""] = line.split(/:(.*)/);
-    return { topics: topics.trim(), broker_ids: ids(brokers) ?? [] };
-  });
-  return found.length > 0 ? found : null;
+  return ruled(text, (topics, brokers) => ({ topics, broker_ids: ids(brokers) ?? [] }));
 }
 
 /** A line for each rule, such as `orders*: 1`, or `audit: 2 on 1, 4`. @param {string} text @returns {import("./placement.js").TopicLeaders[] | null} */
 function leaders(text) {
-  const lines = text.split("\n").filter((line) => line.trim() !== "");
-  const found = lines.map((line) => {
-    const [topics, rest = ""] = line.split(/:(.*)/);
+  return ruled(text, (topics, rest) => {
     const [least, brokers = ""] = rest.split(/ on (.*)/);
     const on = ids(brokers);
-    return { topics: topics.trim(), leaders: ids(least)?.[0] ?? 1, ...(on ? { broker_ids: on } : {}) };
+    return { topics, leaders: ids(least)?.[0] ?? 1, ...(on ? { broker_ids: on } : {}) };
   });
-  return found.length > 0 ? found : null;
 }
 
 /** @param {{state: PlacementState, set: (change: Partial<PlacementState>) => void}} props */
