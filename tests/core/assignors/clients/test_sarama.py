@@ -78,7 +78,7 @@ def test_the_service_tells_what_is_left_to_chance(client):
     assert answer["unassigned"] == []
     assert answer["movement"]["fewest_possible_moves"] is None
     (warning,) = answer["warnings"]
-    assert warning.startswith("The library leaves to chance who gets 4 partitions: Go goes through the maps")
+    assert warning.startswith("The library leaves to chance who gets 4 partitions: Go iterates over the maps")
     answer = client.post("/v1/group-assignments", json={**OWNING, "client": "sarama", "assignor": "cooperative-sticky"}).json
     assert "follow_up_rebalance" not in answer
     kept = {**OWNING, "members": OWNING["members"][:1]}
