@@ -14,17 +14,18 @@ is an empty text needs JSON lines or Parquet.
 
 import csv
 import os
+import signal
 import sys
 from bisect import insort
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +104,7 @@ def read(
         raise WrongTable(f"{shown}: The format is unknown. Set --file-format to one of {', '.join(READERS)}.")
     rows, name, batch = 0, escape(printable(Path(file).name)), None
     try:
-        with _open(file) as source, Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        with _open(file) as source, Progress(console=Console(stderr=True), disable=file == "-" or not sys.stderr.isatty()) as bar:
             table = SourceFile(source, columns, bar, bar.add_task(name, total=None), rejected)
             table.check_encoding()
             for any_batch, place in READERS[file_format](table):
@@ -120,11 +121,21 @@ def read(
 @contextmanager
 def _open(file: str) -> Iterator[BufferedReader]:
     """The file, which is not empty."""
-    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb", buffering=HEAD) as opened:
+    with _standard_input() if file == "-" else Path(file).open("rb", buffering=HEAD) as opened:
         source = cast(BufferedReader, opened)
         if not source.peek(1):
             raise ValueError("The file is empty.")
         yield source
+
+
+@contextmanager
+def _standard_input() -> Iterator[BinaryIO]:
+    """Standard input. Ctrl-C ends the process meanwhile: Python would not notice it while Arrow waits for more."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield sys.stdin.buffer
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)

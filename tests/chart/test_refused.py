@@ -46,7 +46,10 @@ CASES = {
     ),
     "traces that cannot leave": ({"tracing": {"endpoint": "http://collector:4318"}}, "add a rule to networkPolicy.egress"),
     "a certificate without its key": ({"tls": {"certificate": "x"}}, "tls.certificate and tls.key must be set together"),
-    "two certificates": ({"tls": {"certificate": "x", "key": "x", "existingSecret": "y"}}, "tls.existingSecret excludes"),
+    "two certificates": (
+        {"tls": {"certificate": "x", "key": "x", "existingSecret": "y"}},
+        "tls.existingSecret cannot be combined",
+    ),
     "a route to no gateway": ({"httpRoute": {"enabled": True}}, "httpRoute.enabled needs httpRoute.parentRefs"),
     "a pipeline without a job": ({"pipeline": {"cronJob": {"enabled": True}}}, "pipeline.arguments is empty"),
     "an application without executors": (

@@ -153,13 +153,22 @@ def test_an_unread_answer_ends_the_command_like_other_programs(form: str) -> Non
     assert command.returncode == 128 + signal.SIGPIPE
 
 
-def test_ctrl_c_ends_a_command_as_other_programs() -> None:
-    command = started(["plan", "-", "--file-format", "csv", "--partitions", "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["assign"], 128 + signal.SIGINT),
+        (["plan", "-", "--file-format", "csv", "--partitions", "3"], -signal.SIGINT),  # a shell says 130 of this, too
+    ],
+    ids=["read by Python", "read by Arrow"],
+)
+def test_ctrl_c_ends_a_command_that_waits_for_more(arguments: list[str], status: int) -> None:
+    command = started(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert command.stdin is not None
     command.stdin.write(b"key\n" + b"a\n" * 2**17)  # more than a pipe holds: the command reads
+    command.stdin.flush()
     command.send_signal(signal.SIGINT)
+    assert command.wait(60) == status
     assert command.communicate() == (b"", b"")
-    assert command.returncode == 128 + signal.SIGINT
 
 
 def test_a_closed_stream_is_empty() -> None:
