@@ -51,10 +51,6 @@ AHEAD_BYTES: Final = 2**22
 """As much of a response is queued before it can be sent."""
 
 
-class PlainHTTP(http.ParseError):  # type: ignore[misc]
-    """Plain HTTP was sent to an HTTPS port"""
-
-
 def nothing() -> None:
     """What a response without ``close`` does when it ends."""
 
@@ -186,7 +182,8 @@ class Connection:
         if self._handshake_pending:
             if not isinstance(self.sock, ssl.SSLSocket):
                 if self.sock.recv(1, MSG_PEEK).isalpha():  # of a method; TLS begins with 22
-                    raise PlainHTTP(PlainHTTP.__doc__)
+                    message = "Plain HTTP was sent to an HTTPS port"
+                    raise http.ParseError(message)
                 self.sock = ssl_wrap_socket(self.sock, self.cfg)
             self.sock.do_handshake()
             self._handshake_pending = False
