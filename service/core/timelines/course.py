@@ -74,14 +74,19 @@ class Course:
 
     def running(self) -> list[Member]:
         """The clients that run, in the order in which their names first came."""
-        latest = dict.fromkeys(member.number for name, member in self.latest.items() if name == member.name)
-        return [self.members.all[number] for number in latest if self.members.columns.died[number] == NEVER]
+        return [self.members.all[number] for number in self._last_incarnations() if self.members.columns.died[number] == NEVER]
+
+    def _last_incarnations(self) -> dict[int, None]:
+        """The numbers of the members' last incarnations, in that order."""
+        return dict.fromkeys(member.number for name, member in self.latest.items() if name == member.name)
 
     def count_partitions(self) -> None:
-        """Tell the ledger which partitions need a reader: those that exist, of topics that somebody subscribes to."""
+        """Tell the ledger which partitions need a reader: those that exist, of topics to which the last incarnations subscribe.
+
+        What only a member read that has ended, for a while or for good, still needs a reader.
+        """
         self.clock.spend(STEP_CELLS + len(self.latest) + len(self.ledger.reader) // PASSED)
-        running = {self.members.topics_of(member.number) for member in self.running()}
-        self._counted_topics = running or self._counted_topics
+        self._counted_topics = {self.members.topics_of(number) for number in self._last_incarnations()}
         names = np.zeros(len(self.timeline.world.names), np.bool_)
         for topics in self._counted_topics:
             names[list(topics)] = True

@@ -7,7 +7,7 @@ import numpy as np
 from service.core.timelines.course import Course
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER
-from tests.support.simulations import simulation, stable
+from tests.support.simulations import event, simulation, stable
 
 
 def course(**body: object) -> Course:
@@ -19,8 +19,8 @@ def started(one: Course, name: str, topics: tuple[int, ...]) -> Member:
     return one.start(Member(name, name, None, None, (one.timeline.assignor,), "classic"), topics)
 
 
-def test_partitions_need_a_reader_while_somebody_subscribes_to_them() -> None:
-    """Also once all members have ended: the group has not gone, it is without readers."""
+def test_partitions_need_a_reader_once_somebody_subscribes_to_them() -> None:
+    """Also once that member has ended: it may come back, and until then they are without a reader."""
     topics = [{"topic_name": "a", "partitions_count": 2}, {"topic_name": "b", "partitions_count": 3}]
     one = course(topics=topics)
     assert not one.ledger.counted.any()
@@ -28,12 +28,27 @@ def test_partitions_need_a_reader_while_somebody_subscribes_to_them() -> None:
     assert one.ledger.counted.tolist() == [True] * 2 + [False] * 3
     second = started(one, "c1", (1,))
     assert one.ledger.counted.all()
-    one.members.columns.died[first.number] = 0
+    one.members.columns.died[first.number] = one.members.columns.died[second.number] = 0
+    one.count_partitions()
+    assert one.ledger.counted.all()
+    one.members.columns.topics[first.number] = one.members.subscription((1,))
     one.count_partitions()
     assert one.ledger.counted.tolist() == [False] * 2 + [True] * 3
-    one.members.columns.died[second.number] = 0
-    one.count_partitions()
-    assert one.ledger.counted.tolist() == [False] * 2 + [True] * 3
+
+
+def test_idle_time_does_not_depend_on_changes_of_other_topics() -> None:
+    """Only c0 reads t, and is down for 60 s."""
+    members = [
+        {"member_id": "c0", "topic_names": ["t"], "owned_partitions": [{"topic_name": "t", "partition_ids": [0, 1]}]},
+        {"member_id": "c1", "topic_names": ["other"], "owned_partitions": [{"topic_name": "other", "partition_ids": [0]}]},
+    ]
+    topics = [{"topic_name": "t", "partitions_count": 2}, {"topic_name": "other", "partitions_count": 1}]
+    restart = event(100_000, "member_restarts", member_id="c0", down_ms=60_000)
+    deleted = event(110_000, "topic_deleted", topic_name="other")
+    for events in ((restart,), (restart, deleted)):
+        one = simulation("consumer", *events, members=members, topics=topics)
+        one.run()
+        assert one.outcome().totals.idle.longest_ms == 60_000
 
 
 def test_what_runs_is_in_the_order_of_first_names() -> None:
