@@ -134,7 +134,7 @@ class KeyCounter:
         column : n keys; null is a record without a key
         records, sizes : int64[n], the records and bytes that each row stands for; None: one record, and unknown bytes
         key_hashes : int64[n], ``key_hashes_of`` the serialized keys, if the caller already has them
-        check_time : is called for each block, since keys that are made to collide take the square of them
+        check_time : is called for each block
         Raises InvalidQuestion if a partitioner does not accept such keys, or if the totals exceed 2^62.
         """
         rules = [hashing_rule(name) for name in self.names]

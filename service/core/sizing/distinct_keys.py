@@ -20,7 +20,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import Bools, Int32s, Int64s
-from service.core.sizing.frequent_keys import FrequentKeys
+from service.core.sizing.frequent_keys import FrequentKeys, random_multiplier, slot_of
 from service.core.sizing.random_baseline import HEAVY, Weights
 
 MAX_KEYS: Final = 2**20
@@ -59,6 +59,7 @@ class DistinctKeys:
     lightest : int64[2, 2], the weight and the key hash of the lightest named key, by records and by bytes, once there are NAMED;
         a key needs a name if it is heavier, or as heavy with a smaller key hash
     frequent : the frequent keys by records and by bytes, once there is a sample
+    multiplier : see ``slot_of``
     """
 
     functions: int
@@ -71,6 +72,7 @@ class DistinctKeys:
     names: dict[int, bytes] = field(default_factory=dict)
     lightest: Int64s = field(default_factory=lambda: np.array([[0, LEAST], [0, LEAST]]))
     frequent: tuple[FrequentKeys, FrequentKeys] | None = None
+    multiplier: int = field(default_factory=random_multiplier)
 
     def __post_init__(self) -> None:
         self.hashes = np.zeros((len(self.key_hashes), self.functions), np.int32)
@@ -146,7 +148,7 @@ class DistinctKeys:
 
     def holds(self, key_hashes: Int64s) -> Bools:
         """bool[n]: is the key held?"""
-        return find(key_hashes, self.key_hashes) >= 0
+        return find(key_hashes, self.key_hashes, self.multiplier) >= 0
 
     def merge(self, other: DistinctKeys) -> None:
         """Add the keys of another one."""
@@ -190,7 +192,7 @@ class DistinctKeys:
             room = min(self.max_keys, len(self.key_hashes) // 2)
             entered, self.held = enter(
                 Entries(key_hashes[done:], weights[done:], hashes[done:]), self.level, self.lightest, room, self.held,
-                self._table(), risen[done:],
+                self._table(), self.multiplier, risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(key_hashes) or room == self.max_keys:
@@ -207,8 +209,9 @@ class DistinctKeys:
         self.key_hashes, self.weights = np.zeros(slots, np.int64), np.zeros((slots, 2), np.int64)
         self.hashes = np.zeros((slots, self.functions), np.int32)
         _, self.held = enter(
-            held, self.level, np.full((2, 2), 2**62), slots // 2, 0, self._table(), np.zeros(len(held.key_hashes), np.bool_)
-        )
+            held, self.level, np.full((2, 2), 2**62), slots // 2, 0, self._table(), self.multiplier,
+            np.zeros(len(held.key_hashes), np.bool_),
+        )  # fmt: skip
 
     def _as_frequent(self) -> tuple[FrequentKeys, FrequentKeys]:
         if self.frequent is not None:
@@ -258,7 +261,7 @@ class DistinctKeys:
         """int64[n] twice: the weights of these keys, and the errors by which they may be too large."""
         if self.frequent is not None:
             return self.frequent[column].weights_of(key_hashes)
-        slots = find(key_hashes, self.key_hashes)
+        slots = find(key_hashes, self.key_hashes, self.multiplier)
         return np.where(slots >= 0, self.weights[slots, column], 0), np.zeros(len(slots), np.int64)
 
 
@@ -272,7 +275,9 @@ def _of_rows(rows: Int64s, weights: Int64s, hashes: Sequence[Int32s]) -> tuple[I
 
 
 @kernel
-def enter(rows: Entries, level: int, lightest: Int64s, room: int, held: int, slots: Entries, risen: Bools) -> tuple[int, int]:
+def enter(
+    rows: Entries, level: int, lightest: Int64s, room: int, held: int, slots: Entries, multiplier: int, risen: Bools
+) -> tuple[int, int]:
     """Enter rows into the table until one needs a slot and ``room`` slots are in use.
 
     level : of the sample
@@ -289,7 +294,7 @@ def enter(rows: Entries, level: int, lightest: Int64s, room: int, held: int, slo
         key_hash = key_hashes[i]
         if level > 0 and (np.uint64(key_hash) >> beyond) != 0:
             continue
-        slot = np.int64(np.uint64(key_hash) & np.uint64(mask))
+        slot = slot_of(key_hash, multiplier, len(table))
         while table[slot] != 0 and table[slot] != key_hash:
             slot = (slot + 1) & mask
         if table[slot] == 0:
@@ -310,12 +315,12 @@ def enter(rows: Entries, level: int, lightest: Int64s, room: int, held: int, slo
 
 
 @kernel
-def find(key_hashes: Int64s, table: Int64s) -> Int64s:
+def find(key_hashes: Int64s, table: Int64s, multiplier: int) -> Int64s:
     """int64[n], the slot of each key hash in a table of int64[slots], or -1."""
     mask = len(table) - 1
     slots = np.full(len(key_hashes), -1, np.int64)
     for i in range(len(key_hashes)):
-        slot = np.int64(np.uint64(key_hashes[i]) & np.uint64(mask))
+        slot = slot_of(key_hashes[i], multiplier, len(table))
         while table[slot] != 0 and table[slot] != key_hashes[i]:
             slot = (slot + 1) & mask
         if table[slot] != 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -21,7 +22,12 @@ STEP: Final = 32
 """``error`` rises by at least 1 ÷ STEP: with many light keys, the table would be half full again after a rise by 1."""
 
 CELL_SHIFT: Final = 20
-"""The lowest bit of a key hash that selects its cell: above the bits of the slot, and below those that select a sample."""
+"""The lowest bit of a key hash that selects its cell: below those that select a sample."""
+
+
+def random_multiplier() -> int:
+    """An odd number for ``slot_of``, below 2^63."""
+    return secrets.randbits(63) | 1
 
 
 class Slots(NamedTuple):
@@ -73,12 +79,14 @@ class FrequentKeys:
     top-k elements in data streams", 2010).
 
     held : the slots in use
+    multiplier : see ``slot_of``
     """
 
     slots: Slots = field(default_factory=lambda: Slots.free(SLOTS))
     cells: Cells = field(default_factory=lambda: Cells.of(np.zeros(CELLS, np.int64)))
     held: int = 0
     error: int = 0
+    multiplier: int = field(default_factory=random_multiplier)
 
     def add(self, key_hashes: Int64s, weights: Int64s, risen: Bools, risen_above: int) -> None:
         """Add keys, which may repeat.
@@ -90,7 +98,7 @@ class FrequentKeys:
         while True:
             entered, self.held = count_frequent(
                 key_hashes[done:], weights if len(weights) == 1 else weights[done:], self.error, risen_above, self.held,
-                self.slots, self.cells, risen[done:],
+                self.slots, self.cells, self.multiplier, risen[done:],
             )  # fmt: skip
             done += entered
             if done == len(key_hashes):
@@ -123,7 +131,7 @@ class FrequentKeys:
         key_hashes, weights, errors = self.slots
         least = weights - errors
         sure = np.flatnonzero((key_hashes != 0) & (weights > 0) & (errors * 10 <= weights))
-        sure = sure[np.argsort(-least[sure], kind="stable")[:count]]
+        sure = sure[np.lexsort((key_hashes[sure], -least[sure]))[:count]]
         return key_hashes[sure], least[sure]
 
     def _forget(self, weight: int) -> None:
@@ -135,7 +143,18 @@ class FrequentKeys:
     def _put(self, keys: Slots) -> int:
         """Put the keys that weigh more than ``error`` into the table, which is empty, and the others into their cells."""
         self.cells.listed[:] = False
-        return put(keys, self.error, self.slots, self.cells)
+        return put(keys, self.error, self.slots, self.cells, self.multiplier)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def slot_of(key_hash: np.int64, multiplier: int, slots: int) -> np.int64:
+    """Where the search for a key begins: the first bits of ``key_hash * multiplier``. slots : a power of two
+
+    Callers can choose keys whose hashes share any bits, but do not know the table's multiplier: the odds that two keys meet are
+    no more than 4 / slots (Dietzfelbinger et al., "A reliable randomized algorithm for the closest-pair problem", 1997).
+    """
+    first = np.uint64(key_hash) * np.uint64(multiplier) >> np.uint64(32)
+    return np.int64(first * np.uint64(slots) >> np.uint64(32))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -145,7 +164,7 @@ def cell(key_hash: np.int64, cells: int) -> np.int64:
 
 
 @kernel
-def put(keys: Slots, above: int, slots: Slots, cells: Cells) -> int:
+def put(keys: Slots, above: int, slots: Slots, cells: Cells, multiplier: int) -> int:
     """Put the keys that weigh more than ``above`` into an empty table, and the others into their cells.
 
     keys : distinct; a key hash of 0 is skipped
@@ -163,7 +182,7 @@ def put(keys: Slots, above: int, slots: Slots, cells: Cells) -> int:
         if weights[i] <= above:
             filtered[c] = max(filtered[c], weights[i])
             continue
-        slot = np.int64(np.uint64(key_hashes[i]) & np.uint64(mask))
+        slot = slot_of(key_hashes[i], multiplier, len(table))
         while table[slot] != 0:
             slot = (slot + 1) & mask
         table[slot], table_weights[slot], table_errors[slot] = key_hashes[i], weights[i], errors[i]
@@ -174,8 +193,9 @@ def put(keys: Slots, above: int, slots: Slots, cells: Cells) -> int:
 
 @kernel
 def count_frequent(
-    key_hashes: Int64s, weights: Int64s, error: int, risen_above: int, held: int, slots: Slots, cells: Cells, risen: Bools
-) -> tuple[int, int]:
+    key_hashes: Int64s, weights: Int64s, error: int, risen_above: int, held: int, slots: Slots, cells: Cells, multiplier: int,
+    risen: Bools,
+) -> tuple[int, int]:  # fmt: skip
     """Count rows until one needs a slot and half of them are in use.
 
     key_hashes : int64[n]; weights : int64[n], or int64[1] if all are equal; error : the highest value of a cell
@@ -193,7 +213,7 @@ def count_frequent(
         if light and not listed[c]:
             filtered[c] += weight
             continue
-        slot = np.int64(np.uint64(key_hash) & np.uint64(mask))
+        slot = slot_of(key_hash, multiplier, len(table))
         while table[slot] != 0 and table[slot] != key_hash:
             slot = (slot + 1) & mask
         if table[slot] == 0:

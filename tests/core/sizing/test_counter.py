@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import fields
 from itertools import pairwise
@@ -23,7 +24,7 @@ from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_
 from service.core.partitioners.model import AS_NULL
 from service.core.sizing import distinct_keys, frequent_keys
 from service.core.sizing.counter import BLOCK, LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
-from service.core.sizing.distinct_keys import enter, find
+from service.core.sizing.distinct_keys import DistinctKeys, enter, find
 from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
 from service.core.sizing.plans import CountLimits, Rates, plans
 from service.core.sizing.random_baseline import heaviest_of_few, heaviest_touched
@@ -330,8 +331,29 @@ def test_a_block_of_records_is_counted_by_residue(residues, times):
     assert records.tolist() == (np.arange(5) + np.bincount(rows, minlength=5)).tolist()
 
 
+@pytest.mark.parametrize("bits", [range(16), range(21, 37), range(48, 64)], ids=["low", "middle", "high"])
+def test_keys_that_are_chosen_to_collide_take_as_long_as_others(bits):
+    """Murmur3 can be inverted: callers can choose the key hashes. A block of them took 6 seconds."""
+    chosen = np.arange(1, BLOCK, dtype=np.int64) << bits.start
+    distinct, frequent = DistinctKeys(0), FrequentKeys()
+    risen = np.zeros(len(chosen), np.bool_)
+    started = time.thread_time()
+    distinct.add(chosen, np.array([[1, 0]]), [], lambda _: b"")
+    frequent.add(chosen, np.ones(1, np.int64), risen, 2**62)
+    assert distinct.holds(chosen).all()
+    assert time.thread_time() - started < 1
+
+
+def test_the_surest_keys_do_not_depend_on_the_tables_multiplier():
+    """Also where keys weigh the same."""
+    key_hashes = np.arange(1, 50, dtype=np.int64)
+    lists = [FrequentKeys() for _ in range(3)]
+    for each in lists:
+        each.add(key_hashes, np.full(49, 7), np.zeros(49, np.bool_), 0)
+    assert {tuple(each.surest(5)[0].tolist()) for each in lists} == {(1, 2, 3, 4, 5)}
+
+
 def test_it_looks_at_the_time_for_each_block_of_keys():
-    """Keys that are made to collide take the square of them."""
     looks = []
     column = keys.byte_strings([b"a"] * (2 * BLOCK + 1))
     KeyCounter(("java",), (3,)).add(column, "hex", check_time=lambda: looks.append(1))
