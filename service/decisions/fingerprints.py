@@ -112,6 +112,11 @@ def _possible(question: FingerprintQuestion) -> range:
             raise InvalidQuestion(f"Partition {least - 1} is not in [0, {count}).", "observations", row, "partition_id")
         return range(count, count + 1)
     most = question.max_partitions_count or min(max(DEFAULT_COUNTS, 2 * least), MOST_COUNTS)
+    if least > MOST_COUNTS:
+        raise InvalidQuestion(
+            f"Partition {least - 1} was observed, and at most {MOST_COUNTS} partitions are tried: set partitions_count.",
+            "observations", row, "partition_id",
+        )  # fmt: skip
     if least > most:
         raise InvalidQuestion(
             f"Partition {least - 1} was observed, so there are more than {most} partitions.", "max_partitions_count"

@@ -165,8 +165,9 @@ def test_errors_are_reported_at_their_field(client, change, pointer, detail):
 def test_a_partition_beyond_the_largest_count_is_refused(client):
     body = {"max_partitions_count": 10, "observations": [{"key": "a", "partition_id": 10}]}
     assert client.post(PATH, json=body).json["errors"][0]["pointer"] == "/max_partitions_count"
-    body = {"observations": [{"key": "a", "partition_id": 2**31 - 1}]}
-    assert client.post(PATH, json=body).status_code == 422
+    (error,) = client.post(PATH, json={"observations": [{"key": "a", "partition_id": 2**31 - 1}]}).json["errors"]
+    assert error["pointer"] == "/observations/0/partition_id"
+    assert error["detail"].endswith("at most 100000 partitions are tried: set partitions_count.")
 
 
 def test_more_than_can_be_explained_one_by_one_is_refused():

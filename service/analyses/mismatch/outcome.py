@@ -16,11 +16,12 @@ from service.core.attribution.mixtures import Patterns, likelihoods, unmix
 from service.core.attribution.observations import observe
 from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
+from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, read_keys
-from service.report.numbers import number, share
+from service.report.numbers import counted, number, share
 
 MOST_PARTITIONS: Final = 1_000_000
 """That are counted; a row with a higher partition is rejected, as it would take the memory of as many."""
@@ -33,6 +34,12 @@ NO_VERDICT: Final = {
 
 LARGEST_COUNT: Final = 4
 """Partition counts are tried up to this multiple of the smallest possible one."""
+
+MOST_COUNTS: Final = 100_000
+"""Most partition counts that are tried: some seconds of CPU."""
+
+STRAY_SHARE: Final = 0.01
+"""A partition far above all others with at most this share of the records is probably an error."""
 
 
 def mismatch(
@@ -64,10 +71,11 @@ def mismatch(
         sample, _ = records.scan(counting, count_scan.merged, "counting the partitions of")
         scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
     result, rejected = records.scan(scan, merged, "scanning")
-    summary = _summary(scan, result, rejected, counted=partitions_count is None)
+    summary = _summary(scan, result, rejected, found=partitions_count is None)
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         "verdict": report.verdict(summary),
+        **({"warning": " ".join(summary["warnings"])} if summary["warnings"] else {}),
         f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({share(summary['misplaced_share'])})",
         "rejected records": number(sum(rejected.values())),
     }
@@ -93,11 +101,12 @@ def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name:
     partitions = np.asarray(sample.records["partition"]).astype(np.int32)
     chosen = [PARTITIONERS[name] for name in scan.partitioners]
     observations = observe(column, scan.key_format, partitions)
-    mixture = fingerprint(chosen, observations, range(least, max(LARGEST_COUNT * least, least + 64))).mixture
+    counts = range(least, max(LARGEST_COUNT * least, least + 64))[:MOST_COUNTS]
+    mixture = fingerprint(chosen, observations, counts).mixture
     return mixture.partitions_count if mixture.components else least
 
 
-def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int], *, counted: bool) -> dict[str, Any]:
+def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int], *, found: bool) -> dict[str, Any]:
     keyed, misplaced = int(result.records.sum()), int(result.misplaced.sum())
     writers = settled(scan, result)
     group = scan.writers()
@@ -108,7 +117,7 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
         "rejected": rejected,
         "key_format": scan.key_format,
         "partitions_count": scan.partitions_count,
-        "partitions_count_found": counted,
+        "partitions_count_found": found,
         "expected": scan.expected,
         "misplaced": misplaced,
         "misplaced_share": misplaced / keyed if keyed else 0.0,
@@ -116,6 +125,7 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
         "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
         **(_verdict(*patterns(result, writers, scan.partitions_count), writers) if keyed else NO_VERDICT),
         "writers": _writers(result, writers),
+        "warnings": _stray(result.records) if found else [],
         "ignoring_keys": list(group.ignoring_keys),
         "excluded": [{"partitioner": name, "reason": reason} for name, reason in group.excluded],
         "examples": [
@@ -128,6 +138,21 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
             for key, where, expected, bits in result.examples.values()
         ],
     }
+
+
+def _stray(records: Int64s) -> list[str]:
+    """A warning if hardly any record is on the largest partition, and it is more than twice as large as all others with records.
+
+    Keys that a hash distributes over so many partitions would not leave most of them empty.
+
+    records : int64[partitions], with a key
+    """
+    seen = np.flatnonzero(records)
+    if len(seen) < 2 or seen[-1] <= 2 * seen[-2] + 1 or records[seen[-1]] > STRAY_SHARE * records.sum():
+        return []
+    largest, count = int(seen[-1]), int(seen[-2]) + 1
+    of = f"{counted(int(records[largest]), 'record')} on partition {largest}"
+    return [f"{of}, all others below {count}: if that is an error, set the partition count to {count}."]
 
 
 def _verdict(patterns: Patterns, pairs: Pairs, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:

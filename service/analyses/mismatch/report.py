@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from service.analyses.mismatch.scan import MismatchResult
+    from service.core.model import Int64s
+
+BARS = 512
+"""Of a chart; a bar for each of more partitions would take Matplotlib minutes, so each bar is the largest of several."""
 
 SHOWN = 3
 """Partitioners that are named for each writer; the others are counted."""
@@ -62,11 +66,11 @@ def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Repo
     sections = [
         Section("At a glance", (at_a_glance,)),
         _writers(summary, shares),
-        Section("Misplaced records by partition", (chart(lambda axes: _partitions(axes, result)),)),
+        Section("Misplaced records by partition", (chart(lambda axes: _partitions(axes, result.misplaced)),)),
         *([_examples(summary)] if summary["examples"] else []),
     ]
-    sentence = verdict(summary)
-    return Report("Mismatch", source, tuple(sections), f"Written by: {sentence}." if shares else f"{sentence.capitalize()}.")
+    sentence = f"Written by: {verdict(summary)}." if shares else f"{verdict(summary).capitalize()}."
+    return Report("Mismatch", source, tuple(sections), " ".join((sentence, *summary["warnings"])))
 
 
 def _writers(summary: dict[str, Any], shares: dict[str, dict[str, float]]) -> Section:
@@ -135,7 +139,12 @@ def _shares(axes: Axes, shares: dict[str, dict[str, float]]) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def _partitions(axes: Axes, result: MismatchResult) -> None:
-    axes.bar(np.arange(len(result.misplaced)), result.misplaced, color=COLORS[1], width=0.8)
+def _partitions(axes: Axes, misplaced: Int64s) -> None:
+    n = len(misplaced)
+    if n <= BARS:
+        axes.bar(np.arange(n), misplaced, color=COLORS[1], width=0.8)
+    else:
+        edges = np.linspace(0, n, BARS + 1).astype(int)
+        axes.stairs(np.maximum.reduceat(misplaced, edges[:-1]), edges - 0.5, color=COLORS[1], fill=True)
     axes.set_ylabel("misplaced records")
-    partition_axis(axes, len(result.misplaced))
+    partition_axis(axes, n)

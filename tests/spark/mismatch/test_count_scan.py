@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pyarrow as pa
 import pytest
@@ -73,6 +74,23 @@ def test_no_count_is_needed(write, tmp_path, client):
     path = write("records.csv", "key,partition\norder,-1\n")
     done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--into", str(tmp_path / "out")])
     assert "records.csv: The column 'partition' has no partitions" in done.output
+
+
+@pytest.mark.parametrize("stray", [100_000, MOST_PARTITIONS - 1])
+def test_a_stray_partition_takes_seconds_and_is_named(stray, write, tmp_path, client):
+    """It would be counts by the hundred thousand, and a bar of the chart for each partition."""
+    keys = [f"order-{i}" for i in range(200)]
+    where = client.post("/v1/partitions", json={"keys": keys, "partitions_count": 12}).json["partitions"]
+    lines = [f"{key},{partition}" for key, partition in zip(keys, [*where[1:], stray], strict=True)]
+    path = write("records.csv", "\n".join(["key,partition", *lines, ""]))
+    started = time.process_time()
+    options = ("--partitioner", "java", "--into", str(tmp_path / "out"))
+    done = CliRunner().invoke(main, ["fingerprint", path, *options], catch_exceptions=False)
+    assert time.process_time() - started < 10
+    summary = json.loads(done.stdout)
+    warning = f"1 record on partition {stray}, all others below 12: if that is an error, set the partition count to 12."
+    assert (summary["partitions_count"] > stray, summary["warnings"]) == (True, [warning])
+    assert warning in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_the_draws_are_the_same_each_time(monkeypatch):
