@@ -1,11 +1,11 @@
-"""``/v1/co-partitionings``: can two topics be joined, and if not, what has to change?"""
+"""Check whether two topics are co-partitioned, as joins in Kafka Streams require, and if not, the differences and remedies.
 
-from flask import Response
+Every join of two streams, two tables, or a stream and a table requires it; a join with a GlobalKTable or by foreign key does
+not.
+"""
 
 from service.api.co_partitionings.document import FORM
-from service.decisions.co_partitionings import CoPartitioningQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("co-partitionings", __name__, description="two topics → can they be joined?")
 
@@ -16,12 +16,4 @@ EXAMPLE = {
     ]
 }
 
-
-@blueprint.operation("/v1/co-partitionings", FORM, "checkCoPartitioning", example=EXAMPLE)
-def check_co_partitioning(question: CoPartitioningQuestion) -> Response:
-    """Check whether two topics are co-partitioned, as joins in Kafka Streams require, and if not, the differences and remedies.
-
-    Every join of two streams, two tables, or a stream and a table requires it; a join with a GlobalKTable or by foreign key does
-    not.
-    """
-    return decide("co_partitioning", FORM, question)
+blueprint.decision("/v1/co-partitionings", FORM, "checkCoPartitioning", "co_partitioning", __doc__, example=EXAMPLE)

@@ -1,12 +1,14 @@
-"""``/v1/partitioner-comparisons``: the same keys through several clients' partitioners."""
+"""Compare partitioners: the share of the records on which each two agree, and examples of keys on which they do not.
 
-from flask import Response
+Partitioners that agree by construction (the same hash and sign rule) are one writer. Records whose
+partition depends on a counter or on chance (most clients' records without a key) are not compared. The body may also be an
+Arrow stream with a column `key`, the other fields being query parameters, `partitioners` separated by commas. As `text/csv`
+or Arrow the answer is the table of pairs.
+"""
 
 from service.api.comparisons.document import FORM
-from service.decisions.comparisons import ComparisonQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint(
     "partitioner-comparisons",
@@ -21,14 +23,4 @@ EXAMPLE = {
     "keys": ["order-1", "order-2", "order-3"],
 }
 
-
-@blueprint.operation("/v1/partitioner-comparisons", FORM, "comparePartitioners", example=EXAMPLE)
-def compare_partitioners(question: ComparisonQuestion) -> Response:
-    """Compare partitioners: the share of the records on which each two agree, and examples of keys on which they do not.
-
-    Partitioners that agree by construction (the same hash and sign rule) are one writer. Records whose
-    partition depends on a counter or on chance (most clients' records without a key) are not compared. The body may also be an
-    Arrow stream with a column `key`, the other fields being query parameters, `partitioners` separated by commas. As `text/csv`
-    or Arrow the answer is the table of pairs.
-    """
-    return decide("partitioner_comparison", FORM, question)
+blueprint.decision("/v1/partitioner-comparisons", FORM, "comparePartitioners", "partitioner_comparison", __doc__, example=EXAMPLE)

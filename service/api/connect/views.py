@@ -1,11 +1,11 @@
-"""``POST /v1/connect-assignments``: connectors and tasks → the workers of a Connect group."""
+"""Assign a Kafka Connect group's connectors and tasks to its workers, rebalance by rebalance.
 
-from flask import Response
+The assignment also depends on what the leader remembers and on its clock. Both are in the request, and in the answer for the
+next request. As `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
+"""
 
 from service.api.connect.document import FORM
-from service.decisions.connect import ConnectQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("connect-assignments", __name__, description="connectors and tasks → Connect's workers")
@@ -25,12 +25,6 @@ EXAMPLE = {
 }
 """w2 joins, and leaves again."""
 
-
-@blueprint.operation("/v1/connect-assignments", FORM, "assignConnectors", example=EXAMPLE, query=ExplainSchema)
-def assign_connectors(question: ConnectQuestion) -> Response:
-    """Assign a Kafka Connect group's connectors and tasks to its workers, rebalance by rebalance.
-
-    The assignment also depends on what the leader remembers and on its clock. Both are in the request, and in the answer for the
-    next request. As `text/csv` or an Arrow stream the answer is the table of what workers are to start and stop.
-    """
-    return decide("assignment", FORM, question)
+blueprint.decision(
+    "/v1/connect-assignments", FORM, "assignConnectors", "assignment", __doc__, example=EXAMPLE, query=ExplainSchema
+)

@@ -1,4 +1,4 @@
-"""``/v1/coordinators``: group, transactional or share id → coordinator partition."""
+"""Compute the partition that coordinates an id."""
 
 from flask import Response
 
@@ -13,11 +13,7 @@ blueprint = Blueprint("coordinators", __name__, description="id → coordinator 
 
 EXAMPLE = {"group_id": "billing"}
 
-
-@blueprint.operation("/v1/coordinators", FORM, "findCoordinator", example=EXAMPLE, query=ExplainSchema)
-def find_coordinator(question: CoordinatorQuestion) -> Response:
-    """Compute the partition that coordinates an id."""
-    return decide("coordinator", FORM, question)
+blueprint.decision("/v1/coordinators", FORM, "findCoordinator", "coordinator", __doc__, example=EXAMPLE, query=ExplainSchema)
 
 
 @blueprint.get("/v1/coordinators")

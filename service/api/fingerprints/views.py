@@ -1,12 +1,17 @@
-"""``/v1/partitioner-fingerprints``: which partitioner wrote this, and to how many partitions."""
+"""Identify the partitioners and partition counts that explain the observed partitions of keys.
 
-from flask import Response
+An unrelated partitioner also explains one record in `partitions_count`. A writer is therefore identified only if chance would
+explain as much in fewer than 1 of 1000 such questions, and never by one key. Several writers of one topic are identified with
+their shares. Without `partitioners`, those that do not write to Kafka are not considered; if the others leave records
+unexplained, every hash is tried with every sign rule, and whole numbers modulo the partition count.
+
+The body may also be an Arrow stream with the columns `key` and `partition_id`, the other fields being query parameters. As
+`text/csv` or Arrow the answer is the table of candidates.
+"""
 
 from service.api.fingerprints.document import FORM
-from service.decisions.fingerprints import FingerprintQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint(
@@ -18,17 +23,12 @@ EXAMPLE = {
     "observations": [{"key": "order-1", "partition_id": 4}, {"key": "order-2", "partition_id": 3}],
 }
 
-
-@blueprint.operation("/v1/partitioner-fingerprints", FORM, "fingerprintPartitioners", example=EXAMPLE, query=ExplainSchema)
-def fingerprint_partitioners(question: FingerprintQuestion) -> Response:
-    """Identify the partitioners and partition counts that explain the observed partitions of keys.
-
-    An unrelated partitioner also explains one record in `partitions_count`. A writer is therefore identified only if chance would
-    explain as much in fewer than 1 of 1000 such questions, and never by one key. Several writers of one topic are identified with
-    their shares. Without `partitioners`, those that do not write to Kafka are not considered; if the others leave records
-    unexplained, every hash is tried with every sign rule, and whole numbers modulo the partition count.
-
-    The body may also be an Arrow stream with the columns `key` and `partition_id`, the other fields being query parameters. As
-    `text/csv` or Arrow the answer is the table of candidates.
-    """
-    return decide("partitioner_fingerprint", FORM, question)
+blueprint.decision(
+    "/v1/partitioner-fingerprints",
+    FORM,
+    "fingerprintPartitioners",
+    "partitioner_fingerprint",
+    __doc__,
+    example=EXAMPLE,
+    query=ExplainSchema,
+)

@@ -1,12 +1,15 @@
-"""``POST /v1/group-assignments``: partitions → group members."""
+"""Assign a group's partitions to its members.
 
-from flask import Response
+As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
+`partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
+`to_member_id`; with `frontier=true` the frontier; of `spark:kafka-source` with `lag` the ranges: `topic_name`,
+`partition_id`, `from_offset`, `until_offset`, `member_id`. With `expected`, the answer says whether it is `alike`, and where
+it differs.
+"""
 
 from service.api.groups.document import FORM
 from service.decisions.groups.answer import FEW_MOVES
-from service.decisions.groups.question import GroupQuestion
 from service.web.blueprint import Blueprint, Parser
-from service.web.deciding import decide
 from service.web.fields import Boolean
 from service.web.schemas import ExplainSchema
 
@@ -31,15 +34,4 @@ EXAMPLE = {
     ],
 }
 
-
-@blueprint.operation("/v1/group-assignments", FORM, "assignGroup", example=EXAMPLE, query=GroupQuerySchema)
-def assign_group(question: GroupQuestion) -> Response:
-    """Assign a group's partitions to its members.
-
-    As `text/csv` or an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) the answer is its table: `topic_name`,
-    `partition_id`, `member_id`; with `moves=true` that of the moves: `topic_name`, `partition_id`, `from_member_id`,
-    `to_member_id`; with `frontier=true` the frontier; of `spark:kafka-source` with `lag` the ranges: `topic_name`,
-    `partition_id`, `from_offset`, `until_offset`, `member_id`. With `expected`, the answer says whether it is `alike`, and where
-    it differs.
-    """
-    return decide("assignment", FORM, question)
+blueprint.decision("/v1/group-assignments", FORM, "assignGroup", "assignment", __doc__, example=EXAMPLE, query=GroupQuerySchema)

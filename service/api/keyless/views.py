@@ -1,11 +1,11 @@
-"""``/v1/keyless-distributions``: the expected share of each partition in the records that have no key."""
+"""Compute the share of each partition in records without a key, from its queue and its leader.
 
-from flask import Response
+As `text/csv` or Arrow the answer has the columns `partition_id` and `share`. The partition of a single record
+depends on chance; `POST /v1/partitions` draws it.
+"""
 
 from service.api.keyless.document import FORM
-from service.decisions.keyless import KeylessQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("keyless-distributions", __name__, description="records without a key → shares of the partitions")
 
@@ -15,12 +15,4 @@ EXAMPLE = {
     "brokers": [{"broker_id": 1}, {"broker_id": 2}],
 }
 
-
-@blueprint.operation("/v1/keyless-distributions", FORM, "distributeKeyless", example=EXAMPLE)
-def distribute_keyless(question: KeylessQuestion) -> Response:
-    """Compute the share of each partition in records without a key, from its queue and its leader.
-
-    As `text/csv` or Arrow the answer has the columns `partition_id` and `share`. The partition of a single record
-    depends on chance; `POST /v1/partitions` draws it.
-    """
-    return decide("keyless", FORM, question)
+blueprint.decision("/v1/keyless-distributions", FORM, "distributeKeyless", "keyless", __doc__, example=EXAMPLE)

@@ -1,13 +1,16 @@
-"""``POST /v1/log-dir-plans``: which replica goes to which log directory of its broker."""
+"""Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even disks out.
+
+Replicas stay on their broker; each broker is planned independently. The `ETag` is the `plan_id`. If the directories of a
+broker cannot have its replicas, the answer is a 422 of type `infeasible` with the rules that `clash` and `remedies`; if the
+search ends without a plan, although there may be one, of type `not-found`. As an Arrow stream
+(`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
+`broker_id`, `from`, `to`, `bytes`, `reason`, `batch`.
+"""
 
 from typing import Final
 
-from flask import Response
-
 from service.api.log_dirs.document import FORM
-from service.decisions.log_dirs.question import LogDirQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("log-dirs", __name__, description="log directories → which replica moves to which disk of its broker")
 
@@ -47,15 +50,4 @@ EXAMPLE: Final = {
     "limits": {"throttle_bytes_per_second": 50_000_000},
 }
 
-
-@blueprint.operation("/v1/log-dir-plans", FORM, "planLogDirs", example=EXAMPLE)
-def plan_log_dirs(question: LogDirQuestion) -> Response:
-    """Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even disks out.
-
-    Replicas stay on their broker; each broker is planned independently. The `ETag` is the `plan_id`. If the directories of a
-    broker cannot have its replicas, the answer is a 422 of type `infeasible` with the rules that `clash` and `remedies`; if the
-    search ends without a plan, although there may be one, of type `not-found`. As an Arrow stream
-    (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
-    `broker_id`, `from`, `to`, `bytes`, `reason`, `batch`.
-    """
-    return decide("log_dirs", FORM, question)
+blueprint.decision("/v1/log-dir-plans", FORM, "planLogDirs", "log_dirs", __doc__, example=EXAMPLE)

@@ -1,11 +1,12 @@
-"""``POST /v1/member-count-plans``: how many members a group needs."""
+"""Plan the number of members of a group: for each, the worst load, what is idle, what moves, and the standstill.
 
-from flask import Response
+Every number is planned under the group's own assignor and under `balanced`. `worth_using` has those that gain: for 24
+partitions 9, 10 and 11 members are no better than 8. `recommended` is the smallest within the limits, and `policies` has what
+KEDA would choose for the same lag. `text/csv` and Arrow answers have one row for each assignor and number of members.
+"""
 
 from service.api.member_counts.document import FORM
-from service.decisions.member_counts.question import MemberCountsQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("member-count-plans", __name__, description="a group → how many members it needs")
 
@@ -27,13 +28,4 @@ EXAMPLE = {
     "keda": {"lag_threshold": 50_000},
 }
 
-
-@blueprint.operation("/v1/member-count-plans", FORM, "planMemberCounts", example=EXAMPLE)
-def plan_member_counts(question: MemberCountsQuestion) -> Response:
-    """Plan the number of members of a group: for each, the worst load, what is idle, what moves, and the standstill.
-
-    Every number is planned under the group's own assignor and under `balanced`. `worth_using` has those that gain: for 24
-    partitions 9, 10 and 11 members are no better than 8. `recommended` is the smallest within the limits, and `policies` has what
-    KEDA would choose for the same lag. `text/csv` and Arrow answers have one row for each assignor and number of members.
-    """
-    return decide("member_count_plan", FORM, question)
+blueprint.decision("/v1/member-count-plans", FORM, "planMemberCounts", "member_count_plan", __doc__, example=EXAMPLE)

@@ -1,16 +1,18 @@
-"""``/v1/partition-count-plans``: what each of several partition counts would mean for a topic.
+"""Plan a partition count: how even each count would be, what moves, and which is the smallest within the limits.
 
-The keys come as JSON, or as an Arrow stream with the rest in the query. A stream is decoded batch by batch, so that
-it needs memory for its body and its largest batch.
+The body may also be an Arrow stream with a column `key` (binary, string, integers, floats, booleans) and, optionally,
+`records` and `bytes` (integers); the other fields are query parameters then, `partitioners` and `partitions_counts` separated
+by commas. It is decoded batch by batch, so that it needs memory for the body and its largest batch. `text/csv` and Arrow
+answers have one row for each partitioner and partition count.
+
+If keys spread evenly, a throughput T needs max(T ÷ p, T ÷ c) partitions, where p is the most that producers write to one
+partition and c the most that one consumer reads. With keys this count is compared with the others; without keys it is the
+answer.
 """
 
-from flask import Response
-
 from service.api.partition_counts.document import FORM
-from service.decisions.partition_counts import PlansQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint(
     "partition-count-plans", __name__, ArrowParser("keys", "histogram"), description="keys → how many partitions"
@@ -23,18 +25,4 @@ EXAMPLE = {
     "histogram": [{"key": f"order-{i}", "records": 10} for i in range(1, 13)],
 }
 
-
-@blueprint.operation("/v1/partition-count-plans", FORM, "planPartitionCounts", example=EXAMPLE)
-def plan_partition_counts(question: PlansQuestion) -> Response:
-    """Plan a partition count: how even each count would be, what moves, and which is the smallest within the limits.
-
-    The body may also be an Arrow stream with a column `key` (binary, string, integers, floats, booleans) and, optionally,
-    `records` and `bytes` (integers); the other fields are query parameters then, `partitioners` and `partitions_counts` separated
-    by commas. It is decoded batch by batch, so that it needs memory for the body and its largest batch. `text/csv` and Arrow
-    answers have one row for each partitioner and partition count.
-
-    If keys spread evenly, a throughput T needs max(T ÷ p, T ÷ c) partitions, where p is the most that producers write to one
-    partition and c the most that one consumer reads. With keys this count is compared with the others; without keys it is the
-    answer.
-    """
-    return decide("partition_count_plan", FORM, question)
+blueprint.decision("/v1/partition-count-plans", FORM, "planPartitionCounts", "partition_count_plan", __doc__, example=EXAMPLE)

@@ -1,23 +1,15 @@
-"""``POST /v1/placement-audits``: a topic's placement → could its placer have made it?"""
+"""Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
 
-from flask import Response
+If it could not, the answer names the first rule that the placement breaks, and whether partitions may have been added, or
+the topic placed on other brokers. `skew` compares the placement with the best, typical and worst of the placer's draws. As
+`text/csv` or an Arrow stream the answer is a table with a row for each of the four measures of `skew`: `topic_name`,
+`placer`, `possible`, `broken_rule`, `measure`, `actual`, `best`, `typical`, `worst`.
+"""
 
 from service.api.placement_audits.document import FORM
 from service.api.placement_audits.schema import EXAMPLE
-from service.decisions.placement_audits import AuditQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("placement-audits", __name__, description="a topic's placement → could its placer have made it?")
 
-
-@blueprint.operation("/v1/placement-audits", FORM, "auditPlacement", example=EXAMPLE)
-def audit_placement(question: AuditQuestion) -> Response:
-    """Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
-
-    If it could not, the answer names the first rule that the placement breaks, and whether partitions may have been added, or
-    the topic placed on other brokers. `skew` compares the placement with the best, typical and worst of the placer's draws. As
-    `text/csv` or an Arrow stream the answer is a table with a row for each of the four measures of `skew`: `topic_name`,
-    `placer`, `possible`, `broken_rule`, `measure`, `actual`, `best`, `typical`, `worst`.
-    """
-    return decide("audit", FORM, question)
+blueprint.decision("/v1/placement-audits", FORM, "auditPlacement", "audit", __doc__, example=EXAMPLE)

@@ -1,11 +1,11 @@
-"""``POST /v1/replica-placements``: replicas → brokers."""
+"""Place partitions' replicas on brokers.
 
-from flask import Response
+As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is its table: `topic_name`,
+`partition_id`, `replicas` (a list, or text with commas).
+"""
 
 from service.api.placements.document import FORM
-from service.decisions.placements.question import PlacementQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("replica-placements", __name__, description="replicas → brokers")
@@ -19,12 +19,4 @@ EXAMPLE = {
     "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
 }
 
-
-@blueprint.operation("/v1/replica-placements", FORM, "placeReplicas", example=EXAMPLE, query=ExplainSchema)
-def place_replicas(question: PlacementQuestion) -> Response:
-    """Place partitions' replicas on brokers.
-
-    As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is its table: `topic_name`,
-    `partition_id`, `replicas` (a list, or text with commas).
-    """
-    return decide("placement", FORM, question)
+blueprint.decision("/v1/replica-placements", FORM, "placeReplicas", "placement", __doc__, example=EXAMPLE, query=ExplainSchema)

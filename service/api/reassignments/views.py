@@ -1,12 +1,14 @@
-"""``POST /v1/reassignments``: the current placement → the plan that gets to a better one."""
+"""Plan a reassignment: with the fewest copies or to the evenest load, in batches, each with its rollback.
 
-from flask import Response
+The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that
+`clash` and `remedies`; if the search ends without one, although there may be one, of type `not-found`. As an Arrow stream
+(`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
+`from`, `to`, `reason`, `batch`; with `?frontier=true` it is the frontier.
+"""
 
 from service.api.reassignments.document import FORM
 from service.api.reassignments.schema import FrontierSchema
-from service.decisions.reassignments.question import ReassignmentQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("reassignments", __name__, description="current placement → a plan to a better one")
 
@@ -28,14 +30,4 @@ EXAMPLE = {
     "limits": {"moves_per_broker": 5, "throttle_bytes_per_second": 50_000_000},
 }
 
-
-@blueprint.operation("/v1/reassignments", FORM, "planReassignment", example=EXAMPLE, query=FrontierSchema)
-def plan_reassignment(question: ReassignmentQuestion) -> Response:
-    """Plan a reassignment: with the fewest copies or to the evenest load, in batches, each with its rollback.
-
-    The `ETag` is the `plan_id`. If no placement keeps all rules, the answer is a 422 of type `infeasible` with the rules that
-    `clash` and `remedies`; if the search ends without one, although there may be one, of type `not-found`. As an Arrow stream
-    (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is the table of moves: `topic_name`, `partition_id`,
-    `from`, `to`, `reason`, `batch`; with `?frontier=true` it is the frontier.
-    """
-    return decide("reassignment", FORM, question)
+blueprint.decision("/v1/reassignments", FORM, "planReassignment", "reassignment", __doc__, example=EXAMPLE, query=FrontierSchema)

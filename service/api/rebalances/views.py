@@ -1,11 +1,11 @@
-"""``POST /v1/group-rebalances``: a timeline of group events → every rebalance they cause."""
+"""Simulate what happens to a group: every rebalance that the events cause, and each member's standstill.
 
-from flask import Response
+If no member owns anything, the group forms at 0 ms; otherwise it is stable then, with what its members own. As `text/csv` or
+an Arrow stream the answer is the table of rebalances, or with `compare` that of the comparisons.
+"""
 
 from service.api.rebalances.document import FORM
-from service.decisions.rebalances.question import RebalancesQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 from service.web.schemas import ExplainSchema
 
 blueprint = Blueprint("group-rebalances", __name__, description="a timeline of a group → its rebalances")
@@ -21,12 +21,4 @@ EXAMPLE = {
     ],
 }
 
-
-@blueprint.operation("/v1/group-rebalances", FORM, "simulateRebalances", example=EXAMPLE, query=ExplainSchema)
-def simulate_rebalances(question: RebalancesQuestion) -> Response:
-    """Simulate what happens to a group: every rebalance that the events cause, and each member's standstill.
-
-    If no member owns anything, the group forms at 0 ms; otherwise it is stable then, with what its members own. As `text/csv` or
-    an Arrow stream the answer is the table of rebalances, or with `compare` that of the comparisons.
-    """
-    return decide("rebalance", FORM, question)
+blueprint.decision("/v1/group-rebalances", FORM, "simulateRebalances", "rebalance", __doc__, example=EXAMPLE, query=ExplainSchema)

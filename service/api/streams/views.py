@@ -1,11 +1,10 @@
-"""``POST /v1/streams-assignments``: tasks → the members of a Streams group."""
+"""Assign a Kafka Streams group's active and standby tasks to its members.
 
-from flask import Response
+As `text/csv` or an Arrow stream the answer is its table: `subtopology_id`, `task_id`, `member_id`, `role` (active, standby).
+"""
 
 from service.api.streams.document import FORM
-from service.decisions.streams.question import StreamsQuestion
 from service.web.blueprint import Blueprint
-from service.web.deciding import decide
 
 blueprint = Blueprint("streams-assignments", __name__, description="tasks → Streams' members")
 
@@ -24,11 +23,4 @@ EXAMPLE = {
 }
 """m2 has joined."""
 
-
-@blueprint.operation("/v1/streams-assignments", FORM, "assignTasks", example=EXAMPLE)
-def assign_tasks(question: StreamsQuestion) -> Response:
-    """Assign a Kafka Streams group's active and standby tasks to its members.
-
-    As `text/csv` or an Arrow stream the answer is its table: `subtopology_id`, `task_id`, `member_id`, `role` (active, standby).
-    """
-    return decide("assignment", FORM, question)
+blueprint.decision("/v1/streams-assignments", FORM, "assignTasks", "assignment", __doc__, example=EXAMPLE)
