@@ -179,7 +179,8 @@ class _ConnectGroup:
         before = self.played[-1].group if self.played else None
         generation = row.get("generation_id")
         if generation is None:
-            generation = _following(before.generation_id if before else self.completed.get(leader, 0))
+            last = before.generation_id if before else self.completed.get(leader, 0)
+            generation = (last + 1 + INT32) % (2 * INT32) - INT32  # the next Java int
         completed = row.get("completed_generation_id")
         now = row.get("at_ms")
         group = Round(
@@ -233,11 +234,6 @@ class _ConnectGroup:
         self.budget.check("max_partitions", self.size, "tasks, connectors and workers in all rounds", "rounds")
         self.budget.reserve(self.item_bytes * size)
         self.budget.check_time()
-
-
-def _following(generation: int) -> int:
-    """The next Java int."""
-    return (generation + 1 + INT32) % (2 * INT32) - INT32
 
 
 def _read_state(row: Row, names: ConnectorNames) -> LeaderState:

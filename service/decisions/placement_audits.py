@@ -81,7 +81,8 @@ def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
     gap = np.flatnonzero(np.diff(ids) != 1)
     if len(gap):
         raise InvalidQuestion(f"Partition {ids[gap[0]] + 1} is missing.", "placements")
-    additions = _additions(question.additions, int(ids[0]), int(ids[-1]))
+    raise_all(_wrong_additions(question.additions, int(ids[0]), int(ids[-1])))
+    additions = tuple(partition_id - int(ids[0]) for partition_id in question.additions)
     if (order != np.arange(len(order))).any():
         placement = taken(placement, order)
     result = audit(placer, cluster, placement, int(ids[0]), additions)
@@ -109,12 +110,6 @@ def _faults(question: AuditQuestion, cluster: Cluster) -> Iterator[InvalidQuesti
     if not len(question.placements):
         yield InvalidQuestion("Must have at least one partition.", "placements")
     yield from duplicates.in_column("placements", question.placements, "partition_id")
-
-
-def _additions(ids: tuple[int, ...], first_id: int, last_id: int) -> tuple[int, ...]:
-    """The rows at which partitions were added, ascending."""
-    raise_all(_wrong_additions(ids, first_id, last_id))
-    return tuple(partition_id - first_id for partition_id in ids)
 
 
 def _wrong_additions(ids: tuple[int, ...], first_id: int, last_id: int) -> Iterator[InvalidQuestion]:

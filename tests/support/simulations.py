@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from service.api.rebalances.schema import GroupRebalancesSchema
+from service.core.errors import raise_all
 from service.core.timelines.simulation import Simulation
-from service.decisions.rebalances.question import check
+from service.decisions.rebalances.question import faults
 from service.decisions.rebalances.timeline import read_timeline
 
 Body = dict[str, Any]
@@ -23,7 +24,7 @@ def simulation(protocol: str, *events: Body, partitions: int = 6, **body: Any) -
             **body,
         }
     )
-    check(question)
+    raise_all(faults(question))
     return Simulation(read_timeline(question, "assignments", 0))
 
 

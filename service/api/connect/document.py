@@ -154,18 +154,8 @@ def _load(counts: Iterable[int]) -> dict[str, Any]:
 
 
 def _state(names: ConnectorNames, leader: str, state: LeaderState) -> dict[str, Any]:
-    return {
-        "leader_id": leader,
-        "previous_assignment": _work(names, state.previous_assignment.ascending()),
-        "previous_revocation": _work(names, state.previous_revocation.ascending()),
-        "revoked_in_previous": state.revoked_in_previous,
-        "successive_revoking_rebalances": state.successive_revoking_rebalances,
-        "scheduled_rebalance_ms": state.scheduled_rebalance_ms,
-        "delay_ms": state.delay_ms,
-        "candidates": state.candidates,
-        "previous_generation_id": state.previous_generation_id,
-        "previous_members": sorted(state.previous_members),
-    }
+    work = {name: _work(names, getattr(state, name).ascending()) for name in ("previous_assignment", "previous_revocation")}
+    return {"leader_id": leader, **vars(state), **work, "previous_members": sorted(state.previous_members)}
 
 
 COLUMNS: Final = pa.schema(

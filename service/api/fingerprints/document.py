@@ -234,11 +234,10 @@ def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
         "their partition was named, or chosen by something that ignores keys or is not in the list."
     )
     if mixture.components and result.unexplained_share > MOSTLY:
-        rest = (
-            f"With {n} partitions, the rest looks like {parts}, at 95% confidence."
-            if result.verdict == "mixture"
-            else _the_rest(result, parts)
-        )
+        proof = "more than chance would explain, which does not prove that they wrote it"
+        rest = f"{parts}: {proof} ({result.candidates_count} candidates are left)."
+        if result.verdict == "mixture":
+            rest = f"With {n} partitions, the rest looks like {parts}, at 95% confidence."
         return f"{result.unexplained_share:.0%} of the observations match no partitioner. {rest} {left_over}"
     if result.verdict == "mixture":
         return f"With {n} partitions: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
@@ -253,13 +252,6 @@ def _label(result: Fingerprint, observations: KeyObservations, i: int) -> str:
     if each.rule.hash is OBJECT and observations.key_format in INTEGERS:  # which no client in use does
         return f"the number modulo the partition count (as {each.label})"
     return each.label
-
-
-def _the_rest(result: Fingerprint, parts: str) -> str:
-    return (
-        f"{parts}: more than chance would explain, which does not prove that they wrote it "
-        f"({result.candidates_count} candidates are left)."
-    )
 
 
 def _undecided(result: Fingerprint, observations: KeyObservations) -> str:
@@ -290,13 +282,7 @@ def table(answer: FingerprintAnswer) -> pa.Table:
         (part.class_index, result.mixture.partitions_count): _within(part.share, interval)
         for part, interval in zip(result.mixture.components, result.intervals, strict=False)
     }
-    rows = [
-        {
-            **_candidate(result, candidate),
-            **shares.get((candidate.class_index, candidate.partitions_count), {}),
-        }
-        for candidate in result.candidates
-    ]
+    rows = [_candidate(result, each) | shares.get((each.class_index, each.partitions_count), {}) for each in result.candidates]
     kinds = {
         **dict.fromkeys(("partitioners", "hash", "sign_rule"), pa.string()),
         **dict.fromkeys(("partitions_count", "pairs_explained", "pairs", "more_samples"), pa.int64()),

@@ -14,7 +14,6 @@ from service.core.measures.certificate import Certificate
 from service.core.measures.zone_traffic import ZoneTraffic
 from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragged
 from service.core.rebalances.moves import Moves
-from service.decisions.budget import Budget
 from service.decisions.groups.alternatives import Alternative, Settled, costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, GroupAnswer, GroupComparison, answer
 from service.decisions.groups.question import GroupQuestion
@@ -391,7 +390,7 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> 
 
     Its lines are a topic's partitions in a row each, or a row without partitions.
     """
-    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in (*group.topics.names, *group.unknown_topic_names)]
+    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in names_of_topics(group)]
     topics, ids = group.topic_partitions(rows.values)
     is_empty = rows.lengths() == 0
     begins = np.append(True, topics[1:] != topics[:-1])[: len(topics)]
@@ -423,19 +422,12 @@ def _of(question: Any) -> Form[Any, Any]:
     return _PARTITIONS if isinstance(question, GroupQuestion) else form_of(ELSEWHERE[question.protocol])
 
 
-def _answer(question: Any, budget: Budget) -> Any:
-    return _of(question).answer(question, budget)
-
-
-def _document(answer: Any) -> dict[str, Any]:
-    return _of(answer.question).document(answer)
-
-
-def _table(answer: Any) -> pa.Table:
-    return _of(answer.question).columns(answer, "")
-
-
 FORM: Final[Form[Any, Any]] = Form(
-    GroupAssignmentSchema(), _answer, GroupAssignmentAnswerSchema, _document, _table, read=read_body
+    GroupAssignmentSchema(),
+    lambda question, budget: _of(question).answer(question, budget),
+    GroupAssignmentAnswerSchema,
+    lambda answer: _of(answer.question).document(answer),
+    lambda answer: _of(answer.question).columns(answer, ""),
+    read=read_body,
 )
 """A group of any protocol."""

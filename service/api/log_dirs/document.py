@@ -192,9 +192,4 @@ def _load(answer: LogDirAnswer, i: int, texts: DirTexts) -> dict[str, Any]:
     }
 
 
-def table(answer: LogDirAnswer) -> pa.Table:
-    """The table of moves."""
-    return moves_table(answer)
-
-
-FORM: Final = Form(LogDirQuestionSchema(), answer, LogDirAnswerSchema, document, table)
+FORM: Final = Form(LogDirQuestionSchema(), answer, LogDirAnswerSchema, document, moves_table)

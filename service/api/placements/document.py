@@ -130,7 +130,24 @@ def document(answer: PlacementAnswer) -> dict[str, Any]:
 
 def table(answer: PlacementAnswer) -> pa.Table:
     """The columns topic_name, partition_id and replicas, a row for each partition."""
-    return placements_table(answer.cluster, answer.outcome.placed)
+    placed = answer.outcome.placed
+    topic = np.repeat(np.arange(len(placed), dtype=np.int32), [len(each.partition_ids) for each in placed])
+    replicas = [_rows(answer.cluster, each) for each in placed]
+    empty = pa.array([], pa.list_(pa.int32()))
+    lists = pa.concat_arrays([pa.ListArray.from_arrays(pa.array(o, pa.int32()), pa.array(v)) for o, v in replicas] or [empty])
+    return pa.table(
+        {
+            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topic), pa.array([each.topic_name for each in placed], NAME)),
+            "partition_id": pa.array(np.concatenate([each.partition_ids for each in placed] or [np.empty(0, np.int32)])),
+            "replicas": lists,
+        }
+    )
+
+
+def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
+    """The broker ids of a placement as offsets and values."""
+    partitions, factor = placed.replicas.shape
+    return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
 
 
 def _outcome(cluster: Cluster, outcome: CommandResult) -> dict[str, Any]:
@@ -232,27 +249,6 @@ def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part
 def in_quotes(text: LongText) -> LongText:
     """A text as a JSON string; its pieces are whole characters."""
     return enclosed(b'"', LongText((dumps(piece.decode())[1:-1] for piece in text.pieces), 2 * text.size, exact=False), b'"')
-
-
-def placements_table(cluster: Cluster, placed: Sequence[Placed]) -> pa.Table:
-    """The columns topic_name, partition_id and replicas, a row for each partition."""
-    topic = np.repeat(np.arange(len(placed), dtype=np.int32), [len(each.partition_ids) for each in placed])
-    replicas = [_rows(cluster, each) for each in placed]
-    empty = pa.array([], pa.list_(pa.int32()))
-    lists = pa.concat_arrays([pa.ListArray.from_arrays(pa.array(o, pa.int32()), pa.array(v)) for o, v in replicas] or [empty])
-    return pa.table(
-        {
-            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topic), pa.array([each.topic_name for each in placed], NAME)),
-            "partition_id": pa.array(np.concatenate([each.partition_ids for each in placed] or [np.empty(0, np.int32)])),
-            "replicas": lists,
-        }
-    )
-
-
-def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
-    """The broker ids of a placement as offsets and values."""
-    partitions, factor = placed.replicas.shape
-    return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
 
 
 FORM: Final = Form(ReplicaPlacementSchema(), answer, ReplicaPlacementAnswerSchema, document, table)

@@ -1,7 +1,5 @@
 """The JSON body of a question about replicas: what to place, in one of four forms."""
 
-from typing import Any
-
 from marshmallow import Schema, validate
 
 from service.core.kafka_versions import LATEST
@@ -39,14 +37,9 @@ class CurrentPartitionSchema(Schema):
     replicas = List(Integer(), required=True)
 
 
-def brokers_field(text: str, **kwargs: Any) -> Rows:
+def brokers_field(text: str) -> Rows:
     """A body's list of brokers."""
-    return Rows(BrokerSchema, BROKER, plain_brokers, text, **kwargs)
-
-
-def current_field(text: str, **kwargs: Any) -> Rows:
-    """A body's list of what partitions have now."""
-    return Rows(CurrentPartitionSchema, CURRENT, plain_current, text, **kwargs)
+    return Rows(BrokerSchema, BROKER, plain_brokers, text)
 
 
 class TopicRequestSchema(Schema):
@@ -107,9 +100,12 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     broker_list = List(Integer(), "kafka-reassign-generate: `--broker-list`")
     topics_to_move = List(TopicName(), "kafka-reassign-generate: the topics to place again")
     cluster_brokers = brokers_field("kafka-reassign-generate: the brokers in the cluster's order")
-    current_assignments = current_field(
+    current_assignments = Rows(
+        CurrentPartitionSchema,
+        CURRENT,
+        plain_current,
         "kafka-reassign-generate: the current replicas of the topics, in the cluster's order. `balanced`: the current "
-        "replicas of the cluster's topics in any order, which it evens out"
+        "replicas of the cluster's topics in any order, which it evens out",
     )
     bytes_per_second = Number(
         "written to the placed partitions in total, the same to each: for `zone_traffic`", zero=True, example=1_000_000

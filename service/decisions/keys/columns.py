@@ -11,6 +11,7 @@ from service.core.errors import InvalidQuestion
 from service.core.keys import columns
 from service.core.model import Bools, Keys
 from service.decisions.keys.types import FORMAT_OF_TYPE, TYPE_OF_FORMAT
+from service.decisions.rows.texts import is_text
 
 VIEW_BYTES: Final = 16
 """Of a view: its length, four bytes of its value, a buffer and an offset."""
@@ -33,7 +34,7 @@ def from_arrow(
     reserve : called with the bytes that the keys of a dictionary or of views take beyond the column
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (kind in FORMAT_OF_TYPE or _is_text(kind) or _is_binary(kind) or pa.types.is_null(kind)):
+    if not (kind in FORMAT_OF_TYPE or is_text(kind) or _is_binary(kind) or pa.types.is_null(kind)):
         raise InvalidQuestion(
             f"A column of {column.type} cannot hold keys; use binary, string, integers, floats or booleans.", "key"
         )
@@ -47,7 +48,7 @@ def from_arrow(
         if key_format not in (None, own):
             raise InvalidQuestion(f"A column of {kind} holds keys of the format {own}, not {key_format}.", "key_format")
         return columns.Numbers(filled(array, False if own == "boolean" else 0), validity(array)), own
-    if _is_text(kind):
+    if is_text(kind):
         own = key_format or "string"
         if own not in _TEXTUAL:
             raise InvalidQuestion(f"A column of {kind} holds no keys of the format {own}.", "key_format")
@@ -59,10 +60,6 @@ def from_arrow(
         return flat(array.cast(pa.binary())), own
     own = key_format or "string"
     return from_arrow(pa.chunked_array([pa.nulls(len(array), TYPE_OF_FORMAT.get(own, pa.string()))]), own)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -104,8 +101,8 @@ def _decoded(array: pa.DictionaryArray, reserve: Callable[[int], object]) -> pa.
     import pyarrow.compute as pc  # noqa: PLC0415 - takes 30 ms, and most keys need none of it
 
     values, indices = array.dictionary, array.indices
-    if _is_text(values.type) or _is_binary(values.type):
-        values = values.cast(pa.string() if _is_text(values.type) else pa.binary())
+    if is_text(values.type) or _is_binary(values.type):
+        values = values.cast(pa.string() if is_text(values.type) else pa.binary())
         lengths = filled(pc.binary_length(values), 0).astype(np.int64)
         uses = np.bincount(indices.drop_null().cast(pa.int64()).to_numpy(), minlength=len(lengths))
         _reserve(int(uses @ lengths), reserve)

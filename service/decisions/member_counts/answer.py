@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from service.decisions.groups.rows import partitions_total, read_group, subscrip
 from service.decisions.member_counts.judging import Plans, judged_plans
 from service.decisions.member_counts.members import extended, owning
 from service.decisions.member_counts.policies import Policy, policies
-from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, check
+from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, faults
 from service.decisions.member_counts.standstill import Standstill, standstills
 
 BALANCED: Final = "balanced"
@@ -75,7 +76,9 @@ class MemberCountsAnswer:
 
 def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer:
     """Plan the numbers of members. Raises InvalidQuestion, KafkaAssignorFails, and what the budget raises."""
-    own = _checked(question, budget)
+    found: list[Assignor] = []
+    raise_all(chain(faults_of(lambda: found.append(check_group(question.group, budget))), faults(question)))
+    own = found[0]
     partitions, current = partitions_total(question.group.topics), len(question.group.members)
     counts = _counts(question, partitions)
     chosen = policies(question) if question.is_weighted and question.group.protocol != "share" else ()
@@ -91,8 +94,8 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     several = [
         (each, plans(group, current, counts, each, budget.check_time)) for each in _assignors(question, own, len(counts), budget)
     ]
-    found, notes = _standstills(question, present, further, several, budget)
-    judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, found, strict=True)]
+    standing, notes = _standstills(question, present, further, several, budget)
+    judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, standing, strict=True)]
     assignor, made = several[0]
     loads = {each.members_count: each.load for each in (*made, *plans(group, current, beside, assignor, budget.check_time))}
     now = group.first_members(current)
@@ -105,13 +108,6 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
         tuple(ChosenCount(each, loads.get(each.members_count)) for each in chosen),
         (*warnings, *notes, *_left_open(made)),
     )
-
-
-def _checked(question: MemberCountsQuestion, budget: Budget) -> Assignor:
-    """The group's own assignor. Raises InvalidQuestion with all faults, and LimitExceeded; reserves memory."""
-    found: list[Assignor] = []
-    raise_all(faults_of(lambda: found.append(check_group(question.group, budget)), lambda: check(question)))
-    return found[0]
 
 
 def _counts(question: MemberCountsQuestion, partitions: int) -> list[int]:

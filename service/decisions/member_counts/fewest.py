@@ -31,12 +31,16 @@ def fewest_members(group: GroupQuestion, need: Need | None, budget: Budget) -> i
     group : its members own what they own now; its topics have ``lag`` if there is a need
     None if no number is enough, or no member owns anything. Raises as ``answer``.
     """
-    topics = group.topics if need is not None else _unweighted(group.topics)
-    group = replace(group, topics=topics)
-    limits = Limits(max_lag_seconds=need.max_lag_seconds) if need is not None else Limits(_most_partitions(group))
+    if need is not None:
+        limits = Limits(max_lag_seconds=need.max_lag_seconds)
+    else:  # each partition is a load of 1
+        without = {name: pa.nulls(len(group.topics), TOPIC.field(name).type) for name in ("partition_weights", "lag")}
+        group = replace(group, topics=with_columns(group.topics, without))
+        now = read_group(group.topics, group.members)
+        limits = Limits(float(load_of(now, now.owned).most_partitions))
     if limits.max_load == 0:
         return None
-    partitions = partitions_total(topics)
+    partitions = partitions_total(group.topics)
     counts = range(1, partitions + 1) if partitions <= EACH else useful_counts(partitions)
     question = MemberCountsQuestion(
         group,
@@ -47,14 +51,3 @@ def fewest_members(group: GroupQuestion, need: Need | None, budget: Budget) -> i
         beside_balanced=False,
     )
     return answer(question, budget).own.recommended
-
-
-def _unweighted(topics: pa.StructArray) -> pa.StructArray:
-    """The topics without a load of their own."""
-    return with_columns(topics, {name: pa.nulls(len(topics), TOPIC.field(name).type) for name in ("partition_weights", "lag")})
-
-
-def _most_partitions(group: GroupQuestion) -> float:
-    """The most partitions that a member owns now."""
-    now = read_group(group.topics, group.members)
-    return float(load_of(now, now.owned).most_partitions)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
-from service.core.errors import InvalidQuestion, raise_all
+from service.core.errors import InvalidQuestion
 from service.core.member_counts.keda import Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
@@ -86,12 +86,8 @@ def as_it_is(question: MemberCountsQuestion, members: pa.StructArray, assignor: 
     )
 
 
-def check(question: MemberCountsQuestion) -> None:
-    """Raise InvalidQuestion with all that is wrong between the fields beside the group."""
-    raise_all(_faults(question))
-
-
-def _faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
+def faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
+    """What is wrong between the fields beside the group."""
     counts = question.members_counts or ()
     seen: set[int] = set()
     for i, count in enumerate(counts):

@@ -5,14 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import InvalidQuestion, raise_all
 from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total
 from service.decisions.rebalances.extent import Extent
-from service.decisions.rebalances.question import RebalancesQuestion, at_pace, check, variants
+from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
 
 SLOW_POLL_MS: Final = 10_000
@@ -89,12 +89,15 @@ class RebalancesAnswer:
 
 def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
     """Simulate the group. Raises InvalidQuestion, also for an event that cannot happen, and what the budget raises."""
-    check(question)
+    raise_all(faults(question))
     extent = Extent.of(question)
     timeline = read_timeline(question, _detail(question, extent, budget), budget.explained if question.explain else 0)
     others = variants(question)
     timelines = [timeline, *(varied(timeline, variant) for variant in others)]
-    slow = [_slowed(way) for way in timelines] if others else []
+    slow = [
+        replace(way, timing=at_pace(way.timing, SLOW_POLL_MS), detail="totals", most_explained=0)
+        for way in (timelines if others else ())
+    ]
     if extent.check([*timelines, *slow], budget):
         budget.lengthen()
     meter = _Meter(extent, budget)
@@ -133,10 +136,6 @@ def _longest_names(question: RebalancesQuestion) -> tuple[int, int]:
         longest_text([*question.topics.field("topic_name").to_pylist(), *topics]),
         longest_text([*question.members.field("member_id").to_pylist(), *members, *restarted]),
     )
-
-
-def _slowed(way: Timeline) -> Timeline:
-    return replace(way, timing=at_pace(way.timing, SLOW_POLL_MS), detail="totals", most_explained=0)
 
 
 class _Meter:

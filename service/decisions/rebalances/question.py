@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS, Assignor, of_client
-from service.core.errors import InvalidQuestion, UnknownStrategy, raise_all
+from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.timelines.model import Timing
 from service.core.timelines.simulation import Variant
@@ -60,12 +60,8 @@ class RebalancesQuestion:
         return self.group_protocol or "classic"
 
 
-def check(question: RebalancesQuestion) -> None:
-    """Raise InvalidQuestion with all that is wrong between the fields of a question."""
-    raise_all(_faults(question))
-
-
-def _faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
+def faults(question: RebalancesQuestion) -> Iterator[InvalidQuestion]:
+    """What is wrong between the fields of a question."""
     is_known = True
     try:
         strategy(question)

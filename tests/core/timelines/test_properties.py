@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.api.rebalances.schema import GroupRebalancesSchema
-from service.core.errors import InvalidQuestion, KafkaAssignorFails
+from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
 from service.core.model import NONE
 from service.core.timelines.classic.coordinator import ClassicCoordinator
 from service.core.timelines.consumer.coordinator import ConsumerCoordinator
 from service.core.timelines.model import NEVER, Idle, Timeline
 from service.core.timelines.share import ShareCoordinator
 from service.core.timelines.simulation import Simulation
-from service.decisions.rebalances.question import check as check_question
+from service.decisions.rebalances.question import faults
 from service.decisions.rebalances.timeline import read_timeline
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _events(draw: st.DrawFn, ids: list[str], names: list[str], i: int) -> Body: 
 
 def timeline_of(body: Body) -> Timeline:
     question = GroupRebalancesSchema().load(body)
-    check_question(question)
+    raise_all(faults(question))
     return read_timeline(question, "assignments", 0)
 
 
