@@ -6,8 +6,8 @@ kernels look at the clock themselves, since nothing can stop a kernel from outsi
 
 import math
 import time
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numba import types
@@ -67,6 +67,17 @@ class _Unlimited:
 
 
 UNLIMITED: Final[TimeLimit] = _Unlimited()
+
+
+_T = TypeVar("_T")
+
+
+def looking(items: Iterable[_T], check_time: Callable[[], None], every: int) -> Iterator[_T]:
+    """The items, with a look at the time before the first and then before each ``every``-th."""
+    for i, item in enumerate(items):
+        if i % every == 0:
+            check_time()
+        yield item
 
 
 def unmetered(_size: int) -> None:

@@ -151,7 +151,7 @@ def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> Decode
     read, read_one = (
         (read_group_records, read_group_record) if group else (read_share_group_state_records, read_share_group_state_record)
     )
-    texts = read(records.keys, records.values, budget.reserve)
+    texts = read(records.keys, records.values, budget.reserve, budget.check_time)
     odd: dict[int, CoordinatorRecord | Unreadable] = {}
     for row in np.flatnonzero(texts.kind == UNREAD).tolist():
         if len(odd) % CHECKED_RECORDS == 0:

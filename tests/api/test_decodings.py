@@ -10,16 +10,18 @@ import pyarrow as pa
 import pytest
 
 from service.api.decodings.document import FORM
+from service.api.decodings.records import table
 from service.core.kafka_versions import FORMATTERS_3_9, LATEST
 from service.decisions.budget import Budget, OutOfTime
-from service.decisions.decodings import DecodingQuestion
+from service.decisions.decodings import DecodingQuestion, RecordsToDecode
 from service.decisions.decodings import answer as answered
 from service.web.json.lines import JSON_LINES
 from service.web.media_types import ARROW_STREAM
 from service.web.problems import kebab
+from tests.core.wire.test_offset_commits import as_keys
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
-from tests.support.wire_encoding import classic_value
+from tests.support.wire_encoding import classic_value, commit_key, commit_value
 
 PATH = "/v1/decodings"
 SUBSCRIPTION = "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE="
@@ -317,3 +319,18 @@ def test_one_message_reserves_the_memory_of_its_fields(client, monkeypatch, capt
     monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
     client.post("/v1/decodings", json=capture)
     assert sum(sizes) >= 200 * 3 * 2**20
+
+
+COMMIT = as_keys([commit_key("g", "t", 0)]), as_keys([commit_value(5, 0)])
+
+
+def test_the_table_of_many_records_is_made_within_its_time():
+    answer = answered(DecodingQuestion("group_record", LATEST, records=RecordsToDecode(*COMMIT, {})), Budget())
+    with pytest.raises(OutOfTime):
+        table(replace(answer, budget=LATE))
+
+
+@pytest.mark.parametrize("kind", ["group_record", "offsets_topic"])
+def test_many_records_are_read_within_their_time(kind):
+    with pytest.raises(OutOfTime):
+        answered(DecodingQuestion(kind, LATEST, records=RecordsToDecode(*COMMIT, {})), LATE)

@@ -1,12 +1,13 @@
 """What many captured records say, as JSON lines, as a table, or as the groups that they describe."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from service.core.clock import looking
 from service.core.model import Bools, Int64s, Keys
 from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.errors import Unreadable
@@ -18,11 +19,13 @@ from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAn
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
 
+_T = TypeVar("_T")
+
 COLUMN_BYTES: Final = 120
 """Memory for each row of the table beside its texts."""
 
 BLOCK_RECORDS: Final = 2**12
-"""Records whose JSON is put together at once."""
+"""Records whose JSON is put together at once, and between two looks at the time."""
 
 
 def lines(records: DecodedRecords, separator: bytes) -> LongText:
@@ -97,23 +100,32 @@ def table(answer: DecodingAnswer) -> pa.Table:
         unknown[row], absent[row] = "record_type" not in each, each.get("value_version") is None
     schemas = GROUP_RECORDS if question.kind == GROUP_RECORD else SHARE_GROUP_STATE_RECORDS
     names = {number: each.name for number, each in schemas.items()}
+    check_time = answer.budget.check_time
     columns = {
         "record_type": pa.array(types, mask=unknown),
         "record_name": pa.array(
-            [None if odd_ else names[number] for odd_, number in zip(unknown, types.tolist(), strict=True)]
+            [None if odd_ else names[number] for odd_, number in _timed(zip(unknown, types.tolist(), strict=True), check_time)]
         ).dictionary_encode(),
-        "key": _json_column(texts, texts.key, {row: each.get("key") for row, each in odd.items()}),
+        "key": _json_column(texts, texts.key, {row: each.get("key") for row, each in odd.items()}, check_time),
         "value_version": pa.array(versions, mask=absent),
-        "value": _json_column(texts, texts.value, {row: each.get("value") for row, each in odd.items()}, absent),
+        "value": _json_column(texts, texts.value, {row: each.get("value") for row, each in odd.items()}, check_time, absent),
         "error": pa.array([odd[row].get("detail") if row in odd else None for row in range(n)], pa.string()),
     }
-    return pa.table(columns | (_commit_columns(question.records) if question.records and question.kind == GROUP_RECORD else {}))
+    if question.records and question.kind == GROUP_RECORD:
+        columns |= _commit_columns(question.records, check_time)
+    return pa.table(columns)
 
 
-def _json_column(texts: RecordTexts, spans: Int64s, odd: dict[int, Any], absent: Bools | None = None) -> pa.Array:
+def _timed(rows: Iterable[_T], check_time: Callable[[], None]) -> Iterator[_T]:
+    return looking(rows, check_time, BLOCK_RECORDS)
+
+
+def _json_column(
+    texts: RecordTexts, spans: Int64s, odd: dict[int, Any], check_time: Callable[[], None], absent: Bools | None = None
+) -> pa.Array:
     """The key or the value of each record as JSON; null where there is none. odd : those that the kernel left out, by row"""
     text = texts.text.tobytes()
-    column: list[bytes | None] = [text[start:end] for start, end in spans.tolist()]
+    column: list[bytes | None] = [text[start:end] for start, end in _timed(spans.tolist(), check_time)]
     for row in [] if absent is None else np.flatnonzero(absent).tolist():
         column[row] = None
     for row, document in odd.items():
@@ -121,7 +133,7 @@ def _json_column(texts: RecordTexts, spans: Int64s, odd: dict[int, Any], absent:
     return pa.array(column, pa.large_binary()).cast(pa.large_string())
 
 
-def _commit_columns(records: RecordsToDecode) -> dict[str, pa.Array]:
+def _commit_columns(records: RecordsToDecode, check_time: Callable[[], None]) -> dict[str, pa.Array]:
     """The fields of offset commits; null for other records. Of a tombstone there are only group, topic and partition."""
     commits = read_offset_commits(records.keys, records.values)
     other, no_value = commits.kind == OTHER, commits.kind != COMMIT
@@ -132,20 +144,20 @@ def _commit_columns(records: RecordsToDecode) -> dict[str, pa.Array]:
         "commit_timestamp": commits.commit_timestamp,
         "expire_timestamp": commits.expire_timestamp,
     }
-    ids = [uuid_text(topic_id) if topic_id else None for topic_id in _pieces(commits.topic_id)]
+    ids = [uuid_text(topic_id) if topic_id else None for topic_id in _pieces(commits.topic_id, check_time)]
     return {
-        **{name: _text_column(column, mask) for name, (column, mask) in texts.items()},
+        **{name: _text_column(column, mask, check_time) for name, (column, mask) in texts.items()},
         "partition_id": pa.array(commits.partition, mask=other),
         **{name: pa.array(column, mask=no_value | (column == ABSENT)) for name, column in numbers.items()},
         "topic_id": pa.array(ids, pa.string()),
     }
 
 
-def _text_column(column: Keys, mask: Bools) -> pa.Array:
-    texts = [None if absent else text for text, absent in zip(_pieces(column), mask.tolist(), strict=True)]
+def _text_column(column: Keys, mask: Bools, check_time: Callable[[], None]) -> pa.Array:
+    texts = [None if absent else text for text, absent in zip(_pieces(column, check_time), mask.tolist(), strict=True)]
     return pa.array(texts, pa.binary()).cast(pa.string())
 
 
-def _pieces(column: Keys) -> list[bytes]:
+def _pieces(column: Keys, check_time: Callable[[], None]) -> list[bytes]:
     data = column.data.tobytes()
-    return [data[start:end] for start, end in pairwise(column.offsets.tolist())]
+    return [data[start:end] for start, end in _timed(pairwise(column.offsets.tolist()), check_time)]

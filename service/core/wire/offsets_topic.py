@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from service.core.clock import TimeLimit, looking
 from service.core.keys.columns import rows_of_keys
 from service.core.model import Int64s, Keys
 from service.core.wire.coordinator_records import read_group_record
@@ -31,7 +33,7 @@ from service.core.wire.errors import Unreadable
 from service.core.wire.members import classic_group_request
 from service.core.wire.offset_commits import COMMIT, TOMBSTONE, OffsetCommits, read_offset_commits
 from service.core.wire.reader import Document, uuid_text
-from service.core.wire.record_texts import UNREAD, read_group_records
+from service.core.wire.record_texts import UNREAD, RecordTexts, read_group_records
 
 CLASSIC, STREAMS = 2, 17
 CONSUMER_PARTITIONS, CONSUMER_REGEX, SHARE_PARTITIONS = 4, 16, 15
@@ -97,7 +99,7 @@ class OffsetsTopic:
 
 
 def read_offsets_topic(
-    keys: Keys, values: Keys, topic_names: Mapping[str, str], reserve: Callable[[int], None], check_time: Callable[[], None]
+    keys: Keys, values: Keys, topic_names: Mapping[str, str], reserve: Callable[[int], None], check_time: TimeLimit
 ) -> OffsetsTopic:
     """The groups of some records, of which those of one partition of the topic are in its order.
 
@@ -108,24 +110,30 @@ def read_offsets_topic(
     n = len(keys)
     reserve(COMMIT_BYTES * n + KEY_FACTOR * max(0, int(keys.offsets[-1] - keys.offsets[0]) - SHORT_KEY * n))
     data, offsets = keys.data.tobytes(), keys.offsets.tolist()
-    rows = sorted({data[offsets[row] : offsets[row + 1]]: row for row in range(n)}.values())
+    last = {data[offsets[row] : offsets[row + 1]]: row for row in looking(range(n), check_time, CHECKED_RECORDS)}
+    rows = np.array(sorted(last.values()), np.int64)
     check_time()
     commits = read_offset_commits(keys, values)
     names, groups = dict(topic_names), dict[str, _GroupRecords]()
-    others = [row for row in rows if commits.kind[row] not in (COMMIT, TOMBSTONE)]
-    check_time()
-    _add_commits(commits, [row for row in rows if commits.kind[row] in (COMMIT, TOMBSTONE)], names, groups)
-    check_time()
-    unreadable = _add_others(keys, values, np.array(others, np.int64), names, groups, reserve, check_time)
+    are_commits = np.isin(commits.kind[rows], (COMMIT, TOMBSTONE))
+    _add_commits(commits, rows[are_commits].tolist(), names, groups, check_time)
+    unreadable = _add_others(keys, values, rows[~are_commits], names, groups, reserve, check_time)
     tombstones = 0 if values.valid is None else n - int(values.valid.sum())
     documents = [_document(group_id, groups[group_id], names, reserve, check_time) for group_id in sorted(groups)]
     return OffsetsTopic([document for document in documents if document is not None], tombstones, unreadable)
 
 
-def _add_commits(commits: OffsetCommits, rows: list[int], names: dict[str, str], groups: dict[str, _GroupRecords]) -> None:
-    group_ids, topic_names, topic_ids = (_pieces(part, rows) for part in (commits.group, commits.topic, commits.topic_id))
+def _add_commits(
+    commits: OffsetCommits,
+    rows: list[int],
+    names: dict[str, str],
+    groups: dict[str, _GroupRecords],
+    check_time: Callable[[], None],
+) -> None:
+    texts = (_pieces(part, rows, check_time) for part in (commits.group, commits.topic, commits.topic_id))
     numbers = zip(commits.kind[rows].tolist(), commits.partition[rows].tolist(), commits.offset[rows].tolist(), strict=True)
-    for group_id, topic_name, topic_id, (kind, partition, offset) in zip(group_ids, topic_names, topic_ids, numbers, strict=True):
+    of_rows = looking(zip(*texts, numbers, strict=True), check_time, CHECKED_RECORDS)
+    for group_id, topic_name, topic_id, (kind, partition, offset) in of_rows:
         name = topic_name.decode()
         if topic_id:
             names.setdefault(uuid_text(topic_id), name)
@@ -136,7 +144,8 @@ def _add_commits(commits: OffsetCommits, rows: list[int], names: dict[str, str],
             committed.pop((name, partition), None)
 
 
-def _pieces(column: Keys, rows: list[int]) -> list[bytes]:
+def _pieces(column: Keys, rows: list[int], check_time: Callable[[], None]) -> list[bytes]:
+    check_time()
     data, offsets = column.data.tobytes(), column.offsets
     return [data[start:end] for start, end in zip(offsets[rows].tolist(), offsets[1:][rows].tolist(), strict=True)]
 
@@ -148,17 +157,15 @@ def _add_others(
     names: dict[str, str],
     groups: dict[str, _GroupRecords],
     reserve: Callable[[int], None],
-    check_time: Callable[[], None],
+    check_time: TimeLimit,
 ) -> list[tuple[int, Unreadable]]:
     """Add the records that are not offset commits, of which ``rows`` are the last of their keys."""
     some_keys, some_values = rows_of_keys(keys, rows), rows_of_keys(values, rows)
-    texts = read_group_records(some_keys, some_values, reserve)
+    texts = read_group_records(some_keys, some_values, reserve, check_time)
     reserve(DOCUMENT_FACTOR * int(texts.offsets[-1]))
-    documents = iter(json.loads(b"[%s]" % b",".join(texts.lines())))
+    documents = _documents(texts, check_time)
     unreadable = []
-    for i, row in enumerate(rows.tolist()):
-        if i % CHECKED_RECORDS == 0:
-            check_time()
+    for i, row in enumerate(looking(rows.tolist(), check_time, CHECKED_RECORDS)):
         if texts.kind[i] != UNREAD:
             record = next(documents)
             _add(record["record_type"], record["key"], record["value"], names, groups)
@@ -171,6 +178,14 @@ def _add_others(
         else:
             _add(odd.type, odd.key, odd.value, names, groups)
     return unreadable
+
+
+def _documents(texts: RecordTexts, check_time: Callable[[], None]) -> Iterator[Document]:
+    """What the lines say. Those that are parsed together share the names of their members."""
+    lines = texts.lines()
+    while some := list(islice(lines, CHECKED_RECORDS)):
+        check_time()
+        yield from json.loads(b"[%s]" % b",".join(some))
 
 
 def _add(number: int, key: Document, value: Document | None, names: dict[str, str], groups: dict[str, _GroupRecords]) -> None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bytes, Int64s, KeyArrays, Keys
 from service.core.wire import schema_tables as table
@@ -23,6 +24,12 @@ Int16s = npt.NDArray[np.int16]
 
 FIRST_BYTES: Final = 4
 """Bytes of text for each byte of a record for which there is room at first."""
+
+BYTES_BETWEEN_LOOKS: Final = 2**20
+"""Bytes of records between two looks at the time, some 20 ms."""
+
+ROUNDS_BETWEEN_LOOKS: Final = 2**12
+"""The same within a record: each round reads some 250 spans."""
 
 UNREAD, TOMBSTONE, VALUE = 0, 1, 2
 
@@ -56,20 +63,24 @@ class RecordTexts(NamedTuple):
         return (text[start:end] for start, end in pairwise(bounds) if end > start)
 
 
-def read_group_records(keys: Keys, values: Keys, reserve: Callable[[int], None]) -> RecordTexts:
+def read_group_records(
+    keys: Keys, values: Keys, reserve: Callable[[int], None], time_limit: TimeLimit = UNLIMITED
+) -> RecordTexts:
     """Records of ``__consumer_offsets``. keys, values : of one length; a null value is a tombstone.
 
     reserve : is called with a number of bytes before they are allocated
     """
-    return _read(keys, values, GROUP_TABLES, reserve)
+    return _read(keys, values, GROUP_TABLES, reserve, time_limit)
 
 
-def read_share_group_state_records(keys: Keys, values: Keys, reserve: Callable[[int], None]) -> RecordTexts:
+def read_share_group_state_records(
+    keys: Keys, values: Keys, reserve: Callable[[int], None], time_limit: TimeLimit = UNLIMITED
+) -> RecordTexts:
     """Records of ``__share_group_state``, likewise."""
-    return _read(keys, values, SHARE_GROUP_STATE_TABLES, reserve)
+    return _read(keys, values, SHARE_GROUP_STATE_TABLES, reserve, time_limit)
 
 
-def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], None]) -> RecordTexts:
+def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], None], time_limit: TimeLimit) -> RecordTexts:
     n = len(keys)
     reserve(64 * n)
     numbers, offsets, spans = np.zeros((2, n), np.int16), np.zeros(n + 1, np.int64), np.zeros((2, n, 2), np.int64)
@@ -77,9 +88,10 @@ def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], Non
     reserve(size)
     texts = RecordTexts(np.zeros(n, np.int8), numbers[0], numbers[1], offsets, spans[0], spans[1], np.empty(size, np.uint8))
     row, sources = 0, (keys.arrays(), values.arrays(), tables, wire.new_arrays())
-    while (row := _write_lines(*sources, row, texts)) < n:
+    while (row := in_time(_write_lines(*sources, row, texts, time_limit.deadline), time_limit)) < n:
         reserve(2 * len(texts.text))
         texts = texts._replace(text=np.concatenate((texts.text, np.empty(len(texts.text) + 1024, np.uint8))))
+    time_limit()  # the last record may have been left for lack of time
     return texts
 
 
@@ -87,14 +99,22 @@ def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], Non
 
 
 @kernel
-def _write_lines(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, first: Int64, texts: RecordTexts) -> Int64:
-    """Write the lines from row ``first`` on; returns the first row that does not fit.
+def _write_lines(
+    keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, first: Int64, texts: RecordTexts, deadline: Deadline
+) -> Int64:
+    """Write the lines from row ``first`` on; returns the first row that does not fit, or OUT_OF_TIME.
 
     Reproduces CoordinatorRecordJsonConverters and the classes generated from Kafka's message definitions.
     Plain-Python twin: tests/reference/wire.py.
     """
+    looked = np.int64(0)
     for i in range(first, len(texts.kind)):
-        end = _write_line(keys, values, tables, arrays, i, texts)
+        done = np.int64(keys.offsets[i]) + np.int64(values.offsets[i])
+        if done - looked > BYTES_BETWEEN_LOOKS:
+            looked = done
+            if is_over(deadline):
+                return OUT_OF_TIME
+        end = _write_line(keys, values, tables, arrays, i, texts, deadline)
         if end > len(texts.text):
             return i
         texts.offsets[i + 1] = end
@@ -102,15 +122,17 @@ def _write_lines(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arr
 
 
 @borrowing_kernel
-def _write_line(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, i: Int64, texts: RecordTexts) -> Int64:
-    """Write the line of row i; returns its end, or its begin if the record is malformed."""
+def _write_line(
+    keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, i: Int64, texts: RecordTexts, deadline: Deadline
+) -> Int64:
+    """Write the line of row i; returns its end, or its begin if the record is malformed or the time is over."""
     text, start, version = texts.text, texts.offsets[i], np.int64(0)
     number = wire.record_type(keys, tables, i)
     if number < 0:
         return start
     to = _put_text(tables, tables.types[number, table.HEAD], text, start)
     texts.key[i, 0] = to
-    is_read, to = _put_document(tables, wire.key_reading(keys, tables, number, i, arrays), text, to)
+    is_read, to = _put_document(tables, wire.key_reading(keys, tables, number, i, arrays), text, to, deadline)
     texts.key[i, 1] = to
     to = put(VERSION_MEMBER, text, to)
     if values.valid[i]:
@@ -120,7 +142,8 @@ def _write_line(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arra
     to = put_number(version, text, to) if values.valid[i] else put(NULL, text, to)
     texts.value[i, 0] = to = put(VALUE_MEMBER, text, to)
     if values.valid[i]:
-        is_read, to = _put_document(tables, wire.value_reading(values, tables, number, version, i, arrays), text, to)
+        reading = wire.value_reading(values, tables, number, version, i, arrays)
+        is_read, to = _put_document(tables, reading, text, to, deadline)
     else:
         to = put(NULL, text, to)
     texts.value[i, 1] = to
@@ -134,11 +157,15 @@ def _write_line(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arra
 
 
 @borrowing_kernel
-def _put_document(tables: Tables, reading: MessageReading, text: Bytes, to: Int64) -> tuple[bool, Int64]:
-    """Write a message. Returns whether it is well-formed, and its end in ``text``: beyond its length if it does not fit."""
+def _put_document(tables: Tables, reading: MessageReading, text: Bytes, to: Int64, deadline: Deadline) -> tuple[bool, Int64]:
+    """Write a message. Returns whether it is well-formed, and its end in ``text``: beyond its length if it does not fit.
+
+    If the time is over, it is not read to its end.
+    """
     fields, data, spans = reading.fields, reading.data, reading.spans
-    follows, tagged = False, (to, to, False)
-    while reading.state[wire.ROW] >= 0:
+    follows, tagged, rounds = False, (to, to, False), 1
+    while reading.state[wire.ROW] >= 0 and (rounds % ROUNDS_BETWEEN_LOOKS or not is_over(deadline)):
+        rounds += 1
         for i in range(wire.next_spans(reading)):
             row, start, length = spans[i, 0], spans[i, 1], spans[i, 2]
             kind = fields[row if row >= 0 else ~row, table.KIND]
@@ -163,7 +190,7 @@ def _put_document(tables: Tables, reading: MessageReading, text: Bytes, to: Int6
             follows = True
             if fields[row, table.TAG] >= 0 and _is_text(tables, fields[row, table.DEFAULT], text, tagged[1], to):
                 to, _, follows = tagged
-    return reading.state[wire.FAULT] == 0 and reading.state[wire.IS_ODD] == 0, to
+    return reading.state[wire.ROW] < 0 and reading.state[wire.FAULT] == 0 and reading.state[wire.IS_ODD] == 0, to
 
 
 @borrowing_kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,11 @@ import pytest
 from service.app import create_app
 from service.config import Settings
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, in_time
+from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time
 from service.decisions.budget import Budget
 from service.web import deciding
 from tests.support.groups import group_of
+from tests.support.time_limits import Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,26 +75,6 @@ def test_what_would_take_minutes_is_a_503_in_time(name: str, body: Callable[[], 
     assert response.status_code == 503
     assert "ALLOCATOR_MAX_REQUEST_SECONDS" in response.get_json()["detail"]
     assert time.process_time() - started < LIMIT + 2
-
-
-class Over:
-    """A time limit that is over once a kernel has been given its deadline."""
-
-    given = False
-
-    def __init__(self, *, on_clock: bool) -> None:
-        self.on_clock = on_clock
-
-    @property
-    def deadline(self) -> Deadline:
-        """Long ago."""
-        self.given = True
-        return Deadline(0.0, math.inf) if self.on_clock else Deadline(math.inf, 0.0)
-
-    def __call__(self) -> None:
-        """Raise TimeoutError if a kernel had a deadline."""
-        if self.given:
-            raise TimeoutError
 
 
 @pytest.mark.parametrize("on_clock", [True, False])

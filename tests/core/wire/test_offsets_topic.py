@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 
+from service.core.clock import UNLIMITED
 from service.core.wire.offsets_topic import read_offsets_topic
 from tests.core.wire.test_offset_commits import as_keys
 from tests.support.wire_encoding import (
@@ -27,7 +28,7 @@ U = "rF37m2aYBi9oD5W9cXt1Fg"
 
 def read(records, names=None):
     keys, values = as_keys([key for key, _ in records]), as_keys([value for _, value in records])
-    return read_offsets_topic(keys, values, names or {}, lambda _: None, lambda: None)
+    return read_offsets_topic(keys, values, names or {}, lambda _: None, UNLIMITED)
 
 
 def target(record_type, group, member, partitions):
@@ -122,7 +123,7 @@ def reserved(records):
     """The bytes that reading the records reserves."""
     keys, values = (as_keys(part) for part in zip(*records, strict=True))
     sizes = []
-    read_offsets_topic(keys, values, {}, sizes.append, lambda: None)
+    read_offsets_topic(keys, values, {}, sizes.append, UNLIMITED)
     return sum(sizes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 
 from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.record_texts import UNREAD, read_group_records, read_share_group_state_records
+from service.core.wire.record_texts import UNREAD, VALUE, read_group_records, read_share_group_state_records
 from tests.core.wire.test_altered_bytes import altered
 from tests.core.wire.test_offset_commits import as_keys
 from tests.support.captures import captures
+from tests.support.time_limits import Over
+from tests.support.wire_encoding import varint
 
 READERS = {
     "group_record": (read_group_record, read_group_records),
@@ -68,3 +71,19 @@ def test_a_repeated_tag_is_left_to_the_other_reader():
     key = b"\x00\x01\x00\x01g\x00\x01t" + bytes(4)
     assert in_bulk("group_record", [(key, repeated)]) == [None]
     assert one_by_one("group_record", key, repeated)["value"]["topicId"]
+
+
+@pytest.mark.parametrize("on_clock", [True, False])
+@pytest.mark.parametrize("count", [1, 2**15], ids=["one record", "many records"])
+def test_the_kernel_looks_at_the_time_among_the_records_and_within_one(count, on_clock):
+    """A body of 256 MB took 6 s whatever its limit."""
+    subtopologies = 2**20 // count
+    value = b"\x00\x00\x00\x00\x00\x01" + varint(subtopologies + 1) + (b"\x01" * 7 + b"\x00") * subtopologies + b"\x00"
+    keys, values = as_keys([b"\x00\x17\x00\x01g"] * count), as_keys([value] * count)
+    started = time.thread_time()
+    assert (read_group_records(keys, values, lambda _: None).kind == VALUE).all()
+    whole = time.thread_time() - started
+    started = time.thread_time()
+    with pytest.raises(TimeoutError):
+        read_group_records(keys, values, lambda _: None, Over(on_clock=on_clock))
+    assert time.thread_time() - started < whole / 2
