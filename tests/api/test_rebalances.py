@@ -213,6 +213,22 @@ def test_ties_that_topic_ids_would_decide_are_a_guess(client: FlaskClient) -> No
         assert "warnings" not in answer(client, certain)
 
 
+@pytest.mark.parametrize("assignor", ["range", "kafka-go:rack-affinity"])
+def test_racks_count_as_in_the_assignment_of_the_same_group(client: FlaskClient, assignor: str) -> None:
+    """Those of partitions, of their leaders (kafka-go), and of a topic that is created later."""
+    version = "4.3.1"  # 4.4.0's range has no racks
+    racks = {"t0": [["b", "a"], ["a"], ["a", "b"], ["b"]], "t1": [["b"], ["b"], ["a"], ["a"]]}
+    topics = [{"topic_name": name, "partitions_count": 4, "partition_racks": of} for name, of in racks.items()]
+    members = [{"member_id": f"c{rack}", "rack_id": rack, "topic_names": ["t0", "t1"]} for rack in "ab"]
+    question = {"kafka_version": version, "assignor": assignor, "members": members}
+    created = event("topic_created", topic=topics[1])
+    first, *_, last = answer(client, {**question, "topics": topics[:1], "events": [created]})["rebalances"]
+    for rebalance, of in ((first, topics[:1]), (last, topics)):
+        group = client.post("/v1/group-assignments", json={**question, "topics": of}).get_json()
+        assert rows(rebalance) == rows(group)
+        assert rebalance["zone_traffic"] == group["zone_traffic"]
+
+
 def test_a_change_of_assignor_is_one_of_the_protocol_that_is_compared() -> None:
     """The assignor range of the consumer protocol is not that of the classic one."""
     change = event("assignor_changes", assignors=["range"])
@@ -355,6 +371,29 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         {"events": [event("topic_created", topic={"topic_name": "t0", "partitions_count": 1})]},
         "/events/0/topic/topic_name",
         "exists already",
+    ),
+    (
+        {"events": [event("topic_created", topic={"topic_name": "t1", "partitions_count": 2, "partition_racks": [["a"]]})]},
+        "/events/0/topic/partition_racks",
+        "Must have one entry for each of the 2 partitions, not 1.",
+    ),
+    (
+        {
+            "events": [
+                event("topic_deleted", topic_name="t0"),
+                event("topic_created", topic={"topic_name": "t0", "partitions_count": 2, "topic_id": "A" * 22}),
+            ]
+        },
+        "/events/1/topic/topic_id",
+        "Must be absent or as before",
+    ),
+    (
+        {
+            "members": [{"member_id": "a", "owned_partitions": [{"topic_name": "t1", "partition_ids": [0]}]}],
+            "events": [event("topic_created", topic={"topic_name": "t1", "partitions_count": 2})],
+        },
+        "/members/0/owned_partitions",
+        "do not exist",
     ),
     (
         {

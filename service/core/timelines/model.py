@@ -90,14 +90,17 @@ class World:
 
     names, ids : of each topic; first : int32[topics + 1], for the most partitions that it ever has
     counts : int32[topics], the partitions at 0 ms; 0 for a topic that does not exist then
-    racks, weights : of each partition, or None, as in ``core.model.Topics``
+    listed : int32[...], the topics in the order of the leader's metadata: those of the request, then those that are created
+    racks, leader_racks, weights : of each partition, or None, as in ``core.model.Topics``
     """
 
     names: tuple[str, ...]
     ids: tuple[str | None, ...]
     first: Int32s
     counts: Int32s
+    listed: Int32s
     racks: Ragged | None
+    leader_racks: Int32s | None
     weights: Float64s | None
 
 

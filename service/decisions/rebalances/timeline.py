@@ -1,15 +1,15 @@
 """The timeline of a question: its names become indices."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 import numpy as np
+import pyarrow as pa
 
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.jvm.sorting import java_order
-from service.core.model import NONE, Float64s, Group, Int32s, Ragged, offsets_of
+from service.core.model import NONE, Float64s, Group, Int32s, Ragged, Topics, offsets_of
 from service.core.timelines.model import Event, NewMember, Timeline, World
 from service.decisions.groups.rows import read_group
 from service.decisions.rebalances.question import RebalancesQuestion, Row, assignor_changes, strategy, timing
@@ -85,11 +85,17 @@ class Names:
 
 def read_timeline(question: RebalancesQuestion, detail: str, most_explained: int) -> Timeline:
     """The timeline of a checked question. Raises InvalidQuestion for owned partitions that a stable group cannot have."""
-    group = read_group(question.topics, question.members)
-    _check_owned(group, shared=question.protocol == "share")
+    topics, created_by = _topics(question)
+    try:
+        group = read_group(topics, question.members)
+    except InvalidQuestion as fault:
+        _locate(fault, len(question.topics), created_by)
+        raise
+    created = np.array([i for i, name in enumerate(group.topics.names) if name in created_by], np.int32)
+    _check_owned(group, created, shared=question.protocol == "share")
     names, changes = Names.of(question), assignor_changes(question, question.protocol)
     events = tuple(names.event(row, changes.get(i)) for i, row in enumerate(question.events))
-    world, to_world = _world(group, names, question.events, events)
+    world, to_world = _world(group.topics, created, names, events)
     own_racks = [event.member.rack_id for event in events if event.member is not None and event.member.rack_id]
     return Timeline(
         group_protocol=question.protocol,
@@ -109,10 +115,48 @@ def read_timeline(question: RebalancesQuestion, detail: str, most_explained: int
     )
 
 
-def _check_owned(group: Group, *, shared: bool) -> None:
-    """Raise InvalidQuestion if a stable group could not own what its members say."""
+def _topics(question: RebalancesQuestion) -> tuple[pa.StructArray, dict[str, int]]:
+    """Every topic of the group, then every other one that an event creates; and of these, by name, the number of the event.
+
+    Raises InvalidQuestion for a topic that is created again, but not as it was: a name stands for one topic.
+    """
+    own = question.topics
+    rows: dict[str, Row] = {}
+    created_by: dict[str, int] = {}
+    places = {name: i for i, name in enumerate(own.field("topic_name").to_pylist())}
+    for i, event in enumerate(question.events):
+        if "topic" not in event:
+            continue
+        topic = event["topic"]
+        name = topic["topic_name"]
+        if name not in places and name not in rows:
+            rows[name], created_by[name] = topic, i
+            continue
+        former = rows[name] if name in rows else own[places[name]].as_py()
+        for field in ("topic_id", "partition_racks", "partition_weights"):
+            given, was = topic.get(field), former.get(field)
+            if given is not None and (was is None or given != was[: len(given)]):
+                detail = f"Must be absent or as before: the simulation has one {field} for each topic name."
+                raise InvalidQuestion(detail, "events", i, "topic", field)
+    if not rows:
+        return own, {}
+    return pa.concat_arrays([own, pa.array(list(rows.values()), own.type)]), created_by
+
+
+def _locate(fault: InvalidQuestion, own: int, created_by: dict[str, int]) -> None:
+    """Locate what is wrong with created topics at their events. own : how many topics come before them"""
+    events = list(created_by.values())
+    for one in (fault, *fault.others):
+        if one.field[:1] == ("topics",) and isinstance(place := one.field[1], int) and place >= own:
+            one.field = ("events", events[place - own], "topic", *one.field[2:])
+
+
+def _check_owned(group: Group, created: Int32s, *, shared: bool) -> None:
+    """Raise InvalidQuestion if a stable group could not own what its members say. created : topics that come later"""
     members, values = group.owned.row_of_each_value(), group.owned.values
-    wrong = np.flatnonzero(values >= group.topics.partitions_count)
+    exists = np.zeros(group.topics.partitions_count + len(group.unknown_partitions), np.bool_)
+    exists[: group.topics.partitions_count] = ~np.isin(group.topics.topic_of, created)
+    wrong = np.flatnonzero(~exists[values])
     if len(wrong):
         detail = "Owns partitions that do not exist; a stable group does not."
         raise InvalidQuestion(detail, "members", int(members[wrong[0]]), "owned_partitions")
@@ -123,45 +167,42 @@ def _check_owned(group: Group, *, shared: bool) -> None:
         raise InvalidQuestion(detail, "members", int(members[again.min()]), "owned_partitions")
 
 
-def _world(group: Group, names: Names, rows: Sequence[Row], events: tuple[Event, ...]) -> tuple[World, Int32s]:
-    """Every topic at its largest; and int32[the group's partitions], the index of each among those."""
-    topics = group.topics
-    counts = np.zeros(len(names.names), np.int32)
+def _world(topics: Topics, created: Int32s, names: Names, events: tuple[Event, ...]) -> tuple[World, Int32s]:
+    """Every topic at its largest; and int32[partitions], the index of each partition of these topics among those.
+
+    topics : with those that are created at their first size; created : which these are
+    """
     places = np.array([names.index[name] for name in topics.names], np.int32)
-    counts[places] = topics.partitions_counts()
-    most = counts.copy()
+    most = np.zeros(len(names.names), np.int32)
+    most[places] = topics.partitions_counts()
+    counts = most.copy()
+    counts[places[created]] = 0
     ids: list[str | None] = [None] * len(counts)
     for place, topic_id in zip(places.tolist(), topics.ids, strict=True):
         ids[place] = topic_id
-    for event, row in zip(events, rows, strict=True):
+    for event in events:
         if event.topic != NONE:
             most[event.topic] = max(most[event.topic], event.partitions_count)
-            ids[event.topic] = row.get("topic", {}).get("topic_id") or ids[event.topic]
     first = offsets_of(most)
     own = topics.partitions_counts()
     starts = np.repeat(first[places] - topics.first[:-1], own)
     to_world = (starts + np.arange(topics.partitions_count)).astype(np.int32)
-    racks = None
-    if topics.racks is not None:
+    racks = leader_racks = None
+    if topics.racks is not None and topics.leader_racks is not None:
         lengths = np.zeros(int(first[-1]), np.int32)
         lengths[to_world] = topics.racks.lengths()
         racks = Ragged.of_lengths(lengths, topics.racks.values)
-    weights = None if topics.weights is None else _weights(topics.weights, to_world, first, rows, names)
-    return World(names.names, tuple(ids), first, counts, racks, weights), to_world
+        leader_racks = np.full(int(first[-1]), NONE, np.int32)
+        leader_racks[to_world] = topics.leader_racks
+    weights = None if topics.weights is None else _weights(topics.weights, to_world, first)
+    listed = places if topics.listed is None else places[topics.listed]
+    return World(names.names, tuple(ids), first, counts, listed, racks, leader_racks, weights), to_world
 
 
-def _weights(own_weights: Float64s, to_world: Int32s, first: Int32s, rows: Sequence[Row], names: Names) -> Float64s:
+def _weights(own_weights: Float64s, to_world: Int32s, first: Int32s) -> Float64s:
     """float64[world's partitions]: as given, and for partitions that are added the mean of their topic."""
     weights = np.full(int(first[-1]), np.nan)
     weights[to_world] = own_weights
-    for i, row in enumerate(rows):
-        if "topic" in row:
-            own = row["topic"].get("partition_weights")
-            if own is None or len(own) != row["topic"]["partitions_count"]:
-                fault = "Must have one entry for each partition, because the other topics have partition_weights."
-                raise InvalidQuestion(fault, "events", i, "topic", "partition_weights")
-            start = first[names.index[row["topic"]["topic_name"]]]
-            weights[start : start + len(own)] = own
     for start, stop in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
         missing = np.isnan(weights[start:stop])
         if missing.any():

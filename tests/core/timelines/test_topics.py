@@ -18,7 +18,9 @@ MOST = 5
 def test_versions_arrive_as_one_after_the_other(data: st.DataObject) -> None:
     counts = data.draw(st.lists(st.integers(0, MOST), min_size=NAMES, max_size=NAMES))
     first = np.arange(NAMES + 1, dtype=np.int32) * MOST
-    topology = Topology(World(tuple("abcd"), (None,) * NAMES, first, np.array(counts, np.int32), None, None))
+    topology = Topology(
+        World(tuple("abcd"), (None,) * NAMES, first, np.array(counts, np.int32), np.arange(NAMES), None, None, None)
+    )
     versions, now = [(0, counts)], 0
     for _ in range(data.draw(st.integers(0, 80))):
         now += data.draw(st.sampled_from((0, 1, 90, 700, 5_000)))
