@@ -139,8 +139,8 @@ class Metrics:
         for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
 
-    def decided(self, decision: str, figures: Figures) -> None:
-        """Record an answer: how large its question was, its skew, its subject and the number of moved partitions."""
+    def answered(self, decision: str, figures: Figures, phases: Iterable[Phase] = ()) -> None:
+        """Record an answer: how large its question was, how long its phases took, its skew, subject and moved partitions."""
         if max(figures.items.values()) >= FEWEST_ITEMS:
             for item, count in figures.items.items():
                 key = (decision, item)
@@ -148,6 +148,9 @@ class Metrics:
                     self.item_series[key] = self.items.labels(*key)
                 self.item_series[key].observe(count)
         series = self._series(decision, figures.strategy)
+        for phase, started, ended in phases:
+            if ended - started >= SHORTEST_PHASE:
+                getattr(series, phase).observe(ended - started)
         if figures.skew is None:
             return
         series.skew.observe(figures.skew)
@@ -158,12 +161,6 @@ class Metrics:
                 self.subject_skew.labels(decision, figures.subject).set(figures.skew)
             else:
                 self.subjects_dropped.inc()
-
-    def phases_ended(self, decision: str, strategy: str, phases: Iterable[Phase]) -> None:
-        """Record how long phases of a decision took."""
-        for phase, started, ended in phases:
-            if ended - started >= SHORTEST_PHASE:
-                getattr(self._series(decision, strategy), phase).observe(ended - started)
 
     def _series(self, decision: str, strategy: str) -> DecisionSeries:
         key = (decision, strategy)

@@ -9,7 +9,6 @@ from flask import Flask, Request
 from flask.json.provider import JSONProvider
 from flask.sessions import NullSession, SessionInterface
 from werkzeug.routing import MapAdapter
-from werkzeug.utils import cached_property  # without the lock of Python's
 
 from service import __version__
 from service.telemetry.metrics import Metrics
@@ -48,12 +47,7 @@ class _NoSessions(SessionInterface):
 
 
 class _Request(Request):
-    """Flask's, which would find the blueprints of its route three times, and look for files of a form."""
-
-    @cached_property
-    def blueprints(self) -> list[str]:  # type: ignore[override]
-        """See Flask."""
-        return super().blueprints
+    """Flask's, which would look for files of a form."""
 
     def close(self) -> None:
         """Nothing is open: the server closes the body."""
@@ -74,6 +68,14 @@ class App(Flask):
         if request is None:
             return None
         return MapAdapter(self.url_map, "", "/", "", "http", request.path, request.method)
+
+    def preprocess_request(self) -> None:
+        """See Flask. Only the app has functions that run before a view, and none of them answers."""
+        for function in self.before_request_funcs[None]:
+            function()
+
+    def do_teardown_request(self, exc: BaseException | None = None) -> None:
+        """See Flask. Nothing is to be torn down."""
 
 
 def new_app(

@@ -14,7 +14,7 @@ from service.web.middleware import PROGRESS, current_request
 
 if TYPE_CHECKING:
     from service.decisions.figures import Figures
-    from service.telemetry.metrics import Metrics, Phase
+    from service.telemetry.metrics import Metrics
     from service.web.middleware import Progress
 
 
@@ -52,26 +52,18 @@ def metrics() -> Metrics:
     return of_app
 
 
-def decided(decision: str, figures: Figures, parsed: float, computed: float) -> None:
-    """Record an answer, and its request's phases "parse" and "compute". Raises if the request is over its time limit.
+def answered(decision: str, figures: Figures, parsed: float, computed: float) -> None:
+    """Record an answer and the phases of its request, of which "render" ends now. Raises if the request is over its time limit.
 
     decision : "partition", "assignment", "placement"
     parsed, computed : when these phases ended, by time.perf_counter
     """
     progress: Progress = current_request().environ[PROGRESS]
-    progress.hooks.metrics.decided(decision, figures)
-    _ended(progress, decision, figures.strategy, ("parse", progress.started, parsed), ("compute", parsed, computed))
-
-
-def rendered(decision: str, strategy: str, started: float) -> None:
-    """Record the phase "render", which ends now. Raises if the request is over its time limit."""
-    _ended(current_request().environ[PROGRESS], decision, strategy, ("render", started, time.perf_counter()))
-
-
-def _ended(progress: Progress, decision: str, strategy: str, *phases: Phase) -> None:
-    progress.hooks.metrics.phases_ended(decision, strategy, phases)
+    rendered = time.perf_counter()
+    phases = ("parse", progress.started, parsed), ("compute", parsed, computed), ("render", computed, rendered)
+    progress.hooks.metrics.answered(decision, figures, phases)
     if progress.span is not None:
         for phase in phases:
-            progress.span.phase(*phase, strategy)
-    if phases[-1][2] > progress.deadline:
+            progress.span.phase(*phase, figures.strategy)
+    if rendered > progress.deadline:
         request_budget().check_time()

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from flask import Response
 
-from service.web.context import decided, rendered, request_budget
+from service.web.context import answered, request_budget
 from service.web.forms import FamilyAnswer, Form
 from service.web.json.codec import dump_pieces
 from service.web.media_types import JSON, JSON_LINES
@@ -30,7 +30,6 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     budget.check_time()  # kernels that do not look at the clock may have taken too long
     computed = time.perf_counter()
     figures = answer.figures
-    decided(name, figures, parsed, computed)
     if form.table is None or media_type == JSON:
         response = json_response(form.document(answer))
     elif form.lines is not None and media_type == JSON_LINES:
@@ -39,5 +38,5 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
         response = table(form.columns(answer, media_type), media_type)
     if figures.tag is not None:
         response.set_etag(figures.tag)
-    rendered(name, figures.strategy, computed)
+    answered(name, figures, parsed, computed)
     return response
