@@ -62,10 +62,16 @@ class Request(http.CallbackRequest):  # type: ignore[misc]
 
     @classmethod
     def received(cls, parser: http.PythonProtocol, body: bytes, *, is_ssl: bool) -> Request:
-        """Headers with an underscore are left out: in WSGI they would pass for others, or for SCRIPT_NAME."""
+        """Headers with an underscore are left out: in WSGI they would pass for others, or for SCRIPT_NAME.
+
+        A complete body that came in chunks gets the length that it has: what its request may take depends on it.
+        """
         request: Request = cls.from_parser(parser, is_ssl=is_ssl)
         request.path = split_request_uri(request.uri).path or ""  # undecoded: create decodes it
         request.headers = [(name, value) for name, value in request.headers if "_" not in name]
+        if parser.is_chunked and parser.is_complete:
+            request.headers = [header for header in request.headers if header[0] != "TRANSFER-ENCODING"]
+            request.headers.append(("CONTENT-LENGTH", str(len(body))))
         request.body = io.BytesIO(body)
         return request
 

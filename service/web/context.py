@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def request_budget() -> Budget:
     """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's.
 
-    A body that is read as a stream counts from the start, by the length that it was announced with.
+    A body that is read as a stream counts from the start, by its length, which our server knows also if it came in chunks.
     """
     request = current_request()
     environ = request.environ

@@ -323,6 +323,16 @@ def test_bytes_become_a_json_value_again():
     assert key_value(b"\xff\xfe", "short") == -2
 
 
+def test_rows_without_bytes_reserve_memory(client, monkeypatch):
+    """9,000,000 nulls are a few hundred bytes of Arrow, and took 66 MB."""
+    sizes = []
+    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    nulls = pa.table({"key": pa.nulls(10**6)})
+    answer = client.post(f"{PATH}?partitions_counts=3", data=stream(nulls, rows=10**6), content_type=ARROW)
+    assert answer.status_code == 422  # there are no keys
+    assert sum(sizes) > 7 * 10**6
+
+
 def memory(pid: int) -> int:
     """Resident bytes of a process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

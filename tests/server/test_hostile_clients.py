@@ -14,7 +14,9 @@ from statistics import median
 
 import pytest
 import requests
+from flask import Request
 from gunicorn.config import Config
+from gunicorn.http.wsgi import create
 
 from service.server.connection import Connection
 from tests.server.conftest import children_seconds
@@ -219,3 +221,16 @@ def test_an_idle_server_ends_without_freeing_every_object(tight, imports):
         tight.process.wait(120)
     assert children_seconds() - others - before < 0.7 * imports
     assert tight.process.returncode == 0
+
+
+def test_a_body_in_chunks_has_the_length_that_it_turned_out_to_have():
+    """What a request may take of the CPU is in proportion to it, also where a view reads the body as a stream."""
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        conn = Connection(Config(), ours, "", "", 2**20)
+        theirs.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"800\r\n%s\r\n" % bytes(2048) * 3 + b"0\r\n\r\n")
+        while not conn.receive(bytearray(2**18)):
+            pass
+        environ = create(conn.request, ours, ("", 0), ("", 0), conn.cfg)[1]
+        assert Request(environ).content_length == 3 * 2048
+        assert environ["wsgi.input"].read() == bytes(3 * 2048)
