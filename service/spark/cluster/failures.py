@@ -21,6 +21,28 @@ def failure(error: Exception) -> JobFailed:
     return JobFailed(f"{file[1]}: {reason}" if file and file[1] not in reason else reason)
 
 
+def start_failure(error: Exception, printed: str) -> str:
+    """Why Spark does not start, and the remedy if it lacks memory.
+
+    printed : what the JVM has printed; "" if the user has seen it
+    """
+    last = re.findall(r'^Exception in thread "main" (.+)$', printed, re.MULTILINE)
+    # A JVM that does not come as far as Spark prints a line or two. Of one that does, PySpark has the error.
+    of_jvm = [line.strip("# ") for line in printed.splitlines() if not _NOT_A_REASON.match(line)]
+    reason = last[-1] if last else ": ".join(of_jvm[:2]) if of_jvm and "gateway" in str(error) else str(failure(error))
+    reason = re.sub(r"^(?:[a-z]\w*\.)+[\w$]+: ", "", reason)
+    reason = re.sub(r"\s*SQLSTATE: \w+.*$", "", re.sub(r"^\[[A-Z_.]+\]\s*", "", reason)).rstrip(".")
+    remedy = " Set the memory of the driver: --spark-option spark.driver.memory=1g" if _MEMORY.search(reason) else ""
+    return f"{reason}.{remedy}"
+
+
+_NOT_A_REASON: Final = re.compile(
+    r"\W*$|WARNING|OpenJDK|Picked up|Error occurred during initialization|Error: (?:Could not create|A fatal)"
+)
+_MEMORY: Final = re.compile(r"heap|memory", re.IGNORECASE)
+"""What Spark and the JVM say of too little memory, or of more than the machine has."""
+
+
 def _messages(error: Any) -> str:
     """The message of an error and, from the JVM, those of its causes, on lines of their own."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)

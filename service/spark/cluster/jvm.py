@@ -7,6 +7,7 @@ halve the CPU time that the JVM takes until the first task has run (docs/pipelin
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +16,11 @@ from typing import Final
 import pyspark
 
 from service.spark.errors import NoSpark
+
+OLDEST: Final = 17
+"""The oldest Java that Spark 4 runs on."""
+
+NEEDED: Final = f"Spark needs Java {OLDEST} or later"
 
 PROBE: Final = ("--add-modules", "jdk.incubator.vector", "-version")
 
@@ -38,13 +44,24 @@ def java_version() -> str:
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     where = f"JAVA_HOME is {home}" if home else "no java on the PATH, and JAVA_HOME is not set"
     if java is None:
-        raise NoSpark(f"Spark needs Java 17 or later: {where}. On Debian, run apt install openjdk-17-jre-headless")
-    probe = subprocess.run([java, *PROBE], capture_output=True, text=True, check=False)  # noqa: S603 - the user's own Java
-    printed = probe.stderr + probe.stdout
-    if probe.returncode:
-        message = next((line for line in printed.splitlines() if line.strip()), "nothing")
-        raise NoSpark(f"Spark needs Java 17 or later, with the module jdk.incubator.vector; {java} says: {message}")
-    return printed
+        raise NoSpark(f"{NEEDED}: {where}. On Debian, run apt install openjdk-17-jre-headless")
+    probe = _run(java, *PROBE)
+    release = re.search(r'version "(\d+)', probe.stdout)
+    if probe.returncode or (release and int(release[1]) < OLDEST):
+        version = next((line for line in _run(java, "-version").stdout.splitlines() if line.strip()), "no Java")
+        remedy = "Set JAVA_HOME to another Java."
+        raise NoSpark(f"{NEEDED}, with the module jdk.incubator.vector; {java} is {version.rstrip('.')}. {remedy}")
+    return probe.stdout
+
+
+def _run(java: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """What it prints. Raises NoSpark if it is no program."""
+    try:
+        return subprocess.run(  # noqa: S603 - the user's own Java
+            [java, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise NoSpark(f"{NEEDED}; {java} does not start: {error.strerror}.") from None
 
 
 def options(version: str, *, light: bool = False) -> str:

@@ -8,14 +8,17 @@ Executors get the project's modules (``code_archive.py``); their dependencies mu
 
 import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
+from pyspark import java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
@@ -23,7 +26,7 @@ from pyspark.sql.functions import spark_partition_id
 import service
 from service.spark.cluster import jvm
 from service.spark.cluster.addresses import unanswered
-from service.spark.cluster.failures import failure
+from service.spark.cluster.failures import start_failure
 from service.spark.errors import NoSpark
 from service.spark.tasks import code_archive
 
@@ -71,7 +74,7 @@ def spark_session(
     packages : Maven coordinates of connectors; only for a JVM that starts here
     settings : Spark settings, which override the defaults
     light : on this machine, as jvm.options has it
-    verbose : show Spark's log; otherwise it goes to a file, and an error has its last lines
+    verbose : show Spark's log
     Raises NoSpark.
     """
     existing = SparkSession.getActiveSession()
@@ -132,12 +135,37 @@ def _start(builder: SparkSession.Builder, log: Path, *, verbose: bool) -> SparkS
     Standard output is the summary's alone: Ivy and the JVM itself print there too.
     """
     try:
-        with _output_into(os.dup(2) if verbose else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)):
+        with _output_into(os.dup(2) if verbose else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)), _ended_by_ctrl_c():
             return builder.getOrCreate()
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
-        reason = "\n".join([str(failure(error)), *lines[-8:]])
-        raise NoSpark(f"Spark does not start: {reason}") from None
+        printed = log.read_text(errors="replace") if log.exists() else ""
+        raise NoSpark(f"Spark does not start: {start_failure(error, printed)}") from None
+
+
+@contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    """Kill the JVM that starts meanwhile if Ctrl-C comes.
+
+    PySpark would forget it: it waits for the JVM's port in a file whose folder it then removes, and a JVM that cannot write the
+    file never ends. A group of its own has also what spark-submit starts before.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options, process_group=0))  # noqa: S603 - Spark's own command
+        return started[-1]
+
+    vars(java_gateway)["Popen"] = popen
+    try:
+        yield
+    except KeyboardInterrupt:
+        for process in started:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        raise
+    finally:
+        vars(java_gateway)["Popen"] = subprocess.Popen
 
 
 @contextmanager

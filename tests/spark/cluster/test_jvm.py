@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +17,8 @@ import pytest
 
 from service.spark import jobs
 from service.spark.cluster import jvm
+from service.spark.cluster.failures import start_failure
+from service.spark.errors import NoSpark
 from service.spark.io.sources import Source
 from tests.support.jvm import short_lived_spark, spark_archive
 
@@ -101,3 +107,86 @@ def test_standard_output_is_the_summary_alone(tmp_path):
 def test_the_archive_appears_when_the_jvm_has_ended():
     """Which is after the command."""
     assert spark_archive().stat().st_size > 10_000_000
+
+
+def start(tmp_path, **environment):
+    """The start of a job as a process of its own, in a session of its own."""
+    (tmp_path / "keys.csv").write_text("key\na\n")
+    command = ["pipeline", "skew", str(tmp_path / "keys.csv"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "partition_allocator", *command, *environment.pop("options", ())],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def program(path, text):
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_ctrl_c_leaves_nothing_that_spark_has_started(tmp_path):
+    """In place of spark-submit a program that, as the JVM does then, never ends by itself; nor does what it has started."""
+    program(
+        tmp_path / "spark/bin/spark-submit", f"sleep 600 & echo $$ $! > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/ids; wait"
+    )
+    process = start(tmp_path, SPARK_HOME=str(tmp_path / "spark"))
+    while not (tmp_path / "ids").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
+    assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 130
+    for started in (tmp_path / "ids").read_text().split():
+        state = Path(f"/proc/{started}/stat")
+        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.parametrize("version", ["1.8.0_292", "16.0.2"])
+def test_an_old_java_is_refused_by_its_version(tmp_path, version):
+    """The first has no modules; the second has the one that Spark needs."""
+    refusal = "echo Unrecognized option: --add-modules; exit 1" if version.startswith("1.") else ":"
+    program(tmp_path / "bin/java", f"""if [ "$1" != -version ]; then {refusal}; fi; echo 'openjdk version "{version}"' >&2""")
+    process = start(tmp_path, JAVA_HOME=str(tmp_path))
+    error = f'{tmp_path}/bin/java is openjdk version "{version}". Set JAVA_HOME to another Java.\n'
+    assert process.communicate(timeout=60)[1].endswith(error)
+    assert process.returncode == 2
+
+
+def test_a_file_that_is_no_program_is_no_java(tmp_path, monkeypatch):
+    program(tmp_path / "bin/java", "")
+    (tmp_path / "bin/java").write_bytes(b"\x7fELF")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NoSpark, match=f"{tmp_path}/bin/java does not start: Exec format error"):
+        jvm.java_version()
+
+
+@pytest.mark.parametrize(
+    ("memory", "reason"),
+    [
+        ("1m", "Too small maximum heap"),
+        pytest.param("100m", r"System memory \d+ must be at least 471859200", marks=pytest.mark.slow),
+    ],
+)
+def test_a_lack_of_memory_is_told_in_a_sentence(tmp_path, memory, reason):
+    """Of the JVM itself, and of Spark."""
+    options = ("--spark-option", f"spark.driver.memory={memory}")
+    process = start(tmp_path, **short_lived_spark(), options=options)
+    remedy = "Set the memory of the driver: --spark-option spark.driver.memory=1g"
+    assert re.fullmatch(rf"Error: Spark does not start: {reason}\. {remedy}\n", process.communicate(timeout=120)[1])
+    assert process.returncode == 2
+
+
+def test_what_ends_the_jvm_is_found_in_its_output():
+    printed = """WARNING: Using incubator modules: jdk.incubator.vector
+26/11/27 15:45:26 WARN Utils: Your hostname resolves to a loopback address
+Exception in thread "main" org.apache.spark.SparkException: Master must either be yarn or start with spark, k8s, or local
+\tat org.apache.spark.deploy.SparkSubmit.prepareSubmitEnvironment(SparkSubmit.scala:263)
+"""
+    gone = RuntimeError("Java gateway process exited before sending its port number.")
+    assert start_failure(gone, printed) == "Master must either be yarn or start with spark, k8s, or local."
+    assert start_failure(gone, "").startswith("Java gateway process exited")
