@@ -1,10 +1,10 @@
 """What a question may take: a value that the door passes to ``answer``, since only the door knows whose machine it is."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +24,7 @@ def limit_name(setting: str) -> str:
 
 def longest_text(names: Iterable[str]) -> int:
     """Most bytes that one of some names takes in a JSON text: up to six for a character. An answer may have it many times."""
-    return max((len(json.dumps(name)) for name in names), default=0)
+    return max(map(len, map(encode_basestring_ascii, names)), default=0)
 
 
 class OutOfTime(AllocatorError):

@@ -10,7 +10,7 @@ from io import BytesIO
 import pytest
 
 from service.core.errors import LimitExceeded
-from service.decisions.budget import Budget, OutOfTime
+from service.decisions.budget import Budget, OutOfTime, longest_text
 from service.web.context import request_budget
 
 
@@ -69,6 +69,13 @@ def test_a_kilobyte_is_counted_as_it_was_sent(client, monkeypatch, chunked):
     assert [each.kilobytes for each in seen] == [len(body) / 1_000]
     client.get("/v1/partitions?partitions_count=3&key=a")
     assert seen[-1].kilobytes == 1
+
+
+def test_the_longest_name_is_measured_as_text():
+    names = ["consumer", "", "\0\0", '"quoted"', "\ud800"]
+    assert [longest_text([name]) for name in names] == [len(json.dumps(name)) for name in names]
+    assert longest_text(iter(names)) == len(json.dumps("\0\0"))
+    assert longest_text([]) == 0
 
 
 def test_works_that_are_done_one_after_the_other_take_what_the_largest_needs():
