@@ -81,7 +81,7 @@ def looking(items: Iterable[_T], check_time: Callable[[], None], every: int) -> 
 
 
 def unmetered(_size: int) -> None:
-    """``reserve`` of an assignor whose memory is not limited, as UNLIMITED is for its time."""
+    """``reserve`` of a work whose memory is not limited, as UNLIMITED is for its time."""
 
 
 def in_time(status: int, time_limit: TimeLimit) -> int:

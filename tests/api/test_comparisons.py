@@ -122,3 +122,12 @@ def test_more_keys_than_allowed_are_refused():
     )
     assert response.status_code in (413, 422)
     assert "ALLOCATOR_MAX_KEYS" in response.text
+
+
+def test_the_records_of_each_partition_are_counted_in_memory_that_is_reserved(client, monkeypatch):
+    """A body of 49 bytes took 240 MB."""
+    sizes = []
+    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    answer = client.post(PATH, json={"partitions_count": 10**6, "keys": ["a"], "partitioners": ["java", "sarama"]})
+    assert answer.status_code == 200
+    assert sum(sizes) >= 2 * 8 * 10**6

@@ -1,6 +1,6 @@
 """The same keys through several clients' partitioners: where they agree, and where they do not."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from service.core.attribution import equivalents
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import UNLIMITED, TimeLimit, unmetered
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
@@ -72,11 +72,13 @@ def compare(
     partitions_count: int,
     examples: int,
     check_time: TimeLimit = UNLIMITED,
+    reserve: Callable[[int], None] = unmetered,
 ) -> PartitionerComparison:
     """Where the partitioners put the keys, for every two classes.
 
     examples : most examples for each two classes
     check_time : is called at each block of keys
+    reserve : is called with the bytes of the counts before they are allocated
     """
     has_null, has_empty = equivalents.has_null_and_empty(column)
     classified = equivalents.classify(partitioners, key_format, has_null=has_null, has_empty=has_empty)
@@ -84,13 +86,15 @@ def compare(
     tally = np.zeros((n, n, 2), np.int64)
     rows = np.full((n, n, examples), -1, np.int64)
     shown = np.zeros((n, n, examples, 2), np.int32)
-    counts = np.zeros((n, partitions_count if partitions_count <= MOST_COUNTED else 0), np.int64)
+    counted = partitions_count if partitions_count <= MOST_COUNTED else 0
+    reserve(8 * (n + 1) * counted)
+    counts = np.zeros((n, counted), np.int64)
     for start, block in equivalents.blocks(column):
         check_time()
         partitions = equivalents.hash_all(classes, block, key_format).partitions(partitions_count)
         agreements(partitions, start, tally, rows, shown)
         for of_class, row in enumerate(partitions):
-            counts[of_class] += occurrences(row, counts.shape[1])
+            counts[of_class] += occurrences(row, counted)
     pairs = tuple(
         Pair(
             a, b, int(tally[a, b, 0]), int(tally[a, b, 1]),
@@ -103,7 +107,7 @@ def compare(
         for a in range(n)
         for b in range(a + 1, n)
     )  # fmt: skip
-    spreads = tuple(spread(of_class) for of_class in counts) if counts.shape[1] else None
+    spreads = tuple(spread(of_class) for of_class in counts) if counted else None
     return PartitionerComparison(columns.length(column), classified, spreads, pairs)
 
 
