@@ -232,3 +232,12 @@ def test_metadata_may_be_any_bytes(client, path):
     plain, other = bodies
     assert other.status_code == plain.status_code < 500
     assert other.data == plain.data or plain.status_code != 200
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_nothing_may_follow_the_end_of_a_stream(client, path):
+    """Arrow would leave a second stream unread."""
+    body = stream(ENDPOINTS[path], pa.array([b"a"]))
+    answer = client.post(path, data=body + body, content_type=ARROW_STREAM)
+    assert answer.status_code == 400
+    assert answer.json["detail"] == "The body is not an Arrow stream: more bytes follow its end"

@@ -70,11 +70,13 @@ class ArrowBody:
         body = read_body(self._request)
         check_arrow(body, self._limit)
         try:
-            with pa.ipc.open_stream(body) as stream:
+            source = pa.BufferReader(body)
+            with pa.ipc.open_stream(source) as stream:
                 _check_columns(stream.schema, columns, ())
                 table = stream.read_all()
             table.validate()  # the lengths of buffers; the columns of keys are checked in full
-        except (pa.ArrowException, OSError) as error:
+            _check_end(source.read(1))
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise BadRequest(f"The body is not an Arrow stream: {error}") from None
         return table
 
@@ -88,11 +90,13 @@ class ArrowBody:
 
         try:
             pieces = checked_messages(self._pieces, self._limit, grow)
-            with pa.ipc.open_stream(pa.PythonFile(BufferedReader(Pieces(pieces)), "r")) as stream:
+            source = BufferedReader(Pieces(pieces))
+            with pa.ipc.open_stream(pa.PythonFile(source, "r")) as stream:
                 _check_columns(stream.schema, columns, optional)
                 for batch in stream:
                     batch.validate()  # the lengths of buffers; the column of keys is checked in full
                     yield batch
+                _check_end(source.read(1))
         except OverflowError as error:
             raise RequestEntityTooLarge(
                 f"A batch of the stream takes {error} bytes; at most {self._limit} are allowed."
@@ -110,6 +114,12 @@ def _check_columns(schema: pa.Schema, columns: tuple[str, ...], optional: tuple[
         return
     expected = " and ".join(columns) + "".join(f", optionally {name}" for name in optional)
     raise InvalidQuestion(f"The stream has the columns {names}, expected {expected}.")
+
+
+def _check_end(rest: bytes) -> None:
+    """Raise ValueError if bytes follow the end of a stream: Arrow leaves them unread, even if they are another stream."""
+    if rest:
+        raise ValueError("more bytes follow its end")
 
 
 class Pieces(RawIOBase):
