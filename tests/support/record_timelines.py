@@ -43,6 +43,10 @@ _SUBSCRIPTIONS: Final[list[dict[str, Any]]] = [
     {"at_ms": 14_000, "type": "subscription_changes", "member_id": "c1", "topic_names": ["T0", "T1", "T2"]},
     {"at_ms": 20_000, "type": "topic_created", "topic": {"topic_name": "T2", "partitions_count": 3}},
 ]
+_DELETES: Final[list[dict[str, Any]]] = [
+    {"at_ms": 8_000, "type": "topic_deleted", "topic_name": "T1"},
+    {"at_ms": 18_000, "type": "member_joins", "member": {"member_id": "c3"}},
+]
 _STALLS: Final[list[dict[str, Any]]] = [
     {"at_ms": 8_000, "type": "member_stalls", "member_id": "c1", "for_ms": 4_000},
     {"at_ms": 8_500, "type": "member_joins", "member": {"member_id": "c3"}},
@@ -91,6 +95,7 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
         f"subscriptions-{name}": _question("classic", name, _FIRST, _SUBSCRIPTIONS, 4, 5)
         for name in ("range", "cooperative-sticky")
     },
+    **{f"deletes-{name}": _question("classic", name, _TWO, _DELETES, 4, 4) for name in ("range", "cooperative-sticky")},
     "subscriptions-consumer": _question("consumer", "uniform", _FIRST, _SUBSCRIPTIONS, 4, 5),
     **{f"stalls-{name}": _question("classic", name, _TWO, _STALLS, 6) for name in ("range", "cooperative-sticky")},
     "stalls-consumer": _question("consumer", "uniform", _TWO, _STALLS, 6),

@@ -168,12 +168,26 @@ class ClassicClients:
         owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
         wait = polls_wait(self.course.paces, coordinator.first_rejoin)
         revokes, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
+        revokes[self._had_deleted(view)] = True
         self.course.backlog(current, missed[numbers], rows, view)
         coordinator.owner = owner
         late = numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)]
         for at_ms, gains, loses in batches(owner, self.ledger.reader, starts, late):
             self.course.later(at_ms, self._sync_late, gains, loses, coordinator.generation, current, wait)
         return revokes
+
+    def _had_deleted(self, view: View) -> Int32s:
+        """int32[...], the cooperative members with partitions of topics that no longer exist, which they now revoke.
+
+        They have them until their assignment says otherwise, or they unsubscribe: ConsumerCoordinator.onJoinComplete.
+        """
+        owner, columns = self.coordinator.owner, self.members.columns
+        gone = (owner != NONE) & (view.from_world == NONE)
+        if not gone.any():
+            return owner[:0]
+        owned = np.unique(np.stack([owner[gone], self.topology.topic_of[gone]]), axis=1).T.tolist()
+        had = [number for number, topic in owned if topic in self.members.subscriptions[columns.joined[number]]]
+        return np.array([n for n in had if not columns.eager[n] and columns.syncs[n] < NEVER], np.int32)
 
     def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: TimelineRebalance, wait: Wait | None) -> None:
         """Members that poll only now get their assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
@@ -213,7 +227,16 @@ class ClassicClients:
     # ---- topics ------------------------------------------------------------------------------------------------------------
 
     def topics_changed(self) -> None:
-        """The leader sees it when it refreshes its metadata, and joins again: ConsumerCoordinator.rejoinNeededOrPending."""
+        """The leader sees it when it refreshes its metadata, and joins again: ConsumerCoordinator.rejoinNeededOrPending.
+
+        If it reads a topic that is deleted, the error of its fetch has it do so at once: FetchCollector.handleInitializeErrors.
+        """
+        leader, topic = self.coordinator.leader, self.topology.last_topic()
+        if not self.topology.counts[topic] and leader != NONE:
+            columns, first = self.members.columns, self.course.timeline.world.first
+            reads = (self.coordinator.owner[first[topic] : first[topic + 1]] == leader).any()
+            if reads and max(columns.stalled_until[leader], columns.metadata_ms[leader]) < self.clock.now < columns.died[leader]:
+                columns.metadata_ms[leader] = self.clock.now
         self._watch_metadata()
 
     def _metadata_version(self, number: int, topics: list[int]) -> int:
