@@ -80,7 +80,7 @@ def _parse(text: bytes) -> list[jwt.PyJWK]:
     """The keys for signatures. Raises InvalidCredentials."""
     try:
         key_set = jwt.PyJWKSet.from_dict(json.loads(text))
-    except (jwt.PyJWTError, TypeError, AttributeError, ValueError, RecursionError) as error:
+    except (jwt.PyJWTError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise InvalidCredentials(f"This is not a JSON Web Key Set: {error}.") from None
     return [key for key in key_set.keys if key.public_key_use in ("sig", None)]
 

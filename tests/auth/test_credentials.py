@@ -444,8 +444,8 @@ def test_a_provider_that_never_answered_is_a_503_with_the_reason(caplog):
 
 @pytest.mark.parametrize(
     "answer",
-    [b"[]", b"{", b"\xff", b'{"keys": "' + b"x" * 2**20 + b'"}', b"[" * 100_000],
-    ids=["array", "half", "binary", "large", "deep"],
+    [b"[]", b"{", b"\xff", b'{"keys": "' + b"x" * 2**20 + b'"}', b"[" * 100_000, b'{"keys": [{"kty": "oct"}]}'],
+    ids=["array", "half", "binary", "large", "deep", "lacking"],
 )
 def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypatch):
     with provider([jwk(KEY)]) as (url, state):
@@ -501,7 +501,7 @@ def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens, mo
 
 
 def test_a_file_without_keys_is_refused_at_the_start(keys):
-    for content in ("", "{}", "[]", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}'):
+    for content in ("", "{}", "[]", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', '{"keys": [{"kty": "oct"}]}'):
         keys.write_text(content)
         with pytest.raises(InvalidCredentials):
             create_app(jwt_settings(keys))
