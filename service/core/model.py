@@ -66,6 +66,15 @@ def distinct(values: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
     return ordered[is_first]
 
 
+def first_occurrences(values: Int32s) -> Int32s:
+    """The values without duplicates, in the order in which each first occurs. values : at least 0"""
+    places = np.arange(len(values), dtype=np.int32)
+    first = np.empty(int(values.max(initial=NONE)) + 1, np.int32)
+    first[values[::-1]] = places[::-1]  # of several places the one that is written last stays
+    occurrences: Int32s = values[first[values] == places]
+    return occurrences
+
+
 @dataclass(frozen=True)
 class Ragged:
     """Rows of integers, end to end; also Arrow's list layout.
@@ -271,6 +280,11 @@ class Group:
         )
         vars(first)["by_id"] = self.by_id[self.by_id < count]  # need not be sorted again
         return first
+
+    def partition_name(self, partition: int) -> str:
+        """``orders-3``, existing or not."""
+        topics, ids = self.topic_partitions(np.array([partition], np.int32))
+        return f"{(*self.topics.names, *self.unknown_topic_names)[topics[0]]}-{ids[0]}"
 
     def topic_partitions(self, partitions: Int32s) -> tuple[Int32s, Int32s]:
         """The topic and the partition_id of each partition, existing or not: int32[...] each."""

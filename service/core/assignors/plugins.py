@@ -46,7 +46,7 @@ def checked(assignment: Any, group: Group, *, sharing: bool) -> Assignment:
     if withheld is not None:
         members = np.concatenate([members, withheld.row_of_each_value()])
         partitions = np.concatenate([partitions, withheld.values])
-    topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
+    topic_of = group.topics.topic_of
     subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
     subscribed[group.subscriptions.values] = True
     has_subscribers = subscribed[topic_of]

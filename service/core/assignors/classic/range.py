@@ -30,7 +30,7 @@ import numpy as np
 
 from service.core.assignors.classic.members import static_first, topic_subscribers, why_there
 from service.core.assignors.classic.racks import on_rack, racks_matter, without_racks
-from service.core.assignors.classic.ranges import in_ranges
+from service.core.assignors.classic.ranges import in_ranges, ranges_by
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged, RaggedArrays
 from service.core.ragged import grouped, grouped_arrays, put
@@ -38,10 +38,13 @@ from service.core.ragged import grouped, grouped_arrays, put
 
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending."""
+    racks = group.topics.racks
+    if racks is None:
+        return ranges_by(static_first, group)
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
-    racks = group.topics.racks
-    if racks is None or (matching := _matching(group, racks, order, subscribers)) is None:
+    matching = _matching(group, racks, order, subscribers)
+    if matching is None:
         return in_ranges(group, order, subscribers)
     rows = (subscribers.arrays(), group.topics.first, racks.arrays(), matching.sets.arrays())
     owners = owners_on_racks(order, group.racks, *rows, matching.together, len(group.rack_ids), True)

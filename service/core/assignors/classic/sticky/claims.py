@@ -10,9 +10,8 @@ Members are read in the order of the leader's HashMap, on which the outcome depe
 Source: AbstractStickyAssignor.allSubscriptionsEqual and RackInfo.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -106,79 +105,61 @@ class Claims:
         """A sentence that names the first partition that is kept though it does not exist."""
         existing = group.topics.partitions_count
         partition = existing + int(np.flatnonzero(kept[existing:] != NONE)[0])
-        name, count = group.topics.names[self.topic_of[partition]], group.topics.partitions_counts()[self.topic_of[partition]]
-        return (
-            f"member {group.member_ids[kept[partition]]!r} still claims {name}-{self.partition_ids[partition]}, but the topic "
-            f"{name} has {count} {'partition' if count == 1 else 'partitions'} (it was deleted and made again with fewer)"
-        )
+        topic = self.topic_of[partition]
+        count = group.topics.partitions_counts()[topic]
+        has = f"the topic {group.topics.names[topic]} has {count} {'partition' if count == 1 else 'partitions'}"
+        claims = f"member {group.member_ids[kept[partition]]!r} still claims {group.partition_name(partition)}"
+        return f"{claims}, but {has} (it was deleted and made again with fewer)"
 
 
 def read_claims(group: Group) -> Claims:
     """Read a group's subscriptions and owned partitions."""
-    subscribed = _subscribed(group)
-    owned, unknown = group.owned, group.unknown_partitions
-    order, counting = subscribed.order, subscribed.topics
+    claims, owned, unknown = _unclaimed(group), group.owned, group.unknown_partitions
     owners, contested = _settle(
-        order, group.generations, owned.offsets, owned.values, group.topics.first, unknown[:, 0].copy(), counting
+        claims.order, group.generations, owned.offsets, owned.values, group.topics.first, unknown[:, 0].copy(), claims.topics
     )
     previous_owners = owners[:0]
-    if subscribed.first_differing != NONE:
-        previous_owners = claims_of_older_generations(order, group.generations, owned.offsets, owned.values, len(owners))
-    partition_racks = _partition_racks(group)
-    if partition_racks is not None and not _rack_aware(group, partition_racks, counting):
-        partition_racks = None
-    return subscribed.claims(group, owners, contested, previous_owners, partition_racks)
+    if claims.first_differing != NONE:
+        previous_owners = claims_of_older_generations(claims.order, group.generations, owned.offsets, owned.values, len(owners))
+    claims = replace(claims, owners=owners, contested=contested, previous_owners=previous_owners)
+    racks = _partition_racks(group)
+    if racks is None or not _rack_aware(group, racks, claims.topics):
+        return claims
+    return replace(claims, rack_aware=True, racks=group.racks, partition_racks=racks)
 
 
 def read_subscriptions(group: Group) -> Claims:
     """The claims of a group whose members own nothing and have no racks."""
-    subscribed = _subscribed(group)
+    claims = _unclaimed(group)
     nobody = np.full(group.topics.partitions_count + len(group.unknown_partitions), NONE, np.int32)
-    previous_owners = nobody[:0] if subscribed.first_differing == NONE else nobody
-    return subscribed.claims(group, nobody, np.zeros(len(nobody), np.bool_), previous_owners, None)
+    previous_owners = nobody[:0] if claims.first_differing == NONE else nobody
+    return replace(claims, owners=nobody, contested=np.zeros(len(nobody), np.bool_), previous_owners=previous_owners)
 
 
-class _Subscribed(NamedTuple):
-    """What of ``Claims`` follows from ids and subscriptions."""
-
-    order: Int32s
-    second_order: Int32s
-    by_id: Int32s
-    topics: Bools
-    first_differing: int
-
-    def claims(
-        self, group: Group, owners: Int32s, contested: Bools, previous_owners: Int32s, partition_racks: Ragged | None
-    ) -> Claims:
-        """All of it. partition_racks : None if racks do not matter"""
-        nothing = owners[:0]
-        nowhere = Ragged(np.zeros(len(owners) + 1, np.int32), nothing)
-        return Claims(
-            group=group,
-            order=self.order,
-            second_order=self.second_order,
-            by_id=self.by_id,
-            topics=self.topics,
-            owners=owners,
-            contested=contested,
-            previous_owners=previous_owners,
-            first_differing=self.first_differing,
-            rack_aware=partition_racks is not None,
-            racks=np.full(len(group), NONE, np.int32) if partition_racks is None else group.racks,
-            partition_racks=nowhere if partition_racks is None else partition_racks,
-            listed=Ragged(np.zeros(1, np.int32), nothing),
-        )
-
-
-def _subscribed(group: Group) -> _Subscribed:
-    subscriptions, topics, by_id = group.subscriptions, group.topics, group.by_id
+def _unclaimed(group: Group) -> Claims:
+    """What follows from ids and subscriptions; who owns what is left out, and racks do not matter."""
+    subscriptions, topics, by_id, nothing = group.subscriptions, group.topics, group.by_id, np.empty(0, np.int32)
     order, second_order = _orders(member_hash_codes(group), ranks_of(by_id))
     counts = np.zeros(len(topics) + len(group.unknown_topic_names), np.int32)
     counts[: len(topics)] = topics.partitions_counts()
     first_differing, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
     if first_differing != NONE:
         subscribed = np.bincount(subscriptions.values, minlength=len(counts)) > 0
-    return _Subscribed(order, second_order, by_id, subscribed & (counts > 0), first_differing)
+    return Claims(
+        group=group,
+        order=order,
+        second_order=second_order,
+        by_id=by_id,
+        topics=subscribed & (counts > 0),
+        owners=nothing,
+        contested=np.empty(0, np.bool_),
+        previous_owners=nothing,
+        first_differing=first_differing,
+        rack_aware=False,
+        racks=np.full(len(group), NONE, np.int32),
+        partition_racks=Ragged(np.zeros(topics.partitions_count + len(group.unknown_partitions) + 1, np.int32), nothing),
+        listed=Ragged(np.zeros(1, np.int32), nothing),
+    )
 
 
 def _partition_racks(group: Group) -> Ragged | None:

@@ -16,6 +16,7 @@ Plain-Python twin: tests/reference/sticky.py, ``constrained``.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,11 +53,18 @@ class Constrained:
         dealt[self.free] = self.takers
         return dealt
 
-    def new_owners(self) -> tuple[Int32s, Int32s]:
-        """The member that has each partition, or NONE; and another that keeps it too, or NONE: int32[partitions] each.
+    @property
+    def new_owners(self) -> Int32s:
+        """int32[partitions], the member that has each in the end, or NONE."""
+        return self._new_owners[0]
 
-        The latter is empty where there is none: only by an error of Kafka's is a partition kept and given.
-        """
+    @property
+    def duplicates(self) -> Int32s:
+        """int32[partitions], another member that keeps it too, as of ``General``."""
+        return self._new_owners[1]
+
+    @cached_property
+    def _new_owners(self) -> tuple[Int32s, Int32s]:
         new_owners = self.kept.copy()
         if len(self.matched):
             np.copyto(new_owners, self.matched, where=self.matched != NONE)

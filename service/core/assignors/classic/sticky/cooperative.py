@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import claimants, explained, placed
+from service.core.assignors.classic.sticky.general import General
 from service.core.assignors.classic.sticky.rules import PRESENT, Rules
-from service.core.assignors.classic.sticky.solution import Solution
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
 from service.core.clock import UNLIMITED, TimeLimit
 from service.core.kernels import kernel
@@ -32,10 +33,9 @@ def assign(group: Group, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMIT
 
     Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
-    solution = solve(group, rules, check_time)
-    changing = changing_hands(group, solution, rules)
-    here, later = parted(solution.new_owners, changing)
-    return Assignment(rows_of(here, solution.duplicates, len(group)), withheld=grouped(later, len(group)))
+    claims, phases = solve(group, rules, check_time)
+    here, later = parted(phases.new_owners, changing_hands(group, claims, phases, rules))
+    return Assignment(rows_of(here, phases.duplicates, len(group)), withheld=grouped(later, len(group)))
 
 
 def withholding(group: Group, rows: Ragged) -> Assignment:
@@ -54,27 +54,26 @@ def explain(
     group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED
 ) -> dict[str, Any]:
     """As for sticky, and what is withheld from whom until who has revoked it."""
-    solution = solve(group, rules, check_time)
-    changing = changing_hands(group, solution, rules)
-    withheld = placed(group, solution.claims, changing, solution.new_owners, limit)
+    claims, phases = solve(group, rules, check_time)
+    changing = changing_hands(group, claims, phases, rules)
+    withheld = placed(group, claims, changing, phases.new_owners, limit)
     for partition, one in zip(np.flatnonzero(changing).tolist(), withheld, strict=False):
         one["claimed_by"] = claimants(group, partition)[:limit]
     return {
-        **explained(group, solution, assignment, limit),
+        **explained(group, claims, phases, assignment, limit),
         "follow_up_rebalance": bool(changing.any()),
         "withheld_partitions": int(changing.sum()),
         "withheld": withheld,
     }
 
 
-def changing_hands(group: Group, solution: Solution, rules: Rules) -> Bools:
+def changing_hands(group: Group, claims: Claims, phases: Constrained | General, rules: Rules) -> Bools:
     """bool[partitions], which partitions their new members have to wait for."""
-    new_owners = solution.new_owners
-    if isinstance(solution.phases, Constrained):
-        claims = solution.claims
-        any_duplicates = len(solution.duplicates) > 0
-        return _changing(new_owners, solution.kept, claims.owners, claims.contested, any_duplicates, rules.returned_change_hands)
-    duplicates = solution.duplicates if len(solution.duplicates) else np.full_like(new_owners, NONE)
+    new_owners, duplicates = phases.new_owners, phases.duplicates
+    if isinstance(phases, Constrained):
+        returned = rules.returned_change_hands
+        return _changing(new_owners, phases.kept, claims.owners, claims.contested, len(duplicates) > 0, returned)
+    duplicates = duplicates if len(duplicates) else np.full_like(new_owners, NONE)
     return _losing(group.owned.offsets, group.owned.values, new_owners, duplicates)
 
 

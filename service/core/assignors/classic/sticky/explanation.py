@@ -8,18 +8,16 @@ import numpy as np
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.general import General
-from service.core.assignors.classic.sticky.solution import Solution
 from service.core.model import NONE, Assignment, Bools, Group, Int32s
 
 Json = dict[str, Any]
 
 
-def explained(group: Group, solution: Solution, assignment: Assignment, limit: int) -> Json:
+def explained(group: Group, claims: Claims, phases: Constrained | General, assignment: Assignment, limit: int) -> Json:
     """The algorithm, racks, claims, phases and members of a solution; every list has at most ``limit`` entries.
 
-    assignment : what the assignor made of the solution
+    assignment : what the assignor made of it
     """
-    claims, phases = solution.claims, solution.phases
     constrained = isinstance(phases, Constrained)
     return {
         "algorithm": "constrained" if constrained else "general",
@@ -30,7 +28,7 @@ def explained(group: Group, solution: Solution, assignment: Assignment, limit: i
         "phases": _constrained(group, claims, phases, limit)
         if isinstance(phases, Constrained)
         else _general(group, claims, phases, limit),
-        "members": _members(group, solution, assignment, limit),
+        "members": _members(group, claims, phases, assignment, limit),
     }
 
 
@@ -172,14 +170,13 @@ def _phase(group: Group, claims: Claims, limit: int, phase: str, does: str, whic
     return {"phase": phase, "does": does, "partitions": int(which.sum()), "first": first}
 
 
-def _members(group: Group, solution: Solution, assignment: Assignment, limit: int) -> list[Json]:
+def _members(group: Group, claims: Claims, phases: Constrained | General, assignment: Assignment, limit: int) -> list[Json]:
     """The first members of the leader's map: what each owned, kept and gets, and why."""
-    claims, phases = solution.claims, solution.phases
 
     def count(members: Int32s) -> Int32s:
         return np.bincount(members[members != NONE], minlength=len(group)).astype(np.int32)
 
-    owned, kept, meant = count(claims.owners), count(solution.kept), count(solution.new_owners) + count(solution.duplicates)
+    owned, kept, meant = count(claims.owners), count(phases.kept), count(phases.new_owners) + count(phases.duplicates)
     assigned = assignment.rows.lengths()
     entries = []
     for member in claims.order[:limit].tolist():

@@ -23,17 +23,21 @@ Plain-Python twin: tests/reference/former_sticky.py.
 """
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from service.core.assignors.classic.sticky.claims import Claims, claims_of_older_generations, read_subscriptions
+from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, LONGEST_CHAIN, hash_order, iteration_order
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Ragged, ranks_of
-from service.core.ragged import grouped
+from service.core.model import NONE, Bools, Group, Int32s, Ragged, first_occurrences, ranks_of
+
+NEVER: Final = NONE - 1
+"""No generation."""
 
 
 def read_claims_3_4(group: Group, *, cooperative: bool) -> Claims:
@@ -44,7 +48,7 @@ def read_claims_3_4(group: Group, *, cooperative: bool) -> Claims:
     owners, contested, shared = _settle_by_last_claim(claims.order, group.generations, owned.offsets, owned.values, counting)
     if shared != NONE:
         raise InvalidQuestion(
-            f"Members of three generations claim {group.topics.names[claims.topic_of[shared]]}-{claims.partition_ids[shared]}. "
+            f"Members of three generations claim {group.partition_name(shared)}. "
             "Kafka 3.4 counts it as owned by several of them, which is not reproduced.",
             "members",
         )
@@ -83,7 +87,7 @@ def read_claims_2_4(group: Group, *, cooperative: bool) -> Claims:
     claims = read_subscriptions(group)
     owned = _by_hashed_topic(claims)
     generations = np.full(len(group), NONE, np.int32) if cooperative else group.generations
-    claims = _with_newest_claims(claims, owned, generations, last_counts=cooperative)
+    claims = _with_newest_claims(claims, owned, generations, last_counts=NONE if cooperative else NEVER)
     subscriptions = group.subscriptions
     counted = np.bincount(subscriptions.row_of_each_value()[claims.topics[subscriptions.values]], minlength=len(group))
     if len(owned.values) == 0 or (counted != claims.topics.sum()).any():
@@ -91,9 +95,9 @@ def read_claims_2_4(group: Group, *, cooperative: bool) -> Claims:
     return replace(claims, sequence=_owned_first(claims, owned))
 
 
-def _with_newest_claims(claims: Claims, owned: Ragged, generations: Int32s, *, last_counts: bool = False) -> Claims:
+def _with_newest_claims(claims: Claims, owned: Ragged, generations: Int32s, *, last_counts: int = NEVER) -> Claims:
     """The claims, settled partition by partition (prepopulateCurrentAssignments). Claims to what does not exist are dropped."""
-    owners, previous_owners = _newest_two(claims.order, generations, owned.offsets, owned.values, len(claims.owners), last_counts)
+    owners, previous_owners = newest_two(claims.order, generations, owned.offsets, owned.values, len(claims.owners), last_counts)
     owners[claims.group.topics.partitions_count :] = NONE
     owners[~claims.topics[claims.topic_of]] = NONE
     return replace(claims, owners=owners, previous_owners=previous_owners)
@@ -227,17 +231,18 @@ def _only_claimants(newest: Bools, owned_of: Int32s, owned: Int32s, counting: Bo
 
 
 @kernel
-def _newest_two(
+def newest_two(
     order: Int32s,
     generations: Int32s,
     owned_of: Int32s,
     owned: Int32s,
     partitions: int,
-    last_counts: bool,  # noqa: FBT001
+    last_counts: int,
 ) -> tuple[Int32s, Int32s]:
     """The claimants of each partition of the newest and of the second-newest generation that claim it, or NONE.
 
-    last_counts : of one generation, the last claim counts, not the first
+    owned_of, owned : member → partitions it claims, each below ``partitions``
+    last_counts : the generation of whose claims the last counts, of any other the first
     """
     owners = np.full(partitions, NONE, np.int32)
     previous_owners = owners.copy()
@@ -249,9 +254,9 @@ def _newest_two(
             if owner == NONE or generation > generations[owner]:
                 owners[partition], previous_owners[partition] = member, owner
             elif generation == generations[owner]:
-                if last_counts:
+                if generation == last_counts:
                     owners[partition] = member
-            elif previous == NONE or generation > generations[previous]:
+            elif previous == NONE or generation > generations[previous] or generation == generations[previous] == last_counts:
                 previous_owners[partition] = member
     return owners, previous_owners
 
@@ -268,16 +273,13 @@ def _owned_first(claims: Claims, owned: Ragged) -> Int32s:
     def in_map(partitions: Int32s) -> Int32s:
         return partitions[iteration_order(hashes[partitions])]
 
-    claimed = in_map(_first_occurrences(_end_to_end(owned, claims.order)))
+    claimed = in_map(first_occurrences(_end_to_end(owned, claims.order)))
     with_previous = in_map(claimed[claims.previous_owners[claimed] != NONE])
     candidates = np.concatenate([with_previous, claimed[claims.previous_owners[claimed] == NONE]])
     candidates = candidates[owners[candidates] != NONE]
-    lists = grouped(owners[candidates], len(group))
-    turns = np.repeat(lists.offsets[1:], lists.lengths()) - np.arange(len(lists.values), dtype=np.int32)
-    ranks = ranks_of(claims.by_id)
-    first = candidates[lists.values[np.lexsort((-ranks[lists.row_of_each_value()], -turns))]]
+    first = candidates[from_the_fullest(owners[candidates], ranks_of(claims.by_id))]
 
-    topics = _first_occurrences(_end_to_end(group.subscriptions, claims.order))
+    topics = first_occurrences(_end_to_end(group.subscriptions, claims.order))
     for _ in range(2):  # the set of all topics, then the map of those that exist
         topics = topics[iteration_order(topic_hashes[topics], ranks=topic_ranks[topics])]
         topics = topics[claims.topics[topics]]
@@ -293,8 +295,3 @@ def _owned_first(claims: Claims, owned: Ragged) -> Int32s:
 def _end_to_end(rows: Ragged, order: Int32s) -> Int32s:
     """The values, row by row in this order."""
     return rows.values[np.argsort(ranks_of(order)[rows.row_of_each_value()], kind="stable")]
-
-
-def _first_occurrences(values: Int32s) -> Int32s:
-    """The values without duplicates, in the order in which each first occurs."""
-    return values[np.sort(np.unique(values, return_index=True)[1])]

@@ -29,7 +29,7 @@ from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.movements import no_movements
-from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, set_aside, somebody_has_two_more
+from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State
 from service.core.clock import TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
@@ -116,7 +116,7 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
     filled = state.new_owners.copy()
     set_aside(state)
     passes, moves, restored = (int(not revoked), 1), (0, 0), False
-    if state.has_stale_claims or somebody_has_two_more(state):
+    if state.has_stale_claims or not nearly_equal(state):
         hashes = java_hash_codes(topics.names)[claims.topic_of[:existing]]
         codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
         deadline = check_time.deadline
@@ -124,7 +124,7 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
         if in_time(status, check_time) == NULL_POINTER:
             raise _null_pointer(group, claims, state, at)
         if status == ENDLESS:
-            raise _endless(group, claims, state, at)
+            raise _endless(group, state, at)
     duplicates = state.duplicates if both.any() else state.duplicates[:0]
     return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
 
@@ -195,31 +195,29 @@ def keep(
 
 
 def _null_pointer(group: Group, claims: Claims, state: State, partition: int) -> KafkaAssignorFails:
-    name = _name(group, claims, partition)
+    name = group.partition_name(partition)
     member = int(state.previous_owners[partition])
     if member != NONE and not state.taking_part[member]:
         cause = (
             f"member {group.member_ids[member]!r} claims {name} in the older generation {group.generations[member]}; it already "
             "has all that it subscribes to, so it is left out of the balancing, and its lookup fails"
         )
-        remedy = "restart that member, or reset what it owns, so that it no longer claims the partition"
     else:
         cause = (
             claims.beyond_the_end(group, state.new_owners)
             + f", so a member seems to have all that it subscribes to and is left out of the balancing; its lookup fails "
             f"when {name} moves"
         )
-        remedy = "restart that member, or reset what it owns, so that it no longer claims the partition"
     return KafkaAssignorFails(
         "java.lang.NullPointerException",
         'Cannot invoke "java.util.List.size()" because the return value of "java.util.Map.get(Object)" is null',
         cause=cause,
-        remedy=remedy,
+        remedy="restart that member, or reset what it owns, so that it no longer claims the partition",
     )
 
 
-def _endless(group: Group, claims: Claims, state: State, partition: int) -> KafkaAssignorFails:
-    name, owner = _name(group, claims, partition), group.member_ids[state.new_owners[partition]]
+def _endless(group: Group, state: State, partition: int) -> KafkaAssignorFails:
+    name, owner = group.partition_name(partition), group.member_ids[state.new_owners[partition]]
     return KafkaAssignorFails(
         None,
         None,
@@ -227,7 +225,3 @@ def _endless(group: Group, claims: Claims, state: State, partition: int) -> Kafk
         f"{owner!r}, is one of those that move back and forth between members with different subscriptions",
         remedy="give the members equal subscriptions, or let them all join without owned partitions (restart them together)",
     )
-
-
-def _name(group: Group, claims: Claims, partition: int) -> str:
-    return f"{group.topics.names[claims.topic_of[partition]]}-{claims.partition_ids[partition]}"

@@ -49,13 +49,6 @@ def set_aside(state: State) -> None:
 
 
 @kernel
-def somebody_has_two_more(state: State) -> bool:
-    """Is any member that takes part two ahead of any other? Else nothing moves, provided that nothing is peculiar."""
-    counts = state.counts[state.taking_part]
-    return len(counts) > 0 and counts.max() - counts.min() > 1
-
-
-@kernel
 def even_out(
     state: State,
     movements: Movements,
@@ -281,9 +274,9 @@ def _balanced(state: State, topic: int, partition: int, to: int, witness: Int32s
     return True
 
 
-@inner_kernel
+@kernel
 def nearly_equal(state: State) -> bool:
-    """Has no member that takes part two more than another?"""
+    """Has no member that takes part two more than another? Then nothing moves, provided that nothing is peculiar."""
     least = most = NONE
     for member in range(len(state.counts)):
         if state.taking_part[member]:

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from service.core.assignors.classic.sticky import general
+from service.core.assignors.classic.sticky.claims import Claims
+from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import explained
+from service.core.assignors.classic.sticky.general import General
 from service.core.assignors.classic.sticky.rules import PRESENT, Rules
-from service.core.assignors.classic.sticky.solution import Solution
 from service.core.clock import UNLIMITED, TimeLimit
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
@@ -26,29 +28,30 @@ from service.core.ragged import grouped
 
 def assign(group: Group, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED) -> Assignment:
     """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
-    solution = solve(group, rules, check_time)
-    return Assignment(rows_of(solution.new_owners, solution.duplicates, len(group)))
+    _, phases = solve(group, rules, check_time)
+    return Assignment(rows_of(phases.new_owners, phases.duplicates, len(group)))
 
 
 def explain(
     group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED
 ) -> dict[str, Any]:
     """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (explanation.py)."""
-    return explained(group, solve(group, rules, check_time), assignment, limit)
+    return explained(group, *solve(group, rules, check_time), assignment, limit)
 
 
-def solve(group: Group, rules: Rules, check_time: TimeLimit) -> Solution:
-    """What both sticky assignors work out. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
+def solve(group: Group, rules: Rules, check_time: TimeLimit) -> tuple[Claims, Constrained | General]:
+    """What the members said, and what each phase did, of both sticky assignors.
+
+    Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
+    """
     claims = rules.read(group)
     if rules.constrained is not None and claims.first_differing == NONE:
-        phases = rules.constrained(group, claims)
-        return Solution(claims, phases, phases.kept, *phases.new_owners())
-    rebalance = general.solve(group, claims, rules.tolerance, check_time)
-    return Solution(claims, rebalance, rebalance.kept, rebalance.new_owners, rebalance.duplicates)
+        return claims, rules.constrained(group, claims)
+    return claims, general.solve(group, claims, rules.tolerance, check_time)
 
 
 def rows_of(new_owners: Int32s, duplicates: Int32s, members: int) -> Ragged:
-    """Ragged member → partitions, from the arrays that ``Solution`` describes."""
+    """Ragged member → partitions, from the arrays that ``General`` describes."""
     if len(duplicates) == 0:
         return grouped(new_owners, members)
     rows = grouped(np.concatenate([new_owners, duplicates]), members)

@@ -93,7 +93,7 @@ def _owners(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Int3
 
 
 def _given(group: Group, order: Int32s, subscribers: Ragged, topics: Int32s, *, balance_racks: bool) -> Given:
-    topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
+    topic_of = group.topics.topic_of
     newest, older = claimed(order, *group.owned.arrays(), group.generations, topic_of, *subscribers.arrays())
     stale = np.flatnonzero((older != NONE) & (older != newest)).astype(np.int32)
     classes: dict[bytes, int] = {}

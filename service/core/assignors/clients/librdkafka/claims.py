@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Ragged
 
@@ -61,8 +62,7 @@ def claims_without_generations(claimants: Ragged) -> Claimants:
     )
 
 
-@kernel
-def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int32s) -> Int32s:  # noqa: C901 (a kernel)
+def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int32s) -> Int32s:
     """All partitions in the order in which they are considered if all members subscribe to the same topics: int32[...].
 
     holders, previous : int32[partitions]
@@ -72,33 +72,9 @@ def owned_first(holders: Int32s, previous: Int32s, id_rank: Int32s, listed: Int3
     Again and again the member that has most, of equals the last by member_id, gives one: first those that had another holder.
     What no member has comes last, in the reverse of the metadata's order; by topic and id if no member has anything.
     """
-    members_count = len(id_rank)
-    counts = np.zeros(members_count + 1, np.int32)
-    for holder in holders:
-        counts[holder] += 1  # those of no member are counted behind all others
-    counts[members_count] = 0
-    starts = np.zeros(members_count + 1, np.int32)
-    starts[1:] = np.cumsum(counts[:-1])
-    had = np.empty(starts[-1], np.int32)
-    cursor = starts.copy()
-    for moved in (True, False):
-        for partition in range(len(holders)):
-            if holders[partition] != NONE and (previous[partition] != NONE) == moved:
-                had[cursor[holders[partition]]] = partition
-                cursor[holders[partition]] += 1
-    by_id = np.empty(members_count, np.int32)
-    for member in range(members_count):
-        by_id[members_count - 1 - id_rank[member]] = member
-    order = np.empty(len(listed), np.int32)
-    at = 0
-    for level in range(counts.max(), 0, -1):
-        for giver in by_id:
-            if counts[giver] >= level:
-                order[at] = had[starts[giver] + counts[giver] - level]
-                at += 1
-    nobody = at == 0
-    for i in range(len(listed) - 1, -1, -1):
-        if holders[listed[i]] == NONE:
-            order[at] = listed[i]
-            at += 1
-    return np.sort(order) if nobody else order
+    held, moved = holders != NONE, previous != NONE
+    had = np.concatenate([np.flatnonzero(held & moved), np.flatnonzero(held & ~moved)]).astype(np.int32)
+    free = listed[~held[listed]][::-1]
+    if not len(had):
+        return np.sort(free)
+    return np.concatenate([had[from_the_fullest(holders[had], id_rank)], free])

@@ -86,7 +86,7 @@ def assign(
     racked = release.racks and _racks_count(group, subscribers)
     racks = group.topics.racks if racked and group.topics.racks is not None else NOWHERE
     order = _order(group, subscribers, claimed)
-    topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
+    topic_of = group.topics.topic_of
     kept, revoked = _kept(claimed.holders, topic_of, *subscribers.arrays(), group.racks, *racks.arrays())
     state = _state(group, subscribers, topic_of, claimed, kept, clobbered=release.clobbered)
     member_racks = group.racks if racked else NOWHERE.values
@@ -136,7 +136,7 @@ def _order(group: Group, subscribers: Ragged, claimed: Claimants) -> Int32s:
     holders = claimed.holders[: topics.partitions_count].copy()
     holders[~np.repeat(subscribed, topics.partitions_counts())] = NONE
     of_ids, _ = ranks(group)
-    return owned_first(holders, claimed.previous, of_ids, np.concatenate([NOWHERE.values, *runs]))
+    return owned_first(holders, claimed.previous[: topics.partitions_count], of_ids, np.concatenate([NOWHERE.values, *runs]))
 
 
 def _state(

@@ -7,13 +7,16 @@ code takes for none: there the last counts.
 Source: StickyAssignmentExecutor._init_current_assignments (kafka-python 3.0.12, aiokafka 0.14.0).
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.kernels import kernel
-from service.core.model import NONE, Group, Int32s
+from service.core.assignors.classic.sticky.former_claims import newest_two
+from service.core.model import NONE, Group, Int32s, first_occurrences
 from service.core.ragged import ascending
+
+NO_GENERATION: Final = 0
+"""What the code takes for none."""
 
 
 class ClaimedPartitions(NamedTuple):
@@ -37,9 +40,13 @@ def read_claims(group: Group, generations: Int32s, *, ids_ascend: bool) -> Claim
     generations : int32[members]   as the leader sees them
     ids_ascend : does a member sort the ids of each topic?
     """
-    return ClaimedPartitions(
-        *_settle(generations, group.owned.offsets, _sent(group, ids_ascend=ids_ascend), group.topics.partitions_count)
-    )
+    existing, total = group.topics.partitions_count, group.topics.partitions_count + len(group.unknown_partitions)
+    sent, in_turn = _sent(group, ids_ascend=ids_ascend), np.arange(len(group), dtype=np.int32)
+    owners, previous_owners = newest_two(in_turn, generations, group.owned.offsets, sent, total, NO_GENERATION)
+    last_claimants = np.full(total, NONE, np.int32)
+    last_claimants[sent] = group.owned.row_of_each_value()
+    claimed = first_occurrences(sent[sent < existing])
+    return ClaimedPartitions(owners[:existing], previous_owners[:existing], last_claimants[:existing], claimed)
 
 
 def _sent(group: Group, *, ids_ascend: bool) -> Int32s:
@@ -52,35 +59,3 @@ def _sent(group: Group, *, ids_ascend: bool) -> Int32s:
     pairs = owned.row_of_each_value() * np.int64(len(group.topics) + len(group.unknown_topic_names)) + topics
     _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
     return owned.values[np.lexsort((ids if ids_ascend else places, first[pair]))]
-
-
-@kernel
-def _settle(generations: Int32s, owned_of: Int32s, owned: Int32s, partitions: int) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-    """The fields of ``ClaimedPartitions``. Partitions that do not exist count for nothing.
-
-    owned_of, owned : member → partitions it claims, ``partitions`` and above if they do not exist
-    """
-    owners = np.full(partitions, NONE, np.int32)
-    previous_owners = np.full(partitions, NONE, np.int32)
-    last_claimants = np.full(partitions, NONE, np.int32)
-    claimed = np.empty(len(owned), np.int32)
-    count = 0
-    for member in range(len(generations)):
-        generation = generations[member]
-        for i in range(owned_of[member], owned_of[member + 1]):
-            partition = owned[i]
-            if partition >= partitions:
-                continue
-            if last_claimants[partition] == NONE:
-                claimed[count] = partition
-                count += 1
-            last_claimants[partition] = member
-            owner, previous = owners[partition], previous_owners[partition]
-            if owner == NONE or generation > generations[owner]:
-                owners[partition], previous_owners[partition] = member, owner
-            elif generation == generations[owner]:
-                if generation == 0:
-                    owners[partition] = member
-            elif previous == NONE or generation > generations[previous] or (generation == generations[previous] == 0):
-                previous_owners[partition] = member
-    return owners, previous_owners, last_claimants, claimed[:count].copy()

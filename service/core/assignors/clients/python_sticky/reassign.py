@@ -2,7 +2,7 @@
 
 The algorithm is the fourth step of the Java class (classic/sticky/general.py), with these differences:
 
-* All owned partitions are gone through in an order that is not that of the topics, if all subscribe alike (order.py).
+* All owned partitions are gone through in an order that is not that of the topics, if all subscribe alike (sticky.py).
 * If the previous owner of a partition has been set aside, because it has all that it can have, the code throws; or, where the
   owner has a single partition, goes on with that member as one more, of no partitions, in the comparison of inequalities.
 * Where other partitions went the opposite way and one is to move back instead, any may be chosen: they are in a set, whose order

@@ -7,9 +7,9 @@ member can be given one more (reassign.py). Members are ordered by member_id; st
 *Left to chance*, which is the seed of each process's hashes:
 
 * A member lists the topics that it subscribes to in the order of a set. If the lists of all members are alike to the letter,
-  partitions are gone through in another order (order.py) than if they only hold the same topics. CooperativeStickyAssignor sorts
-  them.
-* Partitions are taken from a set where members claim them in different generations (order.py), and where one of several that
+  partitions are gone through in another order (``_from_the_fullest``) than if they only hold the same topics.
+  CooperativeStickyAssignor sorts them.
+* Partitions are taken from a set where members claim them in different generations (there), and where one of several that
   moved the opposite way returns (reassign.py). These sets are tried in ``TRIES`` orders.
 
 Source: StickyPartitionAssignor and CooperativeStickyAssignor (kafka-python 3.0.12), StickyPartitionAssignor (aiokafka 0.14.0).
@@ -27,18 +27,18 @@ import numpy as np
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import parted
 from service.core.assignors.classic.sticky.fill import fill
+from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.assignors.classic.sticky.general import keep, topic_by_topic
 from service.core.assignors.classic.sticky.movements import no_movements
-from service.core.assignors.classic.sticky.reassign import ENDLESS, set_aside, somebody_has_two_more
+from service.core.assignors.classic.sticky.reassign import ENDLESS, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State
 from service.core.assignors.clients.names import by_bytes, byte_ranks
 from service.core.assignors.clients.python_sticky.claims import ClaimedPartitions, read_claims
 from service.core.assignors.clients.python_sticky.library import Library
-from service.core.assignors.clients.python_sticky.order import from_the_fullest
 from service.core.assignors.clients.python_sticky.reassign import THROWN, even_out
 from service.core.clock import UNLIMITED, TimeLimit, in_time
 from service.core.errors import KafkaAssignorFails
-from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen
+from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, rows_and_places
 
 TRIES: Final = 32
@@ -102,7 +102,7 @@ class _Setting:
     """What is the same in all runs.
 
     claims : what the members said
-    ranks : int64[members]         the rank of each by member_id
+    ranks : int32[members]         the rank of each by member_id
     kept : int32[partitions]       the member that keeps each, or NONE
     revoked : is something taken from a member that no longer subscribes to it?
     fresh : is nothing kept?
@@ -111,7 +111,7 @@ class _Setting:
     """
 
     claims: ClaimedPartitions
-    ranks: Int64s
+    ranks: Int32s
     kept: Int32s
     revoked: bool
     fresh: bool
@@ -130,7 +130,7 @@ def _read(group: Group, library: Library) -> _Setting:
     kept, counts, possible, revoked = keep(
         claims.owners, topic_of, topics.first, subscribers.offsets, subscribers.values, *no_racks
     )
-    ranks = byte_ranks(group.member_ids).astype(np.int64)
+    ranks = byte_ranks(group.member_ids)
     by_name = by_bytes(topics.names)
     in_order = by_name[np.argsort(subscribers.lengths()[by_name], kind="stable")]
     fresh = not counts.any()
@@ -173,19 +173,16 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
     """Even out; raises KafkaAssignorFails.
 
     hashes : int32[partitions], all different: they decide the order in a set of partitions
-    from_fullest : in the order of from_the_fullest, or topic by topic?
+    from_fullest : in the order of ``_from_the_fullest``, or topic by topic?
     """
     check_time()
     state, claims = setting.filled, setting.claims
-    if not (state.has_stale_claims or somebody_has_two_more(state)):
+    if not state.has_stale_claims and nearly_equal(state):
         return _Try(state.new_owners, 0, 0)
     state = state._replace(new_owners=state.new_owners.copy(), counts=state.counts.copy(), keys=state.keys.copy())
     several = False
     if from_fullest:
-        returning = claims.claimed[np.argsort(hashes[claims.claimed])]
-        sequence, several = from_the_fullest(
-            setting.kept, claims.previous_owners, claims.claimed, returning, setting.ranks, state.sequence
-        )
+        sequence, several = _from_the_fullest(setting, hashes)
         state = state._replace(sequence=sequence, runs=np.array([0, len(sequence)], np.int32))
     status, at, moves, chances = even_out(
         state, no_movements(hashes), library.undoes, setting.revoked, setting.fresh, check_time.deadline
@@ -197,12 +194,30 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
     return _Try(state.new_owners, moves, chances + (several and moves > 0))
 
 
+def _from_the_fullest(setting: _Setting, hashes: Int32s) -> tuple[Int32s, bool]:
+    """The order of the partitions if all members subscribe alike, int32[partitions]; and does that of a set have a part in it?
+
+    Again and again the member with the most partitions left gives one: one that has a previous owner if there is any, taken from
+    a set of all of them; otherwise its last. Those that no member keeps follow topic by topic.
+
+    Source: StickyAssignmentExecutor._populate_sorted_partitions.
+    """
+    claims, kept, rest = setting.claims, setting.kept, setting.filled.sequence
+    claimed = claims.claimed[kept[claims.claimed] != NONE]
+    had_others = claims.previous_owners[claimed] != NONE
+    returning = claimed[had_others]
+    several = bool(np.bincount(kept[returning]).max(initial=0) > 1)
+    in_turn = np.concatenate([returning[np.argsort(-hashes[returning])], claimed[~had_others][::-1]])
+    in_turn = in_turn[from_the_fullest(kept[in_turn], setting.ranks)]
+    return np.concatenate([in_turn, rest[kept[rest] == NONE]]), several
+
+
 def _throws(group: Group, library: Library, claims: ClaimedPartitions, partition: int) -> KafkaAssignorFails:
     member = int(claims.previous_owners[partition])
     return KafkaAssignorFails(
         "KeyError",
         library.key_error.format(group.member_ids[member]),
-        cause=f"member {group.member_ids[member]!r} claims {_name(group, partition)} in the older generation "
+        cause=f"member {group.member_ids[member]!r} claims {group.partition_name(partition)} in the older generation "
         f"{group.generations[member]}, already has all that it subscribes to, so it is left out of the balancing, and is "
         "still to get the partition back",
         remedy="restart that member, so that it no longer claims the partition",
@@ -214,13 +229,8 @@ def _endless(group: Group, library: Library, partition: int) -> KafkaAssignorFai
     return KafkaAssignorFails(
         None,
         None,
-        cause=f"after a pass over the partitions the state is the same as before an earlier pass; {_name(group, partition)} is "
-        "one of those that move back and forth",
+        cause="after a pass over the partitions the state is the same as before an earlier pass; "
+        f"{group.partition_name(partition)} is one of those that move back and forth",
         remedy="restart the members together, so that they join without owned partitions",
         library=library.name,
     )
-
-
-def _name(group: Group, partition: int) -> str:
-    topics, ids = group.topic_partitions(np.array([partition], np.int32))
-    return f"{group.topics.names[topics[0]]}-{ids[0]}"

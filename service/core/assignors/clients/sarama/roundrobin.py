@@ -38,7 +38,7 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[i
         )
     order = by_bytes(group.member_ids)
     subscribers = topic_subscribers(group, order)
-    topic_of, _ = group.topic_partitions(np.arange(group.topics.partitions_count, dtype=np.int32))
+    topic_of = group.topics.topic_of
     counts = group.topics.partitions_counts().tolist()
     reserve(sum(count * (TEXT_BYTES + len(name)) for name, count in zip(group.topics.names, counts, strict=True)))
     texts = _texts(group)
