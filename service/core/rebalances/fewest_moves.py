@@ -20,16 +20,14 @@ the loads are 2, 1, 1, and at least 2 partitions must move.
 Source: Hardy, Littlewood and Pólya on majorization; Ford and Fulkerson's primal-dual method, with Dinic's blocking flows.
 """
 
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
-from service.core.kinds import claimed_once, claims_of, one_of_each, split_kinds
+from service.core.kinds import Claimed, Kinds, claimed_once, claims_of
 from service.core.measures.skew import occurrences
-from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
+from service.core.model import Group, Int32s
 from service.core.optimize.flows import Edges, cost, fill
-from service.core.ragged import transposed
 
 LARGEST_NETWORK: Final = 500_000
 """Most edges. Thousands of members with as many distinct subscriptions would make a larger one, and delay the answer."""
@@ -56,13 +54,12 @@ def fewest_possible_moves(group: Group, loads: Int32s) -> int | None:
         claims_of_each, unique = claimed_once(group.owned.offsets, group.owned.values, np.repeat(offered, counts))
         if unique:
             return _least_for_loads(claims_of_each, loads)
-    topic_of = group.topics.topic_of
-    rows = claims_of(group.owned.offsets, group.owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
-    claims, claimed = Ragged(*rows[:2]), rows[2]
-    if alike and len(claims.values) == np.count_nonzero(claimed & offered[topic_of]):
-        return _least_for_loads(claims.lengths(), loads)
-    kinds = _Kinds.of(subscribed, transposed(subscribed, topics), counts, topic_of, claims, claimed)
-    return _cheapest_flow(kinds, loads)
+        claims, claimed = claims_of(group.owned, subscribed, group.topics.topic_of)
+        if len(claims.values) == np.count_nonzero(claimed & np.repeat(offered, counts)):
+            return _least_for_loads(claims.lengths(), loads)
+    every_member = np.arange(len(group), dtype=np.int32)
+    kinds = Kinds.of(group, every_member, racks_matter=False)
+    return _cheapest_flow(kinds, Claimed.of(group, every_member, kinds, None, racks_matter=False), loads)
 
 
 def _least_for_loads(claimed: Int32s, loads: Int32s) -> int:
@@ -71,62 +68,12 @@ def _least_for_loads(claimed: Int32s, loads: Int32s) -> int:
     return max(0, int(more.max(initial=0)))
 
 
-@dataclass(frozen=True)
-class _Kinds:
-    """The nodes of a network: kinds of partitions, topics and members, each kind being interchangeable.
-
-    member_kinds : int32[members]   the kind of each member
-    subscribers : Ragged kind of topic → kinds of members that subscribe to it
-    sizes : int64[kinds of partitions]   the number of partitions of each kind
-    topics : int32[kinds of partitions]  the kind of their topic
-    claimed : bool[kinds of partitions]  does any member claim them?
-    claimants : Ragged kind of partitions → the subscribers that claim them
-    """
-
-    member_kinds: Int32s
-    subscribers: Ragged
-    sizes: Int64s
-    topics: Int32s
-    claimed: Bools
-    claimants: Ragged
-
-    @classmethod
-    def of(
-        cls, subscribed: Ragged, subscribers: Ragged, counts: Int32s, topic_of: Int32s, claims: Ragged, claimed: Bools
-    ) -> Self:
-        """The kinds of these partitions, topics and members."""
-        nothing = np.where((subscribers.lengths() > 0) & (counts > 0), 0, NONE).astype(np.int32)
-        topic_kinds = split_kinds(nothing, subscribed.offsets, subscribed.values)
-        member_kinds = split_kinds(np.zeros(len(subscribed), np.int32), subscribers.offsets, subscribers.values)
-        sample_member = one_of_each(member_kinds)
-        sample_topic = one_of_each(topic_kinds)
-        stands_for = np.zeros(len(subscribed), np.bool_)
-        stands_for[sample_member] = True
-        subscribed_kinds = [member_kinds[row[stands_for[row]]] for row in map(subscribers.row, sample_topic)]
-
-        of_topic = topic_kinds[topic_of]
-        at_first = np.where(of_topic == NONE, NONE, 2 * of_topic + claimed).astype(np.int32)
-        kinds = split_kinds(at_first, claims.offsets, claims.values)
-        sample_partition = one_of_each(kinds)
-        sizes = np.bincount(kinds[kinds != NONE])
-        claimants = transposed(claims, len(topic_of))
-        rows = [claimants.row(partition) for partition in sample_partition]
-        return cls(
-            member_kinds,
-            Ragged.of_rows(subscribed_kinds),
-            sizes[sizes > 0],
-            of_topic[sample_partition],
-            claimed[sample_partition],
-            Ragged.of_rows(rows),
-        )
-
-
-def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
+def _cheapest_flow(kinds: Kinds, some: Claimed, loads: Int32s) -> int | None:
     """The cost of the flow described above; None if the network is too large or cannot carry all partitions."""
     loads = np.sort(loads)[::-1].astype(np.int64)
     drops = loads - np.append(loads[1:], 0)
     steps = np.flatnonzero(drops)
-    sizes, claimants, subscribers = kinds.sizes, kinds.claimants, kinds.subscribers
+    sizes, claimants, subscribers = some.sizes, some.claimants, kinds.subscribers
     members = len(loads)
     if members * (1 + len(steps)) + len(subscribers.values) + len(claimants.values) + 2 * len(sizes) > LARGEST_NETWORK:
         return None
@@ -134,7 +81,7 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
     source, first_partitions = 0, 1
     first_topic = first_partitions + len(sizes)
     first_member_kind = first_topic + len(subscribers)
-    first_member = first_member_kind + int(kinds.member_kinds.max()) + 1
+    first_member = first_member_kind + len(kinds.counts)
     first_step = first_member + members
     sink = first_step + len(steps)
     each_kind, each_member = first_partitions + np.arange(len(sizes)), first_member + np.arange(members)
@@ -148,9 +95,9 @@ def _cheapest_flow(kinds: _Kinds, loads: Int32s) -> int | None:
             np.repeat(sizes, claimants.lengths()),
             0,
         ),
-        Edges(each_kind, first_topic + kinds.topics, sizes, kinds.claimed),
+        Edges(each_kind, first_topic + some.topics[some.pools], sizes, some.claimed),
         Edges(first_topic + subscribers.row_of_each_value(), first_member_kind + subscribers.values, total, 0),
-        Edges(first_member_kind + kinds.member_kinds, each_member, total, 0),
+        Edges(first_member_kind + kinds.members, each_member, total, 0),
         Edges(np.repeat(each_member, len(steps)), np.tile(each_step, members), np.tile(drops[steps], members), 0),
         Edges(each_step, sink, (steps + 1) * drops[steps], 0),
     ]

@@ -26,7 +26,6 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.balanced.alike import assign_alike, rooms
-from service.core.assignors.balanced.kinds import Kinds
 from service.core.assignors.balanced.levels import Levels, levels
 from service.core.assignors.balanced.limited import MOST_STEPS, Limited, ship_within
 from service.core.assignors.balanced.moves import check_moves
@@ -35,7 +34,7 @@ from service.core.assignors.balanced.transport import Rooms, Routes, ship
 from service.core.assignors.balanced.weighing import EVERY_ONE, weigh
 from service.core.assignors.balanced.weighted import Glance
 from service.core.clock import UNLIMITED, unmetered
-from service.core.kinds import claimed_once
+from service.core.kinds import Kinds, claimed_once
 from service.core.measures.certificate import Certificate, Objective
 from service.core.measures.skew import occurrences
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
@@ -87,8 +86,8 @@ def assign(
     order = group.by_id
     if _is_weighed(group):
         _reserve(group, reserve)
-        weighed = weigh(group, order, check_time, max_moves, glance)
-        return Assignment(_rows(weighed.holders, order), certificate=weighed.certificate)
+        holders, certificate = weigh(group, order, check_time, max_moves, glance)
+        return Assignment(_rows(holders, order), certificate=certificate)
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     counting = _subscribed_by_all(group)
     if counting is not None and not racks_matter:

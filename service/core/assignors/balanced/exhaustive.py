@@ -37,7 +37,7 @@ def exhaust(
     holders: Int32s,
     max_moves: int,
     check_time: Callable[[], None],
-    nodes: int | None = None,
+    nodes: int,
 ) -> tuple[Int32s, bool, bool]:
     """The best assignment found, int32[items]; is its largest load ÷ capacity the least? Is it the best in every aim?
 
@@ -45,15 +45,14 @@ def exhaust(
     smaller largest loads only, the second looks through all.
 
     weights : int64[items]; capacities : float64[members]; holders : int32[items], the best so far
-    max_moves : more items may not move; nodes : of each search; None: MOST_NODES
+    max_moves : more items may not move; nodes : of each search
     """
-    most = MOST_NODES if nodes is None else nodes
     check_time()
-    holders, largest = search(weights, capacities, *choices, holders, max_moves, True, most)
+    holders, largest = search(weights, capacities, *choices, holders, max_moves, True, nodes)
     check_time()
     if not largest:
         return holders, False, False
-    holders, exact = search(weights, capacities, *choices, holders, max_moves, False, most)
+    holders, exact = search(weights, capacities, *choices, holders, max_moves, False, nodes)
     return holders, True, exact
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -46,7 +45,7 @@ def frontier(group: Group, run: Callable[..., Assignment]) -> tuple[TradeOff, ..
     count = _points(group, assignment)
     # The first moves gain most, so the points are closer there.
     limits = np.unique(np.rint(fewest + (best.moves - fewest) * np.linspace(0, 1, count) ** 2).astype(np.int64))[:-1]
-    tried = map(partial(_within, group, run), limits.tolist() if best.moves > fewest else [])
+    tried = [_trade_off(group, run(group, max_moves=limit)) for limit in (limits.tolist() if best.moves > fewest else [])]
     points: list[TradeOff] = []
     for each in (*sorted(tried, key=lambda point: (point.moves, point.worst_load, point.stddev)), best):
         if not points or (each.worst_load, each.stddev) < (points[-1].worst_load, points[-1].stddev):
@@ -60,10 +59,6 @@ def _points(group: Group, assignment: Assignment) -> int:
         return MOST_POINTS
     size = group.topics.partitions_count + len(group.subscriptions.values)
     return next((points for limit, points in FEWER_POINTS if size <= limit), FEWEST_POINTS)
-
-
-def _within(group: Group, run: Callable[..., Assignment], max_moves: int) -> TradeOff:
-    return _trade_off(group, run(group, max_moves=max_moves))
 
 
 def _trade_off(group: Group, assignment: Assignment) -> TradeOff:

@@ -49,7 +49,7 @@ def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable
     def capped(cap: int) -> Shipped:
         return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)), check_time)
 
-    uncapped = capped(int(routes.sizes().sum()))
+    uncapped = capped(int(routes.some.sizes.sum()))
     low, high = least, int(np.bincount(uncapped.holders[uncapped.holders != NONE]).max(initial=least))
     while low < high:
         middle = (low + high) // 2
@@ -71,7 +71,7 @@ def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable
     patience = _least(0, steps * width, lambda each: patient(each).moves <= max_moves)
     eager = 0
     if patience and width == 1:
-        claimed = int(routes.sizes()[routes.some.claimed].sum())
+        claimed = int(routes.some.sizes[routes.some.claimed].sum())
         eager = claimed - _least(0, claimed, lambda fewer: patient(patience, claimed - fewer).moves <= max_moves)
     shipped = patient(patience, eager)
     if width > 1 or not shipped.proven:
@@ -89,7 +89,7 @@ def _nearest(routes: Routes, shipped: Shipped, tied: Callable[[int, int], Shippe
 
     The least tie with few enough moves is found by halving. No assignment beats its price of reads and moves together.
     """
-    most, claimed = routes.turns(), int(routes.sizes()[routes.some.claimed].sum())
+    most, claimed = routes.turns(), int(routes.some.sizes[routes.some.claimed].sum())
     tie = _least(-most, most, lambda each: tied(0, each).moves <= shipped.moves)
     base = tied(0, tie)
     if not base.proven:

@@ -13,10 +13,9 @@ def forced_moves(group: Group) -> int:
     topics = len(group.topics)
     counts = group.topics.partitions_counts()
     subscribed = group.subscriptions.below(topics)
-    owned, topic_of = group.owned, group.topics.topic_of
-    rows = claims_of(owned.offsets, owned.values, topic_of, subscribed.offsets, subscribed.values, topics)
-    must = rows[2] & np.repeat(occurrences(subscribed.values, topics) > 0, counts)
-    must[rows[1]] = False
+    claims, claimed = claims_of(group.owned, subscribed, group.topics.topic_of)
+    must = claimed & np.repeat(occurrences(subscribed.values, topics) > 0, counts)
+    must[claims.values] = False
     return int(np.count_nonzero(must))
 
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.assignors.balanced.kinds import Claimed, Kinds
 from service.core.kernels import kernel
+from service.core.kinds import Claimed, Kinds
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.optimize.flows import Edges, cost, dual_bound, fill
 from service.core.ragged import grouped_arrays
@@ -102,7 +102,8 @@ class Routes:
     @classmethod
     def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> Routes:
         """The ways of a group's partitions. bounds : only to members of a topic's level; None: to any that subscribe"""
-        some = Claimed.of(group, order, kinds, bounds, racks_matter=racks_matter)
+        levels = None if bounds is None else (bounds.topics, bounds.members)
+        some = Claimed.of(group, order, kinds, levels, racks_matter=racks_matter)
         pairs = np.stack([kinds.subscribers.row_of_each_value(), kinds.subscribers.values]).astype(np.int64)
         if bounds is not None:
             pairs = pairs[:, bounds.topics[pairs[0]] == bounds.members[pairs[1]]]
@@ -115,11 +116,6 @@ class Routes:
         keeping = np.unique(some.claimants.values).astype(np.int64)
         return cls(kinds, some, keeping, pairs, stops, of_stops, reads_near, width, racks_matter)
 
-    def sizes(self) -> Int64s:
-        """int64[kinds of partitions], the partitions of each."""
-        kinds = self.some.kinds
-        return np.bincount(kinds[kinds != NONE], minlength=len(self.some.pools)).astype(np.int64)
-
     def turns(self) -> int:
         """The most arcs of one price on a cycle."""
         return 2 * (min(self.width, len(self.stops) + 1) + 1) * (len(self.kinds.counts) + len(self.keeping) + 1)
@@ -128,7 +124,7 @@ class Routes:
 def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shipped:
     """The cheapest assignment within the rooms."""
     kinds, some = routes.kinds, routes.some
-    sizes = routes.sizes()
+    sizes = some.sizes
     total = int(sizes.sum())
     pools, topic_kinds, member_kinds = len(some.topics), len(kinds.sizes), len(kinds.counts)
     keeping = routes.keeping

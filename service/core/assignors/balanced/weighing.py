@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,12 +10,11 @@ import numpy as np
 from service.core.assignors.balanced.bounds import fewest_given
 from service.core.assignors.balanced.exhaustive import MOST_ITEMS, Choices
 from service.core.assignors.balanced.items import Items, units_of
-from service.core.assignors.balanced.kinds import Kinds
 from service.core.assignors.balanced.nearby import SLACK, RackOptions, most_near, near_racks, nearest
 from service.core.assignors.balanced.nearer import Places
 from service.core.assignors.balanced.weighted import Glance, share_out
 from service.core.kernels import kernel
-from service.core.kinds import claims_of
+from service.core.kinds import Kinds, claims_of
 from service.core.measures.certificate import Certificate, Objective
 from service.core.model import NONE, Bools, Group, Int32s, Ragged, distinct
 from service.core.ragged import taken, transposed
@@ -41,29 +39,20 @@ BY_EXCHANGES: Final = (
 BY_EXCESS: Final = "The bound is what members own beyond the largest load."
 
 
-@dataclass(frozen=True)
-class Weighed:
-    """An assignment.
-
-    holders : int32[partitions]   the member of each, by its place in ``order``, or NONE
-    certificate : what is proven of it
-    """
-
-    holders: Int32s
-    certificate: Certificate
-
-
 def weigh(
-    group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None, glance: Glance | None = None
-) -> Weighed:
-    """The assignment. order : int32[members], the members by member_id; glance : as of ``share_out``"""
+    group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None, glance: Glance | None
+) -> tuple[Int32s, Certificate]:
+    """The member of each partition, by its place in ``order``, or NONE: int32[partitions]; and what is proven of it.
+
+    order : int32[members], the members by member_id; glance : as of ``share_out``
+    """
     kinds = Kinds.of(group, order, racks_matter=False)
     topic_of, heaviest = group.topics.topic_of, group.topics.heaviest_first
     weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
     capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
     partitions = heaviest[kinds.topics[topic_of[heaviest]] != NONE]
     units, scale = units_of(weights[partitions])
-    claims, claimed = _claims(group, order, kinds, topic_of)
+    claims, claimed = claims_of(taken(group.owned, order), kinds.subscribed, topic_of)
     items = Items(
         units,
         kinds.topics[topic_of[partitions]],
@@ -105,15 +94,7 @@ def weigh(
         rack_local = nearest(group, near, could, BY_TRIAL if shared.exact else BY_EXCHANGES)
     coverage = Objective(len(partitions), len(partitions), EVERY_ONE, most=True)
     moves = Objective(moved, moved if shared.exact else min(forced, moved), BY_TRIAL if shared.exact else BY_EXCESS)
-    return Weighed(holders, Certificate(coverage, load, None, moves, rack_local))
-
-
-def _claims(group: Group, order: Int32s, kinds: Kinds, topic_of: Int32s) -> tuple[Ragged, Bools]:
-    """Ragged member → partitions that it claims and reads; and bool[partitions], does any member claim it?"""
-    owned = taken(group.owned, order)
-    subscribed = kinds.subscribed
-    rows = claims_of(owned.offsets, owned.values, topic_of, subscribed.offsets, subscribed.values, len(group.topics))
-    return Ragged(*rows[:2]), rows[2]
+    return holders, Certificate(coverage, load, None, moves, rack_local)
 
 
 @kernel
@@ -149,7 +130,7 @@ def _choices(
 
 
 def _places(group: Group, order: Int32s, partitions: Int32s, claims: Ragged, claimed: Bools) -> Places:
-    """Where items and members are. partitions : int32[items]; the others as of ``_claims``"""
+    """Where items and members are. partitions : int32[items]; the others as of ``claims_of``"""
     racks = near_racks(group, partitions)
     claimants = taken(transposed(claims, len(claimed)), partitions)
     member_racks = group.racks[order].astype(np.int32)

@@ -22,7 +22,7 @@ import numpy as np
 
 from service.core.assignors.balanced.bounds import keep, least_maximum, least_within
 from service.core.assignors.balanced.exchanges import exchange
-from service.core.assignors.balanced.exhaustive import Choices, exhaust
+from service.core.assignors.balanced.exhaustive import MOST_NODES, Choices, exhaust
 from service.core.assignors.balanced.nearer import STEPS, STEPS_OF_EACH, Places, draw_near
 from service.core.assignors.balanced.spread import spread
 from service.core.kernels import inner_kernel, kernel
@@ -72,7 +72,7 @@ def share_out(
     places: Places | None,
     max_moves: int,
     check_time: Callable[[], None],
-    glance: Glance | None = None,
+    glance: Glance | None,
 ) -> Shared:
     """The assignment.
 
@@ -102,7 +102,7 @@ def share_out(
     if choices is None or is_best:
         return Shared(holders, least, bound, exact=False)
     forced = int(np.count_nonzero((choices.moves | ~choices.may).all(axis=1)))
-    nodes = None if glance is None else glance.nodes
+    nodes = MOST_NODES if glance is None else glance.nodes
     holders, largest, exact = exhaust(items.weights, items.capacities, choices, holders, forced + max_moves, check_time, nodes)
     if largest:
         least = bound = float((np.bincount(holders, items.weights, len(items.kinds)) / items.capacities).max(initial=0.0))
