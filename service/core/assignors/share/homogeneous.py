@@ -11,7 +11,7 @@ release since 4.2.0).
 import numpy as np
 
 from service.core.assignors.coordinator import TopicIds, member_order, topic_ids, topic_order
-from service.core.assignors.share.share_out import offsets_of, owned_entries, share_out
+from service.core.assignors.share.share_out import owned_entries, rows_of, share_out
 from service.core.jvm.hashing import java_hash_codes
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order, order_in_large_table, table_length
 from service.core.kernels import kernel
@@ -144,15 +144,4 @@ def _share_out_together(
         entry_numbers[owned.offsets[number] : owned.offsets[number + 1]] = number
     scratch = np.full((4, len(members)), NONE, np.int32)
     stays, numbers, given = share_out(members, entry_numbers, entries, partitions, hashes, scratch, 0)
-    offsets = offsets_of(order, scratch[1])
-    cursor = offsets[order]
-    rows = np.empty(offsets[-1], np.int32)
-    for entry in range(len(entries)):
-        if stays[entry]:
-            number = entry_numbers[entry]
-            rows[cursor[number]] = entries[entry]
-            cursor[number] += 1
-    for i in range(len(numbers)):
-        rows[cursor[numbers[i]]] = given[i]
-        cursor[numbers[i]] += 1
-    return offsets, rows
+    return rows_of(order, np.concatenate((entry_numbers[stays], numbers)), np.concatenate((entries[stays], given)))

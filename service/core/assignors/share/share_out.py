@@ -78,7 +78,7 @@ def share_out(
     entry_numbers, entries : int32[entries]   who has which partition before, in Java's order, numbers ascending
     partitions : int32[...]          those to share out, in the order of the HashMap of partitions
     hashes : int32[all partitions]   hashCode() of each
-    scratch : int32[4, all members]  NONE at first, then used again; afterwards ``scratch[1]`` holds how many each of them has
+    scratch : int32[4, all members]  NONE at first, then used again
     base : distinct from call to call, as is base + any partition
 
     Returns which entries stay (bool[entries]), and who is given what: numbers and partitions, int32[...] each.
@@ -242,23 +242,5 @@ def by_spread(numbers: Int32s) -> Int32s:
 @inner_kernel
 def rows_of(order: Int32s, numbers: Int32s, partitions: Int32s) -> tuple[Int32s, Int32s]:
     """Offsets int32[members + 1] and partitions, from the number of the member that has each."""
-    counts = np.zeros(len(order), np.int32)
-    for number in numbers:
-        counts[number] += 1
-    offsets = offsets_of(order, counts)
-    cursor = offsets[order]
-    rows = np.empty(len(partitions), np.int32)
-    for i in range(len(partitions)):
-        rows[cursor[numbers[i]]] = partitions[i]
-        cursor[numbers[i]] += 1
-    return offsets, rows
-
-
-@inner_kernel
-def offsets_of(order: Int32s, counts: Int32s) -> Int32s:
-    """int32[members + 1], where each member's row begins. counts : int32[members]   the length of each number's row"""
-    offsets = np.zeros(len(order) + 1, np.int32)
-    offsets[order + 1] = counts
-    for member in range(len(order)):
-        offsets[member + 1] += offsets[member]
-    return offsets
+    offsets, places = grouped_arrays(order[numbers], len(order))
+    return offsets, partitions[places]

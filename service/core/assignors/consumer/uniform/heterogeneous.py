@@ -27,7 +27,7 @@ from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.jvm.ordering import capacity_for_set, iteration_order
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
-from service.core.ragged import grouped
+from service.core.ragged import grouped, grouped_arrays
 
 ROUNDS: Final = 16
 """UniformHeterogeneousAssignmentBuilder.MAX_ITERATION_COUNT"""
@@ -224,17 +224,8 @@ def _by_load(loads: Int32s, numbers: Int32s) -> Int32s:
             keys[i] = (np.int64(loads[numbers[i]]) << 32) | numbers[i]
         keys.sort()
         return (keys & 0x7FFFFFFF).astype(np.int32)
-    starts = np.zeros(high - low + 2, np.int32)
-    for number in numbers:
-        starts[loads[number] - low + 1] += 1
-    for level in range(high - low + 1):
-        starts[level + 1] += starts[level]
-    ordered = np.empty(n, np.int32)
-    for number in numbers:
-        level = loads[number] - low
-        ordered[starts[level]] = number
-        starts[level] += 1
-    return ordered
+    _, places = grouped_arrays(loads[numbers] - low, high - low + 1)
+    return numbers[places]
 
 
 @inner_kernel
@@ -266,25 +257,6 @@ def _fill(loads: Int32s, owner: Int32s, numbers: Int32s) -> None:
 
 
 @inner_kernel
-def _ranges(owner: Int32s, numbers: Int32s, range_of: Int32s) -> tuple[Int32s, Int32s, Int32s]:
-    """The ids of each subscriber, ascending: those of number n are ids[start[i]:stop[i]], where i = range_of[n]."""
-    for i in range(len(numbers)):
-        range_of[numbers[i]] = i
-    start = np.zeros(len(numbers) + 1, np.int32)
-    for number in owner:
-        start[range_of[number] + 1] += 1
-    for i in range(len(numbers)):
-        start[i + 1] += start[i]
-    stop = start[:-1].copy()
-    ids = np.empty(len(owner), np.int32)
-    for partition_id in range(len(owner)):
-        i = range_of[owner[partition_id]]
-        ids[stop[i]] = partition_id
-        stop[i] += 1
-    return start, stop, ids
-
-
-@inner_kernel
 def _balance(loads: Int32s, owner: Int32s, numbers: Int32s, range_of: Int32s) -> int:  # noqa: C901, PLR0912 (a kernel)
     """Move one topic's partitions from its most to its least loaded subscribers; returns how many.
 
@@ -301,7 +273,11 @@ def _balance(loads: Int32s, owner: Int32s, numbers: Int32s, range_of: Int32s) ->
     ordered = _by_load(loads, numbers)
     size = len(ordered)
 
-    start, stop, ids = _ranges(owner, numbers, range_of)
+    for i in range(size):
+        range_of[numbers[i]] = i
+    # The ids of each subscriber, ascending: those of number n are ids[start[i]:stop[i]], where i = range_of[n].
+    start, ids = grouped_arrays(range_of[owner], size)
+    stop = start[1:].copy()
 
     # ordered[:least_end] are at least_level; ordered[most_start:most_end] at most_level, those behind have nothing left to give.
     least_end, least_level, least_at = 0, low - 1, 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from service.core.assignors.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
 from service.core.assignors.streams.classic.held import Held, has, load
+from service.core.assignors.streams.classic.standbys import enter_all
 from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
@@ -64,7 +65,8 @@ def move(held: Held, lags: Int64s, acceptable_lag: int, most_warmups: int, check
 def _move_active(held: Held, states: States, warmups: WarmUps, deadline: Deadline) -> int:
     """Returns how many had to move, or OUT_OF_TIME."""
     tasks, clients = _to_move(held, states, warmups, True)
-    queue = _by_load(held)
+    queue = empty_queue(held.hashes)
+    enter_all(held, queue)
     for task, destination in zip(tasks, clients):  # noqa: B905 - Numba
         if is_over(deadline):
             return OUT_OF_TIME
@@ -90,7 +92,8 @@ def _move_active(held: Held, states: States, warmups: WarmUps, deadline: Deadlin
 def _move_standby(held: Held, states: States, warmups: WarmUps, deadline: Deadline) -> int:
     """Returns how many moved, or OUT_OF_TIME."""
     tasks, clients = _to_move(held, states, warmups, False)
-    queue = _by_load(held)
+    queue = empty_queue(held.hashes)
+    enter_all(held, queue)
     able = np.empty(len(held.counts), np.bool_)
     moved = 0
     for task, destination in zip(tasks, clients):  # noqa: B905 - Numba
@@ -117,16 +120,6 @@ def _move_standby(held: Held, states: States, warmups: WarmUps, deadline: Deadli
 def _take(warmups: WarmUps) -> bool:
     warmups.left[0] -= 1
     return bool(warmups.left[0] >= 0)
-
-
-@inner_kernel
-def _by_load(held: Held) -> ClientQueue:
-    """The clients by load."""
-    queue = empty_queue(held.hashes)
-    for client in range(len(held.counts)):
-        queue.loads[client] = load(held, client)
-        enter(queue, client)
-    return queue
 
 
 @inner_kernel

@@ -45,7 +45,7 @@ def assign_standbys(held: Held, replicas: int, tags: Tags, order: Int64s, deadli
             if is_over(deadline):
                 return OUT_OF_TIME
             left[task] = _spread(held, queue, tags, task, replicas)
-    _enter_all(held, queue)
+    enter_all(held, queue)
     able = np.empty(len(held.counts), np.bool_)
     for task in order:
         if is_over(deadline):
@@ -64,7 +64,7 @@ def assign_standbys(held: Held, replicas: int, tags: Tags, order: Int64s, deadli
 @inner_kernel
 def _spread(held: Held, queue: ClientQueue, tags: Tags, task: int, replicas: int) -> int:
     """To clients that differ from those with the task in as many tags as can be; returns how many are left."""
-    _enter_all(held, queue)
+    enter_all(held, queue)
     used = np.zeros(len(tags.key_of), np.bool_)
     able = np.empty(len(held.counts), np.bool_)
     last = held.owners[task]
@@ -81,8 +81,8 @@ def _spread(held: Held, queue: ClientQueue, tags: Tags, task: int, replicas: int
 
 
 @inner_kernel
-def _enter_all(held: Held, queue: ClientQueue) -> None:
-    """All clients, one after the other, with the loads that they have now."""
+def enter_all(held: Held, queue: ClientQueue) -> None:
+    """All clients enter, one after the other, with the loads that they have now."""
     for client in range(len(held.counts)):
         queue.loads[client] = load(held, client)
     for client in range(len(held.counts)):
