@@ -42,12 +42,9 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     now = placements.replicas
     rows = now.row_of_each_value()
     factors = placements.replication_factors
-    stays = placements.excluded[rows].copy()
     at_home = permits.kept(now)
-    kept_at_most = np.bincount(now.values[stays | at_home], sizes[rows[stays | at_home]], len(brokers))
-    if copies is not None:
-        kept = np.bincount(rows[at_home], minlength=len(placements))
-        stays |= at_home & (kept == factors - copies)[rows]
+    may_stay, stays = placements.excluded[rows] | at_home, that_stay(placements, at_home, copies)
+    kept_at_most = np.bincount(now.values[may_stay], sizes[rows[may_stay]], len(brokers))
     fixed = np.bincount(now.values[stays], sizes[rows[stays]], len(brokers)).astype(np.float64)
     free = np.flatnonzero(~placements.excluded).astype(np.int32)
     settled = stays & ~placements.excluded[rows]
@@ -56,6 +53,19 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     most = np.where(limits != NO_LIMIT, limits, np.inf)
     most = np.where(permits.receives.any(axis=0), most, np.minimum(most, kept_at_most))
     return least_squares(brokers, fixed, more, most) * (1 - _ROUNDING)
+
+
+def that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) -> Bools:
+    """bool[replicas], those of now that no plan moves.
+
+    at_home : bool[replicas], those that may stay; copies : as of ``least_unevenness``
+    """
+    rows = placements.replicas.row_of_each_value()
+    stays: Bools = placements.excluded[rows]
+    if copies is not None:
+        kept = np.bincount(rows[at_home], minlength=len(placements))
+        stays |= at_home & (kept == placements.replication_factors - copies)[rows]
+    return stays
 
 
 def least_squares(brokers: Brokers, fixed: Float64s, more: float, limits: Float64s) -> float:

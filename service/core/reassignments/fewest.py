@@ -185,24 +185,22 @@ class _Brokers(NamedTuple):
                 return True
             return self._squares(filled(self.weights, filled_up, self.total - float(filled_up.sum()), most)) > limit
 
-        low, high = 0.0, self.total / float(self.weights.sum())
-        if not is_low(low):
-            return 0.0
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if is_low(middle) else (low, middle)
+        low, _ = _around(0.0, self.total / float(self.weights.sum()), is_low)
         return float(np.maximum(low * self.weights - self.most, 0).sum())
 
     def around(self, is_low: Callable[[float], bool]) -> tuple[float, float]:
         """The levels next to each other of which the first is low, and the second is not."""
         low = self.total / float(self.weights.sum())
         high = max(low, float((self.least / self.weights).max()))
-        if is_low(high):
-            return high, high
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if is_low(middle) else (low, middle)
-        return low, high
+        return (high, high) if is_low(high) else _around(low, high, is_low)
 
     def _squares(self, loads: Float64s) -> float:
         return float((loads**2 / self.weights).sum())
+
+
+def _around(low: float, high: float, is_low: Callable[[float], bool]) -> tuple[float, float]:
+    """The two next to each other of which the first is low, and the second is not, by halving."""
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_low(middle) else (low, middle)
+    return low, high

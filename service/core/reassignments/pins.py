@@ -20,7 +20,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s
 from service.core.optimize.flows import Edges
 from service.core.reassignments.feasibility.start import keep_and_fill
 from service.core.reassignments.model import Brokers, Goal, Pins, Placements, TopicLeaders
-from service.core.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets
+from service.core.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, is_home
 from service.core.reassignments.sets import replica_state
 from service.core.reassignments.topic_leaders import flow_to_pairs, pairs_of
 
@@ -121,9 +121,7 @@ def _vacancies(s: ReplicaSets, rows: Int32s, racks: int) -> Bools:
         on_rack[:] = 0
         missing = 0
         for place in range(s.offsets[partition], s.offsets[partition + 1]):
-            at_home = False
-            for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-                at_home |= s.homes[i] == s.members[place]
+            at_home = is_home(s, partition, s.members[place])
             missing += not at_home
             on_rack[s.racks[s.members[place]]] += at_home
         covered = np.count_nonzero(on_rack)

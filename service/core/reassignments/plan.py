@@ -54,13 +54,15 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     With a limit of copies that the rules alone exceed, the plan is the one with the fewest copies.
     check : called every few milliseconds; may raise to give up
     """
-    free = _plan(brokers, placements, goal, check)
+    free = _found(brokers, placements, goal, check)
+    if free is None:
+        raise explain(brokers, placements, goal, check)
     if enough(placements, free.replicas.values[free.replicas.offsets[:-1]]):
         return free
     pinned = None if goal.only_leaders else pin(brokers, placements, goal, check)
     best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free, check)
     if pinned is None or best is None:
-        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
+        raise explain(brokers, placements, goal, check)
     bounded = _resources_bounded if goal.resources else _bounded
     return bounded(brokers, placements, goal, best, free, pinned.lower_bound)
 
@@ -110,16 +112,8 @@ def _resources_bounded(brokers: Brokers, placements: Placements, goal: Goal, res
     return replace(result, lower_bound=min(result.cost, lower_bound))
 
 
-def _plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
-    """The best placement, with enough leaders of each topic if its replicas allow them."""
-    result = _found(brokers, placements, goal, check)
-    if result is None:
-        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
-    return result
-
-
 def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan | None:
-    """The same, None if none was found."""
+    """The best placement, with enough leaders of each topic if its replicas allow them; None if none was found."""
     if goal.only_leaders:
         return _only_leaders(brokers, placements, goal, check)
     best = Search.of(brokers, placements, goal, check).best()
@@ -219,7 +213,7 @@ def frontier(
         pinned = pin(brokers, placements, every, check)
         curve = None if pinned is None else _curve(brokers, pinned.placements, every, check)
     if free is None or curve is None:
-        raise explain(brokers, placements, goal, np.flatnonzero(~placements.excluded).astype(np.int32), check)
+        raise explain(brokers, placements, goal, check)
     # Pins may be in the way of replicas that the curve without them leaves on a broker that replaces another.
     comparable = placements.topic_leaders is None or not (brokers.replaced_by != NONE).any()
     as_even = curve.sums <= free.at(curve.copies) * (1 + ROUNDING)

@@ -119,7 +119,7 @@ def test_a_clash_of_all_rules_asks_a_bounded_number_of_questions(monkeypatch: py
     brokers.cluster.fenced[3] = True
     placements = some_placements([[0, 1], [1, 3], [2, 3]], sizes=[3, 3, 3], excluded=[False, False, True])
     assert best(brokers, placements, Goal()) is None
-    explain(brokers, placements, Goal(), np.arange(2, dtype=np.int32), lambda: None)
+    explain(brokers, placements, Goal(), lambda: None)
     assert next(asked) <= 7 + 2**7 + 7 + 2 * 31 + 2 * 13 + 2 * 2 * 7 + 2
 
 

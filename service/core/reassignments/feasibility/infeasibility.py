@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
-from service.core.model import NONE, Bools, Int32s, Int64s
+from service.core.model import NONE, Bools, Int64s
 from service.core.reassignments.feasibility.feasible import verdict
 from service.core.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
 from service.core.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
@@ -92,15 +92,15 @@ class _Question:
         return replace(self, brokers=replace(brokers, **changes[rule]))
 
 
-def explain(brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, check: Callable[[], None]) -> NoPlan:
-    """The reason why there is no plan, or none was found. chosen : the partitions that may move"""
+def explain(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> NoPlan:
+    """The reason why there is no plan, or none was found."""
     question = _Question(brokers, placements, goal, check, Effort())
     every = tuple(_rules(question))
     proven = question.verdict() == IMPOSSIBLE
     rules = _smallest_clash(question, every)
     proven &= question.only(rules, every).verdict() == IMPOSSIBLE
-    factor = int(placements.replication_factors[chosen].max(initial=0))
-    total = int(placements.replication_factors[chosen].sum(dtype=np.int64))
+    factors = placements.replication_factors[~placements.excluded]
+    factor, total = int(factors.max(initial=0)), int(factors.sum(dtype=np.int64))
     usable = int(brokers.usable.sum())
     needs = f"Replication factor {factor} makes {total} replicas for {usable} usable broker{'s' * (usable != 1)}."
     clash: tuple[Clash, ...] = (Clash("replication_factor", needs),) if total else ()

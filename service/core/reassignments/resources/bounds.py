@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from service.core.model import Bools, Float64s, Int64s, Ragged
-from service.core.reassignments.evenness import least_squares, squares
+from service.core.model import Float64s, Int64s, Ragged
+from service.core.reassignments.evenness import least_squares, squares, that_stay
 from service.core.reassignments.fewest import fewest_copied
 from service.core.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, ResourceEvenness
 from service.core.reassignments.permits import Permits
@@ -26,7 +26,7 @@ def evenness_of_resources(
     usable, count = brokers.usable, len(brokers)
     on_usable, permits = usable[now.values], Permits.of(brokers, placements)
     at_home = permits.kept(now)
-    stays = _that_stay(placements, at_home, copies) & on_usable
+    stays = that_stay(placements, at_home, copies) & on_usable
     may_stay, receives = (at_home | excluded) & on_usable, permits.receives.any(axis=0)
     leads = np.zeros(len(rows), np.bool_)
     leads[now.offsets[:-1]] = True
@@ -85,17 +85,6 @@ def fewest_for_resources(brokers: Brokers, placements: Placements, goal: Goal, b
         if most is not None:
             fewest = max(fewest, fewest_copied(brokers, placements, part, most)[0])
     return fewest
-
-
-def _that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) -> Bools:
-    """bool[replicas], those of now that no plan moves. at_home : bool[replicas], those that may stay"""
-    rows = placements.replicas.row_of_each_value()
-    stays: Bools = placements.excluded[rows]
-    if copies is None:
-        return stays
-    kept = np.bincount(rows[at_home], minlength=len(placements))
-    stays |= at_home & (kept == placements.replication_factors - copies)[rows]
-    return stays
 
 
 def _filled_whole(brokers: Brokers, fixed: Float64s, total: int, limits: Float64s) -> float:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from service.core.kernels import borrowing_kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
-from service.core.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, replace_broker
+from service.core.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, is_member, replace_broker
 
 _ROUNDING: Final = 1e-9
 """What a step gains at least, as a share of what it changes on both brokers: so rounding makes no step go back and forth."""
@@ -202,12 +202,7 @@ def can_lead(s: ReplicaSets, r: Resources, partition: int, a: int, b: int) -> bo
     """May the partition's leader a hand over to its other replica b?"""
     if not (s.usable[b] and (r.may_lead[b] or not r.may_lead[a])) or r.spare[r.topics[partition], a] <= 0:
         return False
-    if r.free[1] or r.now[partition] == NONE or r.now[partition] == b:
-        return True
-    stays = False
-    for place in range(s.offsets[partition], s.offsets[partition + 1]):
-        stays |= s.members[place] == r.now[partition]
-    return not stays
+    return r.free[1] or r.now[partition] in (NONE, b) or not is_member(s, partition, r.now[partition])
 
 
 @borrowing_kernel

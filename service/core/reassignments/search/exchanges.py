@@ -151,7 +151,7 @@ def link(s: ReplicaSets) -> None:
     for partition in range(len(s.offsets) - 2, -1, -1):
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
             s.row_of[i] = partition
-            _insert(s, i, s.members[i])
+            push(s.first, s.after, s.before, i, s.members[i])
 
 
 @kernel
@@ -160,27 +160,46 @@ def link_last_first(s: ReplicaSets, order: Int32s) -> None:
     s.first[:] = NONE
     for partition in order:
         for i in range(s.offsets[partition], s.offsets[partition + 1]):
-            _insert(s, i, s.members[i])
+            push(s.first, s.after, s.before, i, s.members[i])
 
 
 @borrowing_kernel
-def _insert(s: ReplicaSets, place: int, broker: int) -> None:
-    head = s.first[broker]
-    s.after[place], s.before[place] = head, NONE
+def push(first: Int32s, after: Int32s, before: Int32s, item: int, broker: int) -> None:
+    """Put an item first into the broker's linked list."""
+    head = first[broker]
+    after[item], before[item] = head, NONE
     if head != NONE:
-        s.before[head] = place
-    s.first[broker] = place
+        before[head] = item
+    first[broker] = item
 
 
 @borrowing_kernel
-def _remove(s: ReplicaSets, place: int, broker: int) -> None:
-    before, after = s.before[place], s.after[place]
-    if before == NONE:
-        s.first[broker] = after
+def pull(first: Int32s, after: Int32s, before: Int32s, item: int, broker: int) -> None:
+    """Take the item out of the broker's list."""
+    if before[item] == NONE:
+        first[broker] = after[item]
     else:
-        s.after[before] = after
-    if after != NONE:
-        s.before[after] = before
+        after[before[item]] = after[item]
+    if after[item] != NONE:
+        before[after[item]] = before[item]
+
+
+@borrowing_kernel
+def is_home(s: ReplicaSets, partition: int, broker: int) -> bool:
+    """Is the broker a home of the partition?"""
+    home = False
+    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+        home |= s.homes[i] == broker
+    return home
+
+
+@borrowing_kernel
+def is_member(s: ReplicaSets, partition: int, broker: int) -> bool:
+    """Has the partition a replica on the broker?"""
+    member = False
+    for place in range(s.offsets[partition], s.offsets[partition + 1]):
+        member |= s.members[place] == broker
+    return member
 
 
 def list_exchanges(s: ReplicaSets, check: Callable[[], None]) -> None:
@@ -356,8 +375,8 @@ def replace_broker(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     for i in range(s.offsets[partition], s.offsets[partition + 1]):
         if s.members[i] == a:
             s.members[i] = b
-            _remove(s, i, a)
-            _insert(s, i, b)
+            pull(s.first, s.after, s.before, i, a)
+            push(s.first, s.after, s.before, i, b)
             place = i
     s.loads[a] -= 1
     s.loads[b] += 1

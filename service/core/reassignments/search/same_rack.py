@@ -18,7 +18,7 @@ import numpy as np
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bools, Int32s, Int64s
-from service.core.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, replace_broker
+from service.core.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, is_home, replace_broker
 from service.core.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 MOST: Final = 1_000_000_000
@@ -84,10 +84,7 @@ def _strays(s: ReplicaSets, on_rack: Bools) -> Bools:
 @borrowing_kernel
 def strays(s: ReplicaSets, on_rack: Bools, partition: int, broker: int) -> bool:
     """Does the partition's replica on this broker stray?"""
-    home = False
-    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        home |= s.homes[i] == broker
-    return not home and more_than_now(s, on_rack, partition, s.racks[broker]) > 0
+    return not is_home(s, partition, broker) and more_than_now(s, on_rack, partition, s.racks[broker]) > 0
 
 
 @borrowing_kernel

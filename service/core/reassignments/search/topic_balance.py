@@ -16,7 +16,17 @@ import numpy as np
 
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of
-from service.core.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, breadth, exchange_cost, replace_broker
+from service.core.reassignments.search.exchanges import (
+    IMPOSSIBLE,
+    ReplicaSets,
+    breadth,
+    exchange_cost,
+    is_home,
+    is_member,
+    pull,
+    push,
+    replace_broker,
+)
 from service.core.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 MOST: Final = 1_000_000_000
@@ -104,19 +114,16 @@ def _enlist(s: ReplicaSets, t: _Topics, partition: int) -> None:
     """Put the partition into the lists."""
     changed = False
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        present = False
-        for place in range(s.offsets[partition], s.offsets[partition + 1]):
-            present |= s.members[place] == s.homes[i]
-        if not present and s.keeps[s.sets[partition], s.homes[i]]:
+        if not is_member(s, partition, s.homes[i]) and s.keeps[s.sets[partition], s.homes[i]]:
             changed = t.left[i] = True
-            _push(t.left_first, t.left_after, t.left_before, i, s.homes[i])
+            push(t.left_first, t.left_after, t.left_before, i, s.homes[i])
     for place in range(s.offsets[partition], s.offsets[partition + 1]):
-        if not _is_home(s, partition, s.members[place]):
+        if not is_home(s, partition, s.members[place]):
             changed = True
             if len(s.choices) > 0:
                 for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
-                    _push(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
-            _push(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
+                    push(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
+            push(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
     t.changed[partition] = changed
     _count_leavers(s, t, partition, 1)
 
@@ -128,13 +135,13 @@ def _delist(s: ReplicaSets, t: _Topics, partition: int) -> None:
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         if t.left[i]:
             t.left[i] = False
-            _pull(t.left_first, t.left_after, t.left_before, i, s.homes[i])
+            pull(t.left_first, t.left_after, t.left_before, i, s.homes[i])
     for place in range(s.offsets[partition], s.offsets[partition + 1]):
-        if not _is_home(s, partition, s.members[place]):
+        if not is_home(s, partition, s.members[place]):
             if len(s.choices) > 0:
                 for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
-                    _pull(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
-            _pull(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
+                    pull(t.choosers_first[s.members[place]], t.choosers_after, t.choosers_before, i, s.choices[i])
+            pull(t.guest_first, t.guest_after, t.guest_before, place, s.members[place])
 
 
 @borrowing_kernel
@@ -142,35 +149,8 @@ def _count_leavers(s: ReplicaSets, t: _Topics, partition: int, change: int) -> N
     for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
         if t.left[i]:
             for place in range(s.offsets[partition], s.offsets[partition + 1]):
-                at_home = int(_is_home(s, partition, s.members[place]))
+                at_home = int(is_home(s, partition, s.members[place]))
                 t.leavers[at_home, s.members[place], s.homes[i]] += change
-
-
-@borrowing_kernel
-def _is_home(s: ReplicaSets, partition: int, broker: int) -> bool:
-    home = False
-    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-        home |= s.homes[i] == broker
-    return home
-
-
-@borrowing_kernel
-def _push(first: Int32s, after: Int32s, before: Int32s, item: int, broker: int) -> None:
-    head = first[broker]
-    after[item], before[item] = head, NONE
-    if head != NONE:
-        before[head] = item
-    first[broker] = item
-
-
-@borrowing_kernel
-def _pull(first: Int32s, after: Int32s, before: Int32s, item: int, broker: int) -> None:
-    if before[item] == NONE:
-        first[broker] = after[item]
-    else:
-        after[before[item]] = after[item]
-    if after[item] != NONE:
-        before[after[item]] = before[item]
 
 
 @kernel
@@ -312,7 +292,4 @@ def _suits(s: ReplicaSets, t: _Topics, partition: int, other: int, a: int, b: in
     if topic == t.topics[partition] or gain + _gain(t.counts, s.weights, topic, b, a) <= 1e-9 * gain:
         return False
     s.work[0] += breadth(s, other)
-    holds = False
-    for place in range(s.offsets[other], s.offsets[other + 1]):
-        holds |= s.members[place] == b
-    return holds and exchange_cost(s, other, b, a) <= most
+    return is_member(s, other, b) and exchange_cost(s, other, b, a) <= most
