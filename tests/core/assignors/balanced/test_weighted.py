@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
-from service.core.assignors.balanced import balanced, exhaustive, weighing
+from service.core.assignors.balanced import balanced, weighing, weighted
 from service.core.errors import AllocatorError
 from service.core.model import NONE
 from service.core.ragged import grouped
@@ -174,7 +174,7 @@ def test_a_hundred_thousand_partitions_owned_by_anybody_come_close_to_the_bound_
 
 
 def test_a_search_that_is_too_long_ends(monkeypatch):
-    monkeypatch.setattr(exhaustive, "MOST_NODES", 50)
+    monkeypatch.setattr(weighted, "MOST_NODES", 50)
     draw = random.Random(3)
     group = weighed(draw, 3, [4, 4], 0, 1, [3, 5, 8, 13])
     assert balanced.assign(group).certificate.moves.method == weighing.BY_EXCESS
