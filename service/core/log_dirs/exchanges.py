@@ -98,7 +98,7 @@ def _state(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s) -
         brokers.weights,
         usable,
         brokers.receiving,
-        np.array([NO_LIMIT if limit is None else limit for limit in (goal.max_moves, goal.max_bytes)], np.int64),
+        goal.limits(),
         np.array([moved.sum(), sizes[moved].sum()], np.int64),
         goal.objective == "even" and goal.tolerance is None,
     )

@@ -7,13 +7,12 @@ What is on a disk besides the replicas is a partition that stays.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final, Self
 
 import numpy as np
 
 from service.core.errors import NoPlan
-from service.core.log_dirs.bounds import least_unevenness
 from service.core.log_dirs.exchanges import MOST_WORK, MOST_WORK_IN_ALL, improved
 from service.core.log_dirs.infeasibility import check_feasible, no_order
 from service.core.log_dirs.model import (
@@ -36,6 +35,9 @@ from service.core.reassignments.evenness import outside_band, squares
 from service.core.reassignments.feasibility.packing import Effort
 from service.core.reassignments.fewest import fewest_bytes as fewest_bytes_as_even
 from service.core.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
+
+_ROUNDING: Final = 1e-9
+"""A bound from floats is lowered by this share, so that it is one."""
 
 _EVEN: Final = 1e-5
 """The gap of an evenness that is not worth a further search."""
@@ -67,18 +69,12 @@ class BrokerDisks:
         rows, stays = len(dirs), np.concatenate([replicas.stays[some], np.ones(len(others), np.bool_)])
         nothing = np.zeros(len(others), np.int32)
         cluster = Cluster(np.arange(count, dtype=np.int32), (), np.full(count, NONE, np.int32), np.zeros(count, np.bool_))
-        plain = Brokers.of(cluster)
-        brokers = Brokers(
-            cluster,
-            log_dirs.draining[first:last],
-            plain.listed,
-            weights[first:last],
-            plain.max_replicas,
-            log_dirs.capacity_bytes[first:last],
-            plain.replaced_by,
-            plain.demoted,
-            log_dirs.cordoned[first:last],
-            plain.destinations,
+        brokers = replace(
+            Brokers.of(cluster),
+            draining=log_dirs.draining[first:last],
+            weights=weights[first:last],
+            capacity_bytes=log_dirs.capacity_bytes[first:last],
+            cordoned=log_dirs.cordoned[first:last],
         )
         placements = Placements(
             replicas.topic_names,
@@ -108,11 +104,31 @@ class BrokerDisks:
         now = self.placements.replicas
         if goal.tolerance is not None and not len(outside_band(self.brokers, self.placements, goal, now)):
             return True
-        return self.evenness(now.values) <= least_unevenness(self.brokers, self.placements) * (1 + ROUNDING)
+        return self.evenness(now.values) <= self.least_evenness() * (1 + ROUNDING)
 
     def evenness(self, dirs: Int32s) -> float:
         """The sum of squares ÷ weight. dirs : int32[partitions], where each is"""
         return squares(self.brokers, np.bincount(dirs, self.placements.bytes_of_each(), len(self.brokers)))
+
+    def least_evenness(self) -> float:
+        """A bound of this sum that knows of large replicas; 0 where disks differ in weight.
+
+        The k fullest disks together have at least as many bytes as the k largest replicas. The least sum under these rules has
+        the largest ones alone on a disk each, as long as they are above the mean of the rest, which is divided at will.
+        """
+        usable, placements = self.brokers.usable, self.placements
+        weights = self.brokers.weights[usable]
+        if not len(weights) or (weights != weights[0]).any():
+            return 0.0
+        sizes = placements.bytes_of_each()
+        stays_away = placements.excluded & ~usable[placements.replicas.values]
+        sizes = np.sort(sizes[~stays_away])[::-1].astype(np.float64)
+        rest, left, alone = float(sizes.sum()), len(weights), 0.0
+        for size in sizes[: left - 1].tolist():
+            if size * left <= rest:
+                break
+            alone, rest, left = alone + size**2, rest - size, left - 1
+        return float((alone + rest**2 / left) / weights[0]) * (1 - _ROUNDING)
 
 
 def plan_log_dirs(
@@ -146,7 +162,7 @@ def plan_log_dirs(
         outside[best.outside + disks.first_dir] = True
         copied[broker], evenness[broker] = best.cost, best.evenness
         lower_bound[broker] = min(best.cost, fewest)
-        evenness_bound[broker] = min(best.evenness, max(best.evenness_bound, least_unevenness(disks.brokers, disks.placements)))
+        evenness_bound[broker] = min(best.evenness, max(best.evenness_bound, disks.least_evenness()))
     return LogDirPlan(dirs, _joined(moves), copied, lower_bound, evenness, evenness_bound, outside)
 
 
@@ -229,15 +245,8 @@ def _moves(disks: BrokerDisks, goal: Goal, best: Plan, batches: Batches) -> DirM
 
 def _joined(moves: list[DirMoves]) -> DirMoves:
     """The moves of all brokers, batch by batch."""
-    columns = [
-        np.concatenate([np.empty(0, dtype), *parts])
-        for dtype, parts in zip(
-            (np.int32, np.int32, np.int32, np.int32, np.uint8),
-            zip(*((each.replicas, each.batches, each.sources, each.targets, each.reasons) for each in moves), strict=True)
-            if moves
-            else ((),) * 5,
-            strict=True,
-        )
-    ]
+    nothing = np.empty(0, np.int32)
+    parts = [DirMoves(nothing, nothing, nothing, nothing, np.empty(0, np.uint8)), *moves]
+    columns = [np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(DirMoves)]
     order = np.argsort(columns[1], kind="stable")
     return DirMoves(*(column[order] for column in columns))

@@ -15,7 +15,7 @@ import numpy as np
 from service.core.clock import seconds_left
 from service.core.model import Float64s, Int32s
 from service.core.reassignments.evenness import band
-from service.core.reassignments.feasibility.packing import LARGEST, LATE, Effort
+from service.core.reassignments.feasibility.packing import LARGEST, Effort, Formulas, solve
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
 
 MOST_CELLS: Final = 500
@@ -48,24 +48,19 @@ def fewest_bytes(
     may[np.arange(len(free)), homes] = brokers.usable[homes]
     at_home = np.zeros(may.shape, np.bool_)
     at_home[np.arange(len(free)), homes] = True
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - takes half a second, and is seldom needed
-    from scipy.sparse import csr_array  # noqa: PLC0415
-
     rows, each = np.arange(cells) // width, np.ones(len(free))
-    matrix = csr_array(
-        (
-            np.concatenate([np.ones(cells), amounts]),
-            (np.concatenate([rows, len(free) + np.arange(cells) % width]), np.tile(np.arange(cells), 2)),
-        ),
-        shape=(len(free) + width, cells),
-    )
-    solved = milp(
+    formulas = Formulas(
         np.where(at_home.ravel(), 0.0, amounts),
-        constraints=LinearConstraint(matrix, np.concatenate([each, low / unit]), np.concatenate([each, high / unit])),
-        bounds=Bounds(0, may.ravel().astype(np.float64)),
-        integrality=np.ones(cells),
-        options={"mip_rel_gap": 0.0, "node_limit": nodes, "time_limit": seconds_left(check) + LATE},
+        (np.zeros(cells), may.ravel().astype(np.float64)),
+        (
+            np.tile(np.arange(cells), 2),
+            np.concatenate([rows, len(free) + np.arange(cells) % width]),
+            np.concatenate([np.ones(cells), amounts]),
+        ),
+        np.concatenate([each, low / unit]),
+        np.concatenate([each, high / unit]),
     )
+    solved = solve(formulas, nodes, seconds_left(check), mip_rel_gap=0.0)
     check()  # a program that the time has ended has no say in the answer
     effort.left -= _START + cells * int(solved.mip_node_count or 0)
     bound = solved.mip_dual_bound

@@ -180,8 +180,7 @@ class Search:
     def _record(self, state: ReplicaSets, copies: int, amount: int) -> Record:
         sizes = self.placements.bytes_of_each()[self.chosen]
         loads = bytes_of_brokers(self.brokers, self.placements, self.chosen, state)
-        limits = self.goal.max_moves, self.goal.max_bytes
-        return Record.start(limits, (copies, amount), sizes, loads, self.brokers.capacity_bytes, self.points)
+        return Record.start(self.goal.limits(), (copies, amount), sizes, loads, self.brokers.capacity_bytes, self.points)
 
     def _unit(self, state: ReplicaSets) -> float:
         """The sum of squares ÷ weight, as a multiple of the sum with the integer weights of ``state``."""

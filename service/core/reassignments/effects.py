@@ -158,7 +158,7 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
     leads = np.flatnonzero(brokers.demoted[plan.replicas.values[plan.replicas.offsets[:-1]]])
     if len(leads):
-        first = f"{placements.topic_names[placements.topics[leads[0]]]}-{placements.partition_ids[leads[0]]}"
+        first = placements.name(leads[0])
         subject = f"{len(leads):,} partitions stay" if len(leads) > 1 else "1 partition stays"
         yield f"{subject} with a demoted leader, such as {first}: excluded, or without another replica that may lead."
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
@@ -169,7 +169,7 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
     lost = np.flatnonzero(racks_then < np.minimum(racks_now, then.lengths()))
     if len(lost):
         worst = int(lost[np.argmin(racks_then[lost] - racks_now[lost])])
-        name = f"{placements.topic_names[placements.topics[changed[worst]]]}-{placements.partition_ids[changed[worst]]}"
+        name = placements.name(changed[worst])
         subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
         after = int(racks_then[worst])
         yield f"{subject} is on {after} rack{'s' * (after != 1)} afterwards, {racks_now[worst]} now."

@@ -25,6 +25,11 @@ NO_LIMIT: Final = 2**62
 """``max_replicas`` and ``capacity_bytes`` of a broker without one."""
 
 
+def or_no_limit(limit: int | None) -> int:
+    """The limit as a number."""
+    return NO_LIMIT if limit is None else limit
+
+
 @dataclass(frozen=True)
 class Brokers:
     """The brokers of a cluster, first those of the request, then those that only the placements mention.
@@ -179,6 +184,10 @@ class Placements:
         """int64[partitions], zeros where sizes are unknown."""
         return np.zeros(len(self), np.int64) if self.sizes is None else self.sizes
 
+    def name(self, partition: int) -> str:
+        """The partition as Kafka's tools write it, topic-partition."""
+        return f"{self.topic_names[self.topics[partition]]}-{self.partition_ids[partition]}"
+
 
 Priorities: TypeAlias = tuple[tuple[tuple[str, float], ...], ...]
 """For each priority the resources (see ``resources``) and their weights."""
@@ -233,11 +242,13 @@ class Goal:
         """Is there a limit of copies?"""
         return self.max_moves is not None or self.max_bytes is not None
 
+    def limits(self) -> Int64s:
+        """int64[2], the most replicas and bytes that a plan may copy, NO_LIMIT for none."""
+        return np.array([or_no_limit(self.max_moves), or_no_limit(self.max_bytes)], np.int64)
+
     def within_limits(self, copies: int, amount: int) -> bool:
         """May a plan copy this number of replicas and bytes?"""
-        return copies <= (NO_LIMIT if self.max_moves is None else self.max_moves) and amount <= (
-            NO_LIMIT if self.max_bytes is None else self.max_bytes
-        )
+        return copies <= or_no_limit(self.max_moves) and amount <= or_no_limit(self.max_bytes)
 
 
 @dataclass(frozen=True)

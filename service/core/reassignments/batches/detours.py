@@ -127,10 +127,7 @@ class _DetourBatch:
         return True
 
     def _within_limits(self, targets: Int32s, sources: Int32s, size: int) -> bool:
-        of_broker, in_all, in_flight = (
-            NO_LIMIT if limit is None else limit
-            for limit in (self._limits.moves_per_broker, self._limits.moves_per_batch, self._limits.bytes_in_flight)
-        )
+        of_broker, in_all, in_flight = self._limits.numbers()
         return bool(
             self._moves + len(targets) <= in_all
             and self._bytes + len(targets) * size <= in_flight

@@ -19,7 +19,7 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
-from service.core.reassignments.batches.schedule import BatchProgress, fill_batches, within
+from service.core.reassignments.batches.schedule import BatchProgress, fill_batches
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
 from service.core.reassignments.order import added
 
@@ -98,18 +98,16 @@ def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits:
     ):
         if limit is not None and needs.max(initial=0) > limit:
             worst = int(needs.argmax())
-            name_of = f"{placements.topic_names[placements.topics[worst]]}-{placements.partition_ids[worst]}"
             raise InvalidQuestion(
-                f"Must be at least {needs[worst]}: {name_of} copies as many {unit} in one batch.", "limits", name
+                f"Must be at least {needs[worst]}: {placements.name(worst)} copies as many {unit} in one batch.", "limits", name
             )
 
 
 def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> None:
     lost = np.flatnonzero((copies > 0) & (sources == NONE))
     if len(lost):
-        name = f"{placements.topic_names[placements.topics[lost[0]]]}-{placements.partition_ids[lost[0]]}"
         more = f" and {len(lost) - 1} more partitions" if len(lost) > 1 else ""
-        detail = f"{name}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
+        detail = f"{placements.name(lost[0])}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
         raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
 
 
@@ -146,11 +144,10 @@ def _check_in_sync(brokers: Brokers, placements: Placements, replicas: Ragged) -
     breaks = np.flatnonzero((left < placements.min_in_sync) & (left < _count_in_sync(placements, serving)))
     if len(breaks):
         worst = int(breaks[0])
-        name = f"{placements.topic_names[placements.topics[worst]]}-{placements.partition_ids[worst]}"
         more = f" (and {len(breaks) - 1} more)" if len(breaks) > 1 else ""
         detail = (
-            f"min_insync_replicas of {name}{more} is {placements.min_in_sync[worst]}, and the step would leave it with "
-            f"{left[worst]} in sync: replicas that are not in sync stay, and others leave."
+            f"min_insync_replicas of {placements.name(worst)}{more} is {placements.min_in_sync[worst]}, and the step would leave "
+            f"it with {left[worst]} in sync: replicas that are not in sync stay, and others leave."
         )
         remedies = ("Wait until its replicas are in sync.", "Exclude its topic.")
         raise Infeasible(detail, (Clash("min_insync_replicas", detail),), remedies)
@@ -166,7 +163,7 @@ def _changes(now_of: Int32s, now: Int32s, then_of: Int32s, then: Int32s) -> tupl
         changed[partition] = len(old) != len(new) or (old != new).any()
         if changed[partition]:
             for b in new:
-                copies[partition] += not within(old, b)
+                copies[partition] += b not in old
     return copies, changed
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.model import Bools, Float64s, Int32s, Int64s, Ragged
 from service.core.reassignments import BATCH_ORDERS, BATCH_SECONDS, THROTTLE_UTILIZATION
+from service.core.reassignments.model import or_no_limit
 
 MAX_BATCHES: Final = 10_000
 MAX_DETOURS: Final = 10_000
@@ -30,6 +31,10 @@ class BatchLimits:
     moves_per_batch: int | None = None
     bytes_in_flight: int | None = None
     order: str = BATCH_ORDERS[0]
+
+    def numbers(self) -> tuple[int, int, int]:
+        """The three limits, NO_LIMIT for none."""
+        return or_no_limit(self.moves_per_broker), or_no_limit(self.moves_per_batch), or_no_limit(self.bytes_in_flight)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.core.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
@@ -87,10 +87,7 @@ class BatchProgress:
 def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:
     """Fill batches until all is done, or nothing goes (False). tree : leave the tree's moves for last"""
     p, count = progress, len(progress.brokers)
-    of_all = [
-        NO_LIMIT if limit is None else limit
-        for limit in (limits.moves_per_broker, limits.moves_per_batch, limits.bytes_in_flight)
-    ]
+    of_all = limits.numbers()
     rows, partitions = (p.now.offsets, p.now.values, p.then.offsets, p.then.values), (p.sizes, p.copies)
     last_into = last_moves(p) if tree else np.full(count, NONE, np.int32)
     into, out, total = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(4, np.int64)
@@ -105,7 +102,7 @@ def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[
             rows,
             partitions,
             (p.counts, p.loads, p.brokers.max_replicas, p.brokers.capacity_bytes),
-            (of_all[0], of_all[1], of_all[2]),
+            of_all,
             (last_into, into, out, total[2:]),
             p.pending,
             p.batch_of,
@@ -205,11 +202,11 @@ def _fill(  # noqa: C901, PLR0912, PLR0915 (a kernel)
         fits = moves + copies[partition] <= limits[1] and flight + copies[partition] * size <= limits[2]
         if copies[partition] > 0:
             for b in new:
-                if fits and not within(old, b):
+                if fits and b not in old:
                     fits = receives[b] < limits[0] and more_counts[b] < most[b] and more_loads[b] + size <= capacities[b]
                     fits &= last_into[b] != partition or into[b] == 1
             for a in old:
-                if fits and not within(new, a):
+                if fits and a not in new:
                     fits = gives[a] < limits[0]
         if not fits:
             left[lefts] = partition
@@ -221,14 +218,14 @@ def _fill(  # noqa: C901, PLR0912, PLR0915 (a kernel)
         others[0] -= copies[partition] == 0
         stays = True
         for b in new:
-            if not within(old, b):
+            if b not in old:
                 receives[b] += 1
                 into[b] -= 1
                 receivers -= into[b] == 0 or receives[b] == limits[0]
                 more_counts[b] += 1
                 more_loads[b] += size
         for a in old:
-            if not within(new, a):
+            if a not in new:
                 stays = False
                 counts[a] -= 1
                 loads[a] -= size
@@ -261,21 +258,12 @@ def _count_moves(
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
         stays = True
         for b in new:
-            into[b] += not within(old, b)
+            into[b] += b not in old
         for a in old:
-            if copies[partition] > 0 and not within(new, a):
+            if copies[partition] > 0 and a not in new:
                 out[a] += 1
                 stays = False
         total[0] += copies[partition]
         total[1] += copies[partition] * sizes[partition]
         total[2] += copies[partition] == 0
         total[3] += stays and copies[partition] > 0
-
-
-@inner_kernel
-def within(brokers: Int32s, broker: int) -> bool:
-    """Is the broker among these?"""
-    for each in brokers:  # noqa: SIM110 (a kernel)
-        if each == broker:
-            return True
-    return False

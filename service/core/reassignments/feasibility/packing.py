@@ -153,8 +153,8 @@ class Formulas(NamedTuple):
     high: Float64s
 
 
-def solve(formulas: Formulas, nodes: int, seconds: float) -> Any:
-    """What HiGHS says of the program. nodes : that it searches at most; seconds : after which it ends"""
+def solve(formulas: Formulas, nodes: int, seconds: float, **options: float) -> Any:
+    """What HiGHS says of the program. nodes : that it searches at most; seconds : after which it ends; options : of ``milp``"""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - takes half a second, and is seldom needed
     from scipy.sparse import csr_array  # noqa: PLC0415
 
@@ -165,7 +165,7 @@ def solve(formulas: Formulas, nodes: int, seconds: float) -> Any:
         constraints=LinearConstraint(matrix, low, high),
         bounds=Bounds(*bounds),
         integrality=np.ones(len(costs)),
-        options={"node_limit": nodes, "time_limit": seconds + LATE},
+        options={"node_limit": nodes, "time_limit": seconds + LATE, **options},
     )
 
 

@@ -10,7 +10,7 @@ from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.ragged import taken
 from service.core.reassignments.feasibility.feasible import bytes_of_brokers
 from service.core.reassignments.leaders import elect, with_leaders
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.core.reassignments.model import Brokers, Goal, Placements
 from service.core.reassignments.order import copied, has_room, in_order
 from service.core.reassignments.resources.balance import ANY_COPIES, even_out_resources
 from service.core.reassignments.resources.loads import COUNTS, Loads, band_of
@@ -106,7 +106,6 @@ def _resources(
     now = placements.replicas.values[placements.replicas.offsets[:-1]][chosen]
     copies = copied(placements, replicas)
     sizes = placements.bytes_of_each()
-    limits = goal.max_moves, goal.max_bytes
     return Resources(
         leaders.astype(np.int32),
         np.stack([np.stack([each.follower[chosen], each.leader[chosen]]) for each in loads.parts], axis=2),
@@ -125,7 +124,7 @@ def _resources(
         *spare_leaders(brokers, placements, chosen, replicas),
         np.array([not goal.only_leaders, goal.leaders != "keep"]),
         np.array([copies.sum(), copies @ sizes], np.int64),
-        np.array([NO_LIMIT if limit is None else limit for limit in limits], np.int64),
+        goal.limits(),
         np.zeros(len(loads.names)),
     )
 

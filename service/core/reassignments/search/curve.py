@@ -10,7 +10,6 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import Bools, Float64s, Int64s
-from service.core.reassignments.model import NO_LIMIT
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Record(NamedTuple):
     @classmethod
     def start(
         cls,
-        limits: tuple[int | None, int | None],
+        limits: Int64s,
         copied: tuple[int, int],
         sizes: Int64s,
         loads: Int64s,
@@ -97,7 +96,7 @@ class Record(NamedTuple):
     ) -> Record:
         """Before the first point. keep : the most points that are kept; of more, the first and the last"""
         return cls(
-            np.array([NO_LIMIT if limit is None else limit for limit in limits], np.int64),
+            limits,
             np.array(copied, np.int64),
             sizes,
             loads,
