@@ -89,14 +89,11 @@ class ShareCoordinator(ConsumerCoordinator):
             if len(left):
                 ledger.reader[partition] = left[0]
 
-    def _assign(self) -> None:
+    def _assign(self, current: TimelineRebalance) -> None:
         """Compute the target, and give each member its own: TargetAssignmentBuilder.build, ShareGroupAssignmentBuilder.build."""
-        now, current, world = self.clock.now, self.pending, self.course.timeline.world
-        if current is None:
-            return
-        self.pending = None
+        now = self.clock.now
         if not np.array_equal(self.view.counts, self.initialized):
-            self.view = view_of(world, self.initialized.copy())
+            self.view = view_of(self.course.timeline.world, self.initialized.copy())
         view, numbers = self.view, self.present.numbers()
         before = self.course.groups.owning(numbers, view, self._owned(numbers))
         assignor = self._preferred(numbers)
@@ -154,10 +151,7 @@ class ShareCoordinator(ConsumerCoordinator):
         counts, topics = self.course.topology.counts, self.members.joined_topics(self.present.numbers())
         if (self.initialized[topics] < counts[topics]).any():
             self.initialized[topics] = counts[topics]
-            if not self.refresh and self.pending is None:
-                self.changed_ms = self.clock.now
-            self.refresh = True
-            self.clients.await_heartbeat()
+            self.await_refresh()
 
     def _enter(self, state: str) -> None:
         """A share group is empty or stable: ShareGroup.ShareGroupState."""

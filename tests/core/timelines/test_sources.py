@@ -13,7 +13,7 @@ from tests.support.jvm import COMPARED, fetch
 
 FOLDER = Path(timelines.__file__).parent
 PARTS = ("kafka-clients", "kafka-group-coordinator")
-OWN = {"ConsumerClients", "Events", "Idle", "Ledger", "Members", "Ragged", "Scene", "World"}
+OWN = {"ConsumerClients", "Events", "Idle", "Ledger", "Members", "Ragged", "World"}
 CITED = re.compile(r"\b([A-Z][A-Za-z]+(?:\.[A-Z][A-Za-z]+)?)\.([a-z]\w+)((?:(?:,\s+|\s+and\s+)[a-z]+[A-Z]\w+\b(?!\.))*)")
 
 

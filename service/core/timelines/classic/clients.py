@@ -9,7 +9,7 @@ import numpy as np
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged, distinct
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
-from service.core.timelines.classic.plans import LeaderPlans, Scene
+from service.core.timelines.classic.plans import LeaderPlans, scene_of
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.ledger import Wait
@@ -125,7 +125,7 @@ class ClassicClients:
         if assignor.wraps is None:
             assignment = assignor.run(claims)
         else:
-            scene = Scene.of(leader, numbers, self.members, view)
+            scene = scene_of(leader, numbers, self.members, view)
             assignment = self._plans.assign(assignor, claims, scene, numbers, view)
         if assignment.left_open is not None:
             detail = f"At {self.clock.now} ms a timeline needs one answer of {assignor.name}. {assignment.left_open.warning}"

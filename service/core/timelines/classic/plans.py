@@ -6,8 +6,7 @@ if the group is still the same, and only then asks anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,26 +20,17 @@ if TYPE_CHECKING:
     from service.core.timelines.topics import View
 
 
-@dataclass(frozen=True)
-class Scene:
+Scene: TypeAlias = tuple[int, bytes, bytes, bytes]
+
+
+def scene_of(leader: int, numbers: Int32s, members: Members, view: View) -> Scene:
     """What must stay the same for a leader to go on with what it has begun: itself, the members, their subscriptions, the topics.
 
-    leader : its number; members : bytes of the numbers, ascending; subscriptions : of the codes of each
-    counts : bytes of the partitions of each topic to which somebody subscribes
+    leader : its number; numbers : of the members
     """
-
-    leader: int
-    members: bytes
-    subscriptions: bytes
-    counts: bytes
-
-    @classmethod
-    def of(cls, leader: int, numbers: Int32s, members: Members, view: View) -> Scene:
-        """The scene of a rebalance. numbers : of the members"""
-        order = np.sort(numbers)
-        codes = members.columns.joined[order]
-        counts = view.counts[members.joined_topics(numbers)]
-        return cls(leader, order.tobytes(), codes.tobytes(), counts.tobytes())
+    order = np.sort(numbers)
+    counts = view.counts[members.joined_topics(numbers)]
+    return leader, order.tobytes(), members.columns.joined[order].tobytes(), counts.tobytes()
 
 
 class LeaderPlans:

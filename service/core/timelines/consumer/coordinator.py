@@ -242,10 +242,14 @@ class ConsumerCoordinator:
     def topics_changed(self) -> None:
         """The next heartbeat raises the epoch: GroupMetadataManager.onMetadataUpdate."""
         if self.course.topology.last_topic() in self.members.joined_topics(self.present.numbers()):
-            if not self.refresh and self.pending is None:
-                self.changed_ms = self.clock.now
-            self.refresh = True
-            self.clients.await_heartbeat()
+            self.await_refresh()
+
+    def await_refresh(self) -> None:
+        """Have the next heartbeat of any member raise the epoch."""
+        if not self.refresh and self.pending is None:
+            self.changed_ms = self.clock.now
+        self.refresh = True
+        self.clients.await_heartbeat()
 
     # ---- epochs and assignments --------------------------------------------------------------------------------------
 
@@ -286,14 +290,11 @@ class ConsumerCoordinator:
                 self._bump(f"Bumped group epoch to {self.epoch + 1} with metadata hash")
                 self.changed_ms = changed_ms
         if self.pending is not None and self.target_epoch < self.epoch and self.clock.now >= self.ready_ms():
-            self._assign()
+            current, self.pending = self.pending, None
+            self._assign(current)
 
-    def _assign(self) -> None:
+    def _assign(self, current: TimelineRebalance) -> None:
         """Compute the target assignment: TargetAssignmentBuilder.build."""
-        now, current = self.clock.now, self.pending
-        if current is None:
-            return
-        self.pending = None
         self.view = view = self.course.topology.view(self.course.topology.newest())
         numbers = self.present.numbers()
         before = self.course.groups.claiming(numbers, view, self.target)
@@ -301,7 +302,7 @@ class ConsumerCoordinator:
         assignment: Assignment = assignor.run(before)
         self.course.describe(current, before, assignment, assignor)
         current.epoch = self.target_epoch = self.epoch
-        self.since_ms, self._assigned_at = max(self.changed_ms, self.ready_ms()), now
+        self.since_ms, self._assigned_at = max(self.changed_ms, self.ready_ms()), self.clock.now
         self.slots = {number: slot for slot, number in enumerate(numbers.tolist())}
         self.rows = assignment.rows
         self.target = np.full(len(self.target), NONE, np.int32)
