@@ -124,18 +124,14 @@ def _handle_lost(
         told = "The delay is over." if not candidates else f"The delay is over: {len(candidates)} candidates get what is lost."
         return replace(_without_delay(state), revoked_in_previous=False), Work() if candidates else lost, told
     delay = min(scheduled - group.now_ms, max_delay_ms) if group.now_ms < scheduled else max_delay_ms
-    candidates_now = dict.fromkeys((*state.candidates, *_without_work(loads)))
+    without_work = in_hash_order([load.member_id for load in loads if not load.work])  # a HashSet
+    candidates_now = dict.fromkeys((*state.candidates, *without_work))
     waiting = replace(state, candidates=tuple(candidates_now), delay_ms=delay, scheduled_rebalance_ms=group.now_ms + delay)
     return waiting, Work(), f"What is lost waits {delay} ms for its worker to return."
 
 
 def _without_delay(state: LeaderState) -> LeaderState:
     return replace(state, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
-
-
-def _without_work(loads: Sequence[WorkerLoad]) -> list[str]:
-    """The workers without work in the order of a HashSet."""
-    return in_hash_order([load.member_id for load in loads if not load.work])
 
 
 def _deal_in_turn(workers: Sequence[Work], lost: Work) -> None:

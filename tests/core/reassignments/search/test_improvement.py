@@ -61,7 +61,8 @@ def test_bytes_are_evened_out_and_kept_below_capacities(question, data: st.DataO
     before, copies = squares(loads, state.weights), [len(set_of(state, i) - homes(state, i)) for i in range(len(chosen))]
     capacities = np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT)
     most_bytes = data.draw(st.sampled_from((None, 0, 20)))
-    record, band = Record.start((None, most_bytes), (0, 0), sizes[chosen], loads, capacities), np.full(len(brokers), -1, np.int64)
+    limits, band = Goal(max_bytes=most_bytes).limits(), np.full(len(brokers), -1, np.int64)
+    record = Record.start(limits, (0, 0), sizes[chosen], loads, capacities)
     done = Exchanged.none(state, record.sizes, per_byte=most_bytes is not None)
     evened = in_turns(state, lambda: balance_bytes(state, record, (band, band), 0, done), lambda: None)
     assert evened == DONE

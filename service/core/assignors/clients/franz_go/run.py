@@ -59,20 +59,19 @@ def every_run(
 
     topics : int32[...], ascending
     stale_orders : int32[..., stale]   the orders in which Go may go through ``given.stale``
-    rack_numbers : int32[..., racks + 1]   how it may number the racks; the columns are those of ``given.leader_racks``
+    rack_numbers : int32[..., racks + 1]   how it may number the racks; the columns are those of ``given.leader_racks``,
+        which is renumbered
     only : int32[topics]   the only subscriber of each topic, or NONE: if all others are open no further run is needed
     """
-    common = np.full(len(given.kept), NONE, np.int32)
+    common, leader_racks = np.full(len(given.kept), NONE, np.int32), given.leader_racks.copy()
     no_deadline = Deadline(np.inf, np.inf)  # as many runs as take a tenth of a second
     fresh = True
     order = topics.copy()
     while True:
         for numbers in rack_numbers:
-            racked = given
-            if len(given.leader_racks) > 0:
-                racked = _with_racks(given, numbers[given.leader_racks])
+            given.leader_racks[:] = numbers[leader_racks]
             for stale_order in stale_orders:
-                owners, _ = one_run(racked, order, stale_order, members_count, alike, False, no_deadline)
+                owners, _ = one_run(given, order, stale_order, members_count, alike, False, no_deadline)
                 if fresh:
                     common[:] = owners
                     fresh = False
@@ -80,23 +79,6 @@ def every_run(
                     return common
         if not _next_order(order):
             return common
-
-
-@inner_kernel
-def _with_racks(given: Given, leader_racks: Int32s) -> Given:
-    return Given(
-        given.first,
-        given.topic_of,
-        given.subscribers_of,
-        given.subscribers,
-        given.class_of,
-        given.kept,
-        given.stale,
-        given.claimant,
-        given.member_racks,
-        leader_racks,
-        given.racks_count,
-    )
 
 
 @inner_kernel
