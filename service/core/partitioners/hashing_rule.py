@@ -7,6 +7,7 @@ mask 2147483643 % 3 = 0, unsigned 4294967291 % 3 = 2, rem-neg 5 % 3 = 2, abs0 5 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,20 +93,14 @@ _SIGNED, _UNSIGNED, _WITHOUT_SIGN = np.int64(-1), np.int64(0xFFFFFFFF), np.int64
 """Bits of a hash that has been extended to 64."""
 
 
-def _mask(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes, n, _WITHOUT_SIGN)
+def _modulo(hashes: Int32s, n: int, bits: np.int64, plus: int = 0, *, absolute: bool = False) -> Int32s:
+    """int32[...], ``((hashes & bits) + plus) % n``, or of the absolute hashes.
 
-
-def _unsigned(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes, n, _UNSIGNED)
-
-
-def _magnitude(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes, n, _SIGNED, absolute=True)
-
-
-def _abs0(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes, n, _WITHOUT_SIGN, absolute=True)
+    n : 1 … 2147483647; bits, plus : such that nothing is negative; plus : below 2³²
+    """
+    remainders = np.empty(len(hashes), np.int32)  # here, as in murmur2.py
+    _take_modulo(hashes, n, bits, plus, absolute, remainders)
+    return remainders
 
 
 def _debezium(hashes: Int32s, n: int) -> Int32s:
@@ -117,23 +112,18 @@ def _pmod(hashes: Int32s, n: int) -> Int32s:
     return _modulo(hashes, n, _SIGNED, -(-(2**31) // n) * n)  # the least multiple of n with which no hash is negative
 
 
-MASK = Sign("mask", "(h & 0x7fffffff) % n", _mask, lambda h: h & 0x7FFFFFFF)
-UNSIGNED = Sign("unsigned", "(h as uint32) % n", _unsigned, lambda h: h % 2**32)
-REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", _magnitude, abs)
-ABS0 = Sign("abs0", "abs(h) % n, where abs(-2147483648) is 0", _abs0, lambda h: abs(h) & 0x7FFFFFFF)
+MASK = Sign("mask", "(h & 0x7fffffff) % n", partial(_modulo, bits=_WITHOUT_SIGN), lambda h: h & 0x7FFFFFFF)
+UNSIGNED = Sign("unsigned", "(h as uint32) % n", partial(_modulo, bits=_UNSIGNED), lambda h: h % 2**32)
+REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", partial(_modulo, bits=_SIGNED, absolute=True), abs)
+ABS0 = Sign(
+    "abs0",
+    "abs(h) % n, where abs(-2147483648) is 0",
+    partial(_modulo, bits=_WITHOUT_SIGN, absolute=True),
+    lambda h: abs(h) & 0x7FFFFFFF,
+)
 PMOD = Sign("pmod", "the mathematical modulo of the signed h", _pmod, lambda h: h)
 DEBEZIUM = Sign("debezium", "(h & 0x7fffffff) % n, 2147483647 being 0", _debezium, lambda h: (h & 0x7FFFFFFF) % 0x7FFFFFFF)
 WIDE_PMOD = Sign("modulo", "the mathematical modulo of h", lambda h, n: (h % n).astype(np.int32), lambda h: h)
-
-
-def _modulo(hashes: Int32s, n: int, bits: np.int64, plus: int = 0, *, absolute: bool = False) -> Int32s:
-    """int32[...], ``((hashes & bits) + plus) % n``, or of the absolute hashes.
-
-    n : 1 … 2147483647; bits, plus : such that nothing is negative; plus : below 2³²
-    """
-    remainders = np.empty(len(hashes), np.int32)  # here, as in murmur2.py
-    _take_modulo(hashes, n, bits, plus, absolute, remainders)
-    return remainders
 
 
 @kernel
