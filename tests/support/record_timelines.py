@@ -47,6 +47,12 @@ _DELETES: Final[list[dict[str, Any]]] = [
     {"at_ms": 8_000, "type": "topic_deleted", "topic_name": "T1"},
     {"at_ms": 18_000, "type": "member_joins", "member": {"member_id": "c3"}},
 ]
+_WAITS: Final[list[dict[str, Any]]] = [
+    {"at_ms": 8_000, "type": "member_stalls", "member_id": "c3", "for_ms": 7_000},
+    {"at_ms": 8_500, "type": "member_joins", "member": {"member_id": "c4"}},
+    {"at_ms": 11_500, "type": "member_crashes", "member_id": "c2"},
+]
+"""A member crashes while it waits for another one to join."""
 _STALLS: Final[list[dict[str, Any]]] = [
     {"at_ms": 8_000, "type": "member_stalls", "member_id": "c1", "for_ms": 4_000},
     {"at_ms": 8_500, "type": "member_joins", "member": {"member_id": "c3"}},
@@ -96,6 +102,7 @@ TIMELINES: Final[dict[str, dict[str, Any]]] = {
         for name in ("range", "cooperative-sticky")
     },
     **{f"deletes-{name}": _question("classic", name, _TWO, _DELETES, 4, 4) for name in ("range", "cooperative-sticky")},
+    "waits-cooperative-sticky": _question("classic", "cooperative-sticky", [*_TWO, {"member_id": "c3"}], _WAITS, 12),
     "subscriptions-consumer": _question("consumer", "uniform", _FIRST, _SUBSCRIPTIONS, 4, 5),
     **{f"stalls-{name}": _question("classic", name, _TWO, _STALLS, 6) for name in ("range", "cooperative-sticky")},
     "stalls-consumer": _question("consumer", "uniform", _TWO, _STALLS, 6),

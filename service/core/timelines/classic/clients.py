@@ -136,13 +136,18 @@ class ClassicClients:
     def _claims(self, numbers: Int32s, view: View, before: Group) -> Group:
         """The group as the leader of a cooperative one sees it: what each member's subscription claims.
 
-        That is what it still reads, which for a member with an eager assignor in its list is nothing. StickyAssignor remembers
-        its last assignment itself (userData).
+        That is what it still reads, or read when it ended after its JoinGroup. For a member with an eager assignor in its list it
+        is nothing. StickyAssignor remembers its last assignment itself (userData).
         """
         if np.array_equal(self.ledger.reader, self.coordinator.owner):
             return before
-        eager = self.members.columns.eager[: len(self.members.all)]
+        columns, joined = self.members.columns, self.coordinator.joined
+        eager = columns.eager[: len(self.members.all)]
         claimed = self.ledger.reader.copy()
+        silent = joined[columns.died[joined] != NEVER]
+        if len(silent):
+            kept = (claimed == NONE) & np.isin(self.coordinator.owner, silent)
+            claimed[kept] = self.coordinator.owner[kept]
         if eager.any():
             claimed[(claimed != NONE) & np.append(eager, False)[claimed]] = NONE
         return self.course.groups.claiming(numbers, view, claimed)

@@ -61,6 +61,7 @@ class ClassicCoordinator:
     assignor : the name of the assignor that the members have chosen
     expiries : when the sessions of silent members expire, by number
     first_rejoin : when the first member joined of those that the coordinator had
+    joined : the numbers of members whose JoinGroup led to the present generation
     changed_late : the numbers of members whose subscription has changed after their JoinGroup
     """
 
@@ -74,6 +75,7 @@ class ClassicCoordinator:
         self.state, self._previous_state = EMPTY, EMPTY
         self.expiries: dict[int, int] = {}
         self.first_rejoin = NEVER
+        self.joined: Int32s = np.empty(0, np.int32)
         self.changed_late: set[int] = set()
         self._round = 0
         self._new_member_added = False
@@ -310,6 +312,7 @@ class ClassicCoordinator:
         now, columns = self.clock.now, self.members.columns
         has_joined, alive = columns.joins[numbers] <= now, columns.died[numbers] == NEVER
         columns.beat[numbers] = now
+        self.joined = numbers[has_joined]
         columns.syncs[numbers] = np.where(has_joined & alive, syncs(self.course.paces, numbers, now), NEVER)
         columns.joins[numbers] = NEVER
         for number in numbers[~alive].tolist():
