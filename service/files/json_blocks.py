@@ -3,7 +3,9 @@
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BufferedReader
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,14 +14,17 @@ from service.files.rejected import UNREADABLE, RejectedRows
 
 NEWLINE: Final = b"\n"
 
+Place = Callable[[int], str]
+"""The place in the file of the row at a position of a batch."""
+
 _OTHER_TYPE: Final = re.compile(r"Column\(/?(.*)\) changed from (\w+) to (\w+)")
 """What Arrow says of a value that is not of the type of its column; the line itself has no name."""
 
 
 def json_blocks(
     source: BufferedReader, size: int, read: Callable[[bytes], pa.Table], rejected: RejectedRows
-) -> Iterator[pa.RecordBatch]:
-    """The batches of JSON lines, a block of whole lines at a time, without the lines that cannot be read.
+) -> Iterator[tuple[pa.RecordBatch, Place]]:
+    """The batches of JSON lines, a block of whole lines at a time, without the lines that cannot be read; and where rows are.
 
     size : bytes of a block; a line must not be longer
     """
@@ -38,7 +43,9 @@ def json_blocks(
         yield from _json_lines(rest, first, read, rejected)
 
 
-def _json_lines(text: bytes, first: int, read: Callable[[bytes], Any], rejected: RejectedRows) -> Iterator[pa.RecordBatch]:
+def _json_lines(
+    text: bytes, first: int, read: Callable[[bytes], Any], rejected: RejectedRows
+) -> Iterator[tuple[pa.RecordBatch, Place]]:
     if not text.strip():
         return
     try:
@@ -54,7 +61,16 @@ def _json_lines(text: bytes, first: int, read: Callable[[bytes], Any], rejected:
             yield from _json_lines(part, first, read, rejected)
             first += part.count(b"\n")
     else:
-        yield from batches
+        before = 0
+        for batch in batches:
+            yield batch, partial(_place, text, first, before)
+            before += len(batch)
+
+
+def _place(text: bytes, first: int, before: int, position: int) -> str:
+    """The line of a row of some lines, of which blank ones are no rows. before : rows of the batches before"""
+    numbers = (number for number, line in enumerate(text.split(NEWLINE), first) if line.strip())
+    return f"line {next(islice(numbers, before + position, None), '?')}"
 
 
 def _check(text: bytes) -> None:

@@ -40,11 +40,11 @@ from rich.progress import Progress, TaskID
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.decisions.keys.types import TYPE_OF_FORMAT
-from service.decisions.rows.texts import is_text
 from service.files.encodings import compression, wrong_encoding
 from service.files.errors import WrongTable
-from service.files.json_blocks import json_blocks
+from service.files.json_blocks import Place, json_blocks
 from service.files.rejected import UNREADABLE, RejectedRows, as_texts
+from service.files.types import integers
 
 FORMAT_OF_SUFFIX: Final = {
     ".csv": "csv",
@@ -67,9 +67,6 @@ HEAD: Final = 1 << 16
 PIECE: Final = 1 << 20
 """Bytes of a Parquet column to read at a time."""
 
-Place = Callable[[int], str]
-"""The place in the file of the row at a position of a batch."""
-
 
 @dataclass(frozen=True)
 class Column:
@@ -77,15 +74,23 @@ class Column:
 
     key_format : its values are as keys of this format, such as ``long``; None: text, or of Parquet the column's own type
     converted : whether text becomes the type of the format, and rows that do not fit it are rejected
-    required : whether rows without a value are rejected
+    integers : of a column that is no key, those that it may have; also text and ``1.0`` can be one
     """
 
     key_format: str | None = None
     converted: bool = True
-    required: bool = False
+    integers: range | None = None
+
+    @property
+    def type(self) -> pa.DataType:
+        """Where the file does not decide it."""
+        if self.integers is None:
+            return TYPE_OF_FORMAT.get(self.key_format or "string", pa.string())
+        return pa.int32() if self.integers.stop <= 2**31 else pa.int64()
 
 
-INTEGER: Final = Column("long", required=True)
+INTEGER: Final = Column(integers=range(-(2**63), 2**63))
+PARTITION: Final = Column(integers=range(2**31))
 
 
 def read(
@@ -155,7 +160,7 @@ class SourceFile:
     @property
     def types(self) -> dict[str, pa.DataType]:
         """The type of each column that the file does not decide."""
-        return {name: TYPE_OF_FORMAT.get(column.key_format or "string", pa.string()) for name, column in self.columns.items()}
+        return {name: column.type for name, column in self.columns.items()}
 
     def check_encoding(self) -> None:
         """Raise ValueError for a compressed file, and for one of UTF-16 or UTF-32."""
@@ -240,17 +245,28 @@ class CsvRows:
 def _json_lines(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
     first = table.first_line()
     reading = pa.json.ReadOptions(use_threads=False, block_size=2 * BLOCK)
-    parsing = pa.json.ParseOptions(explicit_schema=pa.schema(table.types), unexpected_field_behavior="ignore")
+    # An integer may be written as 1.0 or "1".
+    integers = [name for name, column in table.columns.items() if column.integers is not None]
+    schemas = [
+        pa.json.ParseOptions(explicit_schema=pa.schema(table.types | other), unexpected_field_behavior="ignore")
+        for other in ({}, *(dict.fromkeys(integers, kind) for kind in (pa.float64(), pa.string()) if integers))
+    ]
 
     def read_block(text: bytes) -> pa.Table:
-        return pa.json.read_json(pa.BufferReader(text), reading, parsing)
+        try:
+            return pa.json.read_json(pa.BufferReader(text), reading, schemas[0])
+        except pa.ArrowInvalid:
+            for other in schemas[1:]:
+                with suppress(pa.ArrowInvalid):
+                    return pa.json.read_json(pa.BufferReader(text), reading, other)
+            raise
 
-    for i, batch in enumerate(json_blocks(table.text(), BLOCK, read_block, table.rejected)):
+    for i, (batch, place) in enumerate(json_blocks(table.text(), BLOCK, read_block, table.rejected)):
         # A member that some lines lack is null there. If every line of the first block lacks it, its name is wrong.
         if i == 0 and any(batch.column(column).null_count == len(batch) for column in table.columns):
             with suppress(JSONDecodeError):  # then the line was rejected
                 table.check(loads(first))
-        yield batch, lambda _: "a row"
+        yield batch, place
 
 
 def _parquet(table: SourceFile) -> Iterator[tuple[pa.RecordBatch, Place]]:
@@ -289,13 +305,17 @@ def _converted(batch: pa.RecordBatch, columns: Mapping[str, Column], place: Plac
     for name, column in columns.items():
         array = batch.column(name)
         if column.converted:
-            array = _integral(array) if column.required else array
-            key_format = check_format(array.type, column.key_format)
-            array, bad = typed(array, key_format)
-            reason = f"column {name!r} has no integer" if column.required else misfit(key_format)
-            faults = {**dict.fromkeys(_positions(bad), (reason, name)), **faults}
-            if column.required:
-                faults = {**dict.fromkeys(_positions(array.is_null()), (f"no value in column {name!r}", "")), **faults}
+            if column.integers is not None:
+                faults = dict.fromkeys(_positions(array.is_null()), (f"no value in column {name!r}", "")) | faults
+                array, reason = integers(array), f"column {name!r} has no {'partition' if column == PARTITION else 'integer'}"
+                bad = pc.or_kleene(pc.less(array, column.integers[0]), pc.greater(array, column.integers[-1]))
+                bad = pc.fill_null(bad, True)
+                array = pc.if_else(bad, None, array).cast(column.type)
+            else:
+                key_format = check_format(array.type, column.key_format)
+                array, bad = typed(array, key_format)
+                reason = misfit(key_format)
+            faults = dict.fromkeys(_positions(bad), (reason, name)) | faults
         arrays.append(array)
     whole = pa.record_batch(arrays, names=list(columns))
     if not faults:
@@ -312,10 +332,3 @@ def _positions(rows: pa.Array | None) -> list[int]:
     """Where bool[n] is true; nowhere for None."""
     positions: list[int] = [] if rows is None else np.flatnonzero(np.asarray(rows)).tolist()
     return positions
-
-
-def _integral(column: pa.Array) -> pa.Array:
-    """A column of integers as text without white space around it, or of floats without a fraction, as pandas writes them."""
-    if is_text(column.type):
-        return pc.ascii_trim_whitespace(column)
-    return column.cast(pa.int64()) if pa.types.is_floating(column.type) else column

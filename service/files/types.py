@@ -1,6 +1,7 @@
 """Tables with a fixed type for each column. Text becomes the type of its column, since all of CSV is text."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,25 @@ def typed(table: pa.Table, types: Mapping[str, pa.DataType], source: str) -> pa.
     Raises WrongTable for a value that is not of its type; null and empty text are null.
     """
     return pa.table({name: _typed(table[name], kind, name, source) for name, kind in types.items() if name in table.column_names})
+
+
+def integers(column: pa.Array) -> pa.Array:
+    """A column as int64, null where a value is no integer. ``1.0`` is one, as pandas writes integers beside a missing value."""
+    types, kind = pa.types, column.type
+    if is_text(kind):
+        text = pc.replace_substring_regex(pc.ascii_trim_whitespace(column), _WHOLE, r"\1")
+        return pc.if_else(pc.match_substring_regex(text, r"^-?[0-9]{1,18}$"), text, None).cast(pa.int64())
+    if types.is_floating(kind) or types.is_decimal(kind):
+        numbers = column.cast(pa.float64())
+        whole = pc.and_(pc.equal(numbers, pc.floor(numbers)), pc.less(pc.abs(numbers), 2.0**53))
+        return pc.if_else(pc.fill_null(whole, False), numbers, None).cast(pa.int64())
+    if types.is_integer(kind) or types.is_null(kind):
+        return column.cast(pa.int64(), safe=False)
+    return pa.nulls(len(column), pa.int64())
+
+
+_WHOLE: Final = r"^\+?(-?[0-9]+)(?:\.0*)?$"
+"""A text of an integer; the group is what Arrow reads."""
 
 
 def _typed(column: pa.ChunkedArray, kind: pa.DataType, name: str, source: str) -> pa.ChunkedArray:
@@ -40,6 +60,8 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if is_text(column.type) and not is_text(kind):
         column = pc.utf8_trim_whitespace(column)
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    if is_text(column.type) and pa.types.is_integer(kind):
+        column = pc.replace_substring_regex(column, _WHOLE, r"\1")
     if pa.types.is_list(kind) and not pa.types.is_nested(column.type):
         column = pc.split_pattern(pc.replace_substring_regex(column.cast(pa.string()), r"[\[\]\s]", ""), ",")
     return column.cast(kind)

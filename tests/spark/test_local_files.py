@@ -124,6 +124,22 @@ def test_rejected_rows_are_the_same(commands, count, rows, rejected, write, tmp_
 
 
 @pytest.mark.usefixtures("spark")
+def test_lines_that_are_no_records_and_partitions_that_are_none_are_rejected_alike(write, tmp_path):
+    """Spark would take an array's elements for records, and leave out an empty one. Blank lines are none."""
+    no_records = ["null", "  null", "5", '"text"', "[1]", "[]", '[{"key": "x", "partition": 1}]', "{", "true"]
+    values = (("a", 1.0), ("b", 1.5), ("c", -1), ("d", 0), ("e", None))
+    records = [json.dumps({"key": key, "partition": value}) for key, value in values]
+    file = write("records.jsonl", "\n".join([*records, "", "  ", *no_records, ""]))
+    options = (file, "--partitioner", "java")
+    ours = run("fingerprint", *options, "--partitions", "2", "--into", str(tmp_path / "ours"))
+    assert ours == run("pipeline", "mismatch", *options, "--partitions-count", "2", "--into", str(tmp_path / "theirs"))
+    rejected = {"no partition below 2": 3, "not readable as a record": len(no_records)}
+    assert (json.loads(ours[1])["records"], json.loads(ours[1])["rejected"]) == (2, rejected)
+    lines = {row["record"] for row in pq.read_table(tmp_path / "theirs" / "quarantine.parquet").to_pylist()}
+    assert lines > {*no_records}
+
+
+@pytest.mark.usefixtures("spark")
 def test_audit_writes_what_fleet_writes(tmp_path, monkeypatch):
     """Of the tables of the same snapshot. In the first topic, two partitions have all their replicas on a rack; in the last, one
     has a replica more than the others.

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.analyses.mismatch.scan import MismatchScan, read_partitions
+from service.analyses.mismatch.scan import MismatchScan
 from service.analyses.results import partial
+from service.files.types import integers
 
 SAMPLE_RECORDS: Final = 20_000
 """Records with a key, drawn at random."""
@@ -73,7 +74,7 @@ class CountScan:
         random = np.random.default_rng(SEED)
         for batch in batches:
             readable, _ = self.scan.readable(batch)
-            partitions = read_partitions(readable.column(self.scan.partition_column))
+            partitions = integers(readable.column(self.scan.partition_column))
             result.add(readable.column(self.scan.key_column), partitions, pa.array(random.random(readable.num_rows)))
         yield partial(result.packed(), 0)
 

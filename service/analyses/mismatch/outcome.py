@@ -56,7 +56,7 @@ def mismatch(
     """Estimate the partition count if it is not given, from a scan of its own, then scan the records."""
     key_format = check_format(records.schema.field(key_column).type, key_format)
     kind = records.schema.field(partition_column).type
-    if not (pa.types.is_integer(kind) or is_text(kind)):
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or is_text(kind)):
         raise WrongTable(f"{records.name}: The column {partition_column!r} is {kind}; partitions are integers.")
     suspects = (each.name for each in PARTITIONERS if each.writes_to_kafka and each.hashes_record_key)
     names = tuple(dict.fromkeys((*(partitioners or suspects), expected)))

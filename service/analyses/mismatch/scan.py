@@ -34,6 +34,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.files.key_columns import misfit, read_keys
 from service.files.rejected import UNREADABLE, as_text, as_texts
+from service.files.types import integers
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -152,7 +153,7 @@ class MismatchScan:
                 rejected.append(rejects(corrupt.drop_null(), UNREADABLE))
                 batch = batch.filter(pc.is_null(corrupt))
             batch = batch.drop_columns([self.corrupt])
-        partitions = read_partitions(batch.column(self.partition_column))
+        partitions = integers(batch.column(self.partition_column))
         fits = pc.fill_null(pc.and_(pc.greater_equal(partitions, 0), pc.less(partitions, self.partitions_count)), False)
         bad_key = read_keys(batch.column(self.key_column), self.key_format)[1]
         if fits.true_count < len(fits):
@@ -173,7 +174,7 @@ class MismatchScan:
         if not batch.num_rows:
             return
         column = read_keys(batch.column(self.key_column), self.key_format)[0]
-        where = np.asarray(read_partitions(batch.column(self.partition_column))).astype(np.int32)
+        where = np.asarray(integers(batch.column(self.partition_column))).astype(np.int32)
         result.empty += int(has_null_and_empty(column)[1])
         theirs = hash_all(writers.classes, column, self.key_format).partitions(self.partitions_count)
         explains, undecided = theirs == where, theirs == UNDECIDED
@@ -250,14 +251,6 @@ def patterns(
         np.rint(np.bincount(rank, observations)).astype(np.int64),
     )
     return by_writers, Pairs(keys, rank, observations)
-
-
-def read_partitions(column: pa.Array) -> pa.Array:
-    """A column of partitions as int64; null where it is not an integer."""
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64(), safe=False)
-    text = column.cast(pa.string())
-    return pc.if_else(pc.match_substring_regex(text, r"^[0-9]{1,10}$"), text, None).cast(pa.int64())
 
 
 def _pair_hashes(tokens: Int64s, partitions: Int32s) -> UInt64s:

@@ -22,13 +22,12 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
-from service.decisions.rows.texts import readable
-from service.files.key_columns import joined, misfit, read_keys
+from service.decisions.rows.texts import is_text, readable
+from service.files.key_columns import is_bytes, joined, misfit, read_keys
 from service.files.rejected import UNREADABLE
+from service.files.types import integers
 
 CODEC: Final = "lz4"
-DIGITS: Final = "^[0-9]{1,18}$"
-"""A text of CSV that is an integer, and none that is too large."""
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""
@@ -102,16 +101,13 @@ class SkewScan:
         total = np.zeros(batch.num_rows, np.int64)
         for name in self.size_columns:
             column = batch.column(name)
-            if not pa.types.is_integer(column.type):
+            if is_text(column.type) or is_bytes(column.type):
                 lengths = pc.binary_length(column).cast(pa.int64())
-                column = pc.coalesce(_integers(column), lengths) if self.untyped else lengths
+                column = pc.coalesce(integers(column), lengths) if self.untyped else lengths
+            else:
+                column = integers(column)
             total += np.maximum(pc.fill_null(column, 0).to_numpy(zero_copy_only=False), 0)
         return total
-
-
-def _integers(texts: pa.Array) -> pa.Array:
-    """The texts of digits as int64; null for others."""
-    return pc.if_else(pc.match_substring_regex(texts, DIGITS), texts, None).cast(pa.int64())
 
 
 @dataclass

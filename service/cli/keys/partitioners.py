@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -145,13 +146,13 @@ def _mismatch(file: str, file_format: str | None, *, strict: bool, **options: An
     """What ``pipeline mismatch`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
     from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.analyses.mismatch.outcome import mismatch  # noqa: PLC0415
-    from service.files.reader import Column, read  # noqa: PLC0415
+    from service.files.reader import PARTITION, Column, read  # noqa: PLC0415
 
     if file == "-" and options["partitions_count"] is None:
         raise click.UsageError("Standard input can be read only once: with --into, set --partitions.")
     columns = {
         options["key_column"]: Column(options["key_format"], converted=False),
-        options["partition_column"]: Column("long", converted=False),
+        options["partition_column"]: replace(PARTITION, converted=False),
     }
     records = LocalRecords(file, lambda rejected: read(file, columns, rejected, file_format), strict=strict)
     return mismatch(records, **options), records.rejected.table()

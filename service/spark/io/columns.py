@@ -28,6 +28,16 @@ def line(frame: DataFrame) -> Column:
     return F.make_valid_utf8(F.coalesce(corrupt(frame), row))
 
 
+def integer(frame: DataFrame, name: str) -> Column:
+    """The column ``name`` as long, null where a value is no integer, as ``service.files.types.integers`` reads it."""
+    kind, values = frame.schema[name].dataType, column(name)
+    if isinstance(kind, types.StringType):
+        return F.regexp_extract(F.trim(values), r"^\+?(-?[0-9]{1,18})(?:\.0*)?$", 1).try_cast("long")
+    if isinstance(kind, types.FloatType | types.DoubleType | types.DecimalType):
+        return F.when(values == F.floor(values), values).try_cast("long")
+    return values.try_cast("long")
+
+
 def milliseconds(name: str, kind: types.DataType) -> Column:
     """The column ``name``, of type ``kind``, in ms since 1970; null where it is no time.
 

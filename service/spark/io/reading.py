@@ -24,6 +24,12 @@ PATTERN: Final = frozenset("*?[]{}")
 BYTES: Final = "ISO-8859-1"
 """The encoding in which every byte is a character."""
 
+OBJECT: Final = r"^\ufeff?\s*\{"
+"""How a line of JSON begins that may be a record."""
+
+MARK: Final = "\ufffd"
+"""How no JSON begins."""
+
 NANOS_AS_LONG: Final = "spark.sql.legacy.parquet.nanosAsLong"
 
 INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -111,7 +117,8 @@ def _read_text(spark: SparkSession, source: Source) -> DataFrame:
     if is_utf8 and source.format == "json" and (lines := _lines_with_faults(spark, source)) is not None:
         folders = [column(name) for name in lines.columns[1:]]
         members = types.StructType([field for field in schema.fields if field.name not in lines.columns[1:]])
-        return lines.select(F.from_json("value", members, options).alias("record"), *folders).select("record.*", *folders)
+        records = lines.select(F.from_json("value", members, options).alias("record"), *folders).select("record.*", *folders)
+        return records.withColumn(CORRUPT, F.regexp_replace(CORRUPT, f"^{MARK}", ""))
     frame = spark.read.format(source.format).options(**options).schema(schema).load(source.location)
     return frame.select(*(_text_of_bytes(column.name, source) for column in schema.fields)) if by_bytes else frame
 
@@ -138,18 +145,19 @@ def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
-    """The lines of JSON as ``value``, and the columns of their folders, if any line is not UTF-8; None if all are.
+    """The lines of JSON as ``value``, and the columns of their folders, if any line is not UTF-8 or no object; None if all are.
 
-    Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal. Such
-    lines begin with U+FFFD here, so that they are no JSON.
+    Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal, and the
+    elements of an array as records of their own. Such lines begin with MARK here, so that they are no JSON.
     """
     if {"multiline", "mode"} & {name.lower() for name in source.options}:
         return None
     lines = spark.read.format("text").options(**source.options).load(source.location).where(F.col("value").rlike(r"\S"))
-    if lines.where(~F.is_valid_utf8("value")).isEmpty():
+    plain = F.is_valid_utf8("value") & F.col("value").rlike(OBJECT)
+    if lines.where(~plain).isEmpty():
         return None
-    marked = F.concat(F.lit("\ufffd"), F.make_valid_utf8("value"))
-    return lines.withColumn("value", F.when(F.is_valid_utf8("value"), F.col("value")).otherwise(marked))
+    marked = F.concat(F.lit(MARK), F.make_valid_utf8("value"))
+    return lines.withColumn("value", F.when(plain, F.col("value")).otherwise(marked))
 
 
 def _text_of_bytes(name: str, source: Source) -> Column:

@@ -14,8 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
-from service.analyses.skew.scan import DIGITS
-from service.spark.io.columns import column, corrupt, line, milliseconds
+from service.spark.io.columns import column, corrupt, integer, line, milliseconds
 from service.spark.io.sources import CORRUPT
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, SizedColumns
 from service.spark.tasks import group_requests
@@ -32,11 +31,11 @@ SUBJECT: Final = ("kind", "group_id", "subject")
 def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
     """topic, partition, at (seconds), bytes, and for a rejected row ``reason``, and the row as JSON as ``record``."""
     topic = column(columns.topic_column).cast("string") if columns.topic_column else F.lit(columns.topic)
-    number = column(columns.partition).try_cast("int")
+    number = integer(frame, columns.partition).try_cast("int")
     at = milliseconds(columns.time, frame.schema[columns.time].dataType) / 1000
     total = F.lit(0).cast("long")
     for name in columns.sizes:
-        total = total + F.coalesce(_size(frame, name, untyped=columns.untyped), F.lit(0))
+        total = total + F.greatest(_size(frame, name, untyped=columns.untyped), F.lit(0))
     reason = (
         F.when(corrupt(frame).isNotNull(), "not readable as a record")
         .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
@@ -61,8 +60,8 @@ def _size(frame: DataFrame, name: str, *, untyped: bool) -> Column:
         return F.octet_length(values)
     if isinstance(kind, types.StringType):
         length = F.octet_length(values).cast("long")
-        return F.when(values.rlike(DIGITS), values.try_cast("long")).otherwise(length) if untyped else length
-    return values.cast("long")
+        return F.coalesce(integer(frame, name), length) if untyped else length
+    return integer(frame, name)
 
 
 def by_partition(records: DataFrame, seconds: int) -> DataFrame:

@@ -13,7 +13,7 @@ from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number
 from service.spark.errors import WrongSource
 from service.spark.io import reading
-from service.spark.io.columns import corrupt, line, milliseconds
+from service.spark.io.columns import corrupt, integer, line, milliseconds
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline
 from service.spark.offsets import lags as offset_lags
@@ -70,7 +70,7 @@ def _records(pipeline: Pipeline, source: Source) -> DataFrame:
     frame = reading.read(pipeline.spark, source)
     reading.require(frame, ("key", "value", "partition", "offset", "timestamp"), source)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
-    partition, offset = F.col("partition").try_cast("int"), F.col("offset").try_cast("long")
+    partition, offset = integer(frame, "partition").try_cast("int"), F.col("offset").try_cast("long")
     time = milliseconds("timestamp", kinds["timestamp"])
     fault = F.when(corrupt(frame).isNotNull(), "the line could not be read")
     for name, value in (("partition", partition), ("offset", offset), ("timestamp", time)):
@@ -112,8 +112,8 @@ def _log_ends(pipeline: Pipeline, source: Source, as_of: int | None) -> LogEnds:
     reading.require(frame, ("topic", "partition", "log_end_offset"), source)
     columns = {
         "topic": F.col("topic").cast("string"),
-        "partition": F.col("partition").try_cast("int"),
-        "log_end_offset": F.col("log_end_offset").try_cast("long"),
+        "partition": integer(frame, "partition").try_cast("int"),
+        "log_end_offset": integer(frame, "log_end_offset"),
     }
     if "time" in frame.columns:
         columns["at"] = milliseconds("time", frame.schema["time"].dataType)

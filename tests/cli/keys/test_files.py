@@ -21,7 +21,9 @@ import pytest
 
 from service.cli.keys import files
 from service.files import reader
+from service.files.errors import WrongTable
 from service.files.rejected import RejectedRows
+from service.files.types import typed
 
 KEYS = ["007", None, "a,b", 'say "hi"', "two\nlines", "2024-01-01", "ключ"]
 
@@ -81,6 +83,38 @@ def test_text_becomes_the_numbers_that_the_key_format_says(suffix, key_format, k
     table = rows(str(file), key_format=key_format)
     assert table["key"].type == kind
     assert table["key"].to_pylist() == keys
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_1_0_is_an_integer_and_what_is_no_partition_is_named_with_its_place(suffix, tmp_path):
+    """Pandas writes integers so beside a missing value."""
+    path = tmp_path / f"seen.{suffix}"
+    partitions = [0.0, 1.0, 1.5, -1.0, 2.0**31, None]
+    if suffix == "parquet":
+        pq.write_table(pa.table({"key": list("abcdef"), "partition": partitions}), path)
+    elif suffix == "csv":
+        cells = ["" if value is None else str(value) for value in partitions]
+        path.write_text("key,partition\n" + "".join(f"{key},{cell}\n" for key, cell in zip("abcdef", cells, strict=True)))
+    else:
+        values = [0, "1", *partitions[2:]]
+        lines = [json.dumps({"key": key, "partition": value}) for key, value in zip("abcdef", values, strict=True)]
+        path.write_text("\n\n".join(lines))
+    rejected = RejectedRows()
+    read = rows(str(path), {"key": "key", "partition_id": "partition"}, rejected=rejected)
+    assert (read["key"].to_pylist(), read["partition_id"].to_pylist()) == (["a", "b"], [0, 1])
+    assert rejected.reasons == {"column 'partition' has no partition": 3, "no value in column 'partition'": 1}
+    third, fourth = {"csv": ("row 4", "row 5"), "parquet": ("row 3", "row 4"), "jsonl": ("line 5", "line 7")}[suffix]
+    assert f"{third}: column 'partition' has no partition: '1.5'" in rejected.sentence()
+    assert f"{fourth}: column 'partition' has no partition: '-1.0'" in rejected.sentence()
+
+
+def test_a_table_of_brokers_may_have_1_0_for_an_integer():
+    table = pa.table({"broker_id": ["1.0", " 2 ", ""], "capacity_bytes": [1e12, None, 3.0]})
+    types = {"broker_id": pa.int32(), "capacity_bytes": pa.int64()}
+    assert typed(table, types, "brokers.csv").to_pydict() == {"broker_id": [1, 2, None], "capacity_bytes": [10**12, None, 3]}
+    for column in (["1.0", "1.5"], [1.0, 1.5]):
+        with pytest.raises(WrongTable, match=r"brokers\.csv: broker_id of row 2 is '1\.5', which is not of type int32"):
+            typed(pa.table({"broker_id": column}), types, "brokers.csv")
 
 
 def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from pyarrow import csv
 
 from service.cli import main
+from service.files.types import integers
+from service.spark.io.columns import integer
 from service.spark.io.reading import read
 from service.spark.io.sources import Source
 from service.spark.load import job as load_job
@@ -96,6 +98,22 @@ def test_any_name_is_a_name_to_every_reader(source: list[str], pipeline: Pipelin
     assert rejected["no partition"] == 1
     record = without_partition(tmp_path / "results" / "quarantine.parquet")
     assert record.keys() == {name for name in ROWS.column_names if name not in (NAMES["key"], "record")}
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.float64(), pa.int64()])
+def test_an_integer_is_the_same_to_spark(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
+    texts = ["0", "1.0", " 2 ", "+3", "-4.", "1.5", "x", "", "1e3", str(10**18)]
+    values: list[Any] = {pa.float64(): [0.0, 1.0, 1.5, -2.0, float("nan"), 1e300, None], pa.int64(): [0, -1, None]}.get(
+        kind, texts
+    )
+    column = pa.array(values, kind)
+    path = tmp_path / "values.parquet"
+    pq.write_table(pa.table({"a.b`c": column}), path)
+    frame = read(spark, Source.parse(str(path)))
+    read_by_spark = frame.select(integer(frame, "a.b`c")).toArrow().column(0).to_pylist()
+    assert read_by_spark == integers(column).to_pylist()
+    expected = {pa.float64(): [0, 1, None, -2, None, None, None], pa.int64(): [0, -1, None]}
+    assert read_by_spark == expected.get(kind, [0, 1, 2, 3, -4, *[None] * 5])
 
 
 @pytest.mark.slow

@@ -79,16 +79,6 @@ def test_missing_java_is_an_error_with_the_remedy(monkeypatch, tmp_path):
         java_version()
 
 
-def test_an_old_java_is_refused_in_its_own_words(monkeypatch, tmp_path):
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'Unrecognized option: --add-modules' >&2\nexit 1\n")
-    java.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(NoSpark, match="says: Unrecognized option"):
-        java_version()
-
-
 def test_what_looks_like_a_number_stays_text_in_a_csv(spark, write):
     frame = reading.read(spark, Source.parse(write("records.csv", 'key,n\n007,1\n,2\n"a,b",3\n')))
     assert [row.key for row in frame.collect()] == ["007", None, "a,b"]
