@@ -175,7 +175,10 @@ class KeyCounter:
             self.all[0] += len(serialized)
         else:
             self._weigh(serialized, empty, weights)
-        encoded = {encoding: encoding.run(column, key_format) for encoding in {rule.encoding for rule in rules}}
+        encoded = {
+            encoding: encoding.run(column, key_format) for encoding in {rule.encoding for rule in rules} - {columns.SERIALIZED}
+        }
+        encoded[columns.SERIALIZED] = serialized
         hashed = {(encoding, hash_): hash_.run(encoded[encoding], key_format) for encoding, hash_ in _functions(rules)}
         for p, rule in enumerate(rules):
             hashes, sign, placed = hashed[rule.encoding, rule.hash], rule.sign, all_weights
