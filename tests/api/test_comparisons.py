@@ -131,3 +131,12 @@ def test_the_records_of_each_partition_are_counted_in_memory_that_is_reserved(cl
     answer = client.post(PATH, json={"partitions_count": 10**6, "keys": ["a"], "partitioners": ["java", "sarama"]})
     assert answer.status_code == 200
     assert sum(sizes) >= 2 * 8 * 10**6
+
+
+def test_a_key_that_is_shown_for_each_two_classes_reserves_its_text_each_time(client, monkeypatch):
+    """A key of 1 MB was an answer of 314 MB."""
+    sizes = []
+    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    answer = client.post(PATH, json={"partitions_count": 1000, "keys": ["x" * 1000]})
+    assert len(answer.data) > 300 * 1000
+    assert sum(sizes) > 2 * len(answer.data)
