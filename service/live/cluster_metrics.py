@@ -214,8 +214,9 @@ def _loads(group: Json, lag: Mapping[TopicPartition, float]) -> Iterator[tuple[s
         return
     owned = [_owned(member) for member in group["members"]]
     yield "partitions", [len(partitions) for partitions in owned]
-    if lag:
-        yield "lag", [sum(lag.get(partition, 0) for partition in partitions) for partitions in owned]
+    lags = [_lag_of(partitions, lag) for partitions in owned]
+    if lag and None not in lags:
+        yield "lag", lags
 
 
 def _decide(description: Description, group_id: str, need: Need | None, samples: Samples) -> None:
@@ -255,11 +256,17 @@ def _measure_members(
         for member in members:
             label, owned = (group["group_id"], member.get("instance_id") or member["member_id"]), _owned(member)
             samples["allocator_cluster_member_partitions", label] = len(owned)
-            if lag:
-                samples["allocator_cluster_member_lag", label] = sum(lag.get(partition, 0) for partition in owned)
+            if lag and (lag_of_member := _lag_of(owned, lag)) is not None:
+                samples["allocator_cluster_member_lag", label] = lag_of_member
             if rates:
                 known = (rates[name][i] for name, i in owned if i < len(rates.get(name, ())))
                 samples["allocator_cluster_member_records_per_second", label] = sum(rate or 0 for rate in known)
+
+
+def _lag_of(owned: Sequence[TopicPartition], lag: Mapping[TopicPartition, float]) -> float | None:
+    """The lag of a member's partitions; None if the group has committed an offset of none of them."""
+    known = [lag[partition] for partition in owned if partition in lag]
+    return sum(known) if known or not owned else None
 
 
 def _lag(group: Json, ends: Mapping[str, Numbers]) -> dict[TopicPartition, float]:

@@ -170,7 +170,7 @@ def test_members_of_several_libraries() -> None:
 
 def test_measures() -> None:
     """Skew, lag and moves, with rates from the snapshot before."""
-    now = snapshot(members=WRONG, committed_offsets=[{**owned(0, 3)[0], "offsets": [4, 30]}])
+    now = snapshot(members=WRONG, committed_offsets=[{**owned(0, 1, 3)[0], "offsets": [4, 10, 30]}])
     before = snapshot(members=WRONG)
     before["topics"][0]["log_end_offsets"] = [10, 10, 10, 20]
     samples = measure(now, before, 10.0, Bounds(1, 1, 1))
@@ -195,6 +195,13 @@ def test_measures() -> None:
     measure_keys(now["topics"][0], [(b"hot", 1)] * 3 + [(b"cold", 2)], samples)
     assert samples["allocator_cluster_topic_hottest_key_ratio", ("orders",)] == 0.75
     assert samples["allocator_cluster_topic_key_skew_ratio", ("orders",)] == 3
+
+
+def test_a_member_without_committed_offsets_has_no_lag_rather_than_none_to_process() -> None:
+    samples = measure(snapshot(members=RIGHT, committed_offsets=[{**owned(0)[0], "offsets": [4]}]), None, 0.0, Bounds(1, 1, 2))
+    lags = {label: value for (name, label), value in samples.items() if name == "allocator_cluster_member_lag"}
+    assert lags == {("billing", "a"): 6}
+    assert ("allocator_cluster_group_skew_ratio", ("billing", "lag")) not in samples
 
 
 def test_series_are_bounded() -> None:
