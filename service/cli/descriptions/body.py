@@ -31,7 +31,9 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
     @body.command(name, help=f"Print the body of POST /v1/{name}.\n\nFILE is {options.FORMS}. Default: standard input.")
     @click.argument("file", type=click.File("rb"), default=None, required=False)
     def command(file: BufferedReader | None, **values: Any) -> None:
-        click.echo(reading.body(file, make, **values))
+        text = reading.body(file, make, **values)
+        reading.parsed(text)  # a body of JSON is printed as it is
+        click.echo(text)
 
     for option in reversed(several):
         option(command)

@@ -55,7 +55,11 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
 
 def document(*arguments: Any, **values: Any) -> dict[str, Any]:
     """The body, as ``body`` gives it, for options to change. Raises BadInput."""
-    text = body(*arguments, **values)
+    return parsed(body(*arguments, **values))
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """The JSON that a text is. Raises BadInput, with the line and the column."""
     try:
         found: dict[str, Any] = loads(text)
     except ValueError as error:

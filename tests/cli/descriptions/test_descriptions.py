@@ -29,6 +29,15 @@ def answer(*arguments: str, stdin: str = "") -> dict[str, Any]:
     return document
 
 
+def test_json_that_is_none_is_not_printed_as_a_body(tmp_path):
+    file = tmp_path / "body.json"
+    file.write_text('{"placements": [\n  {"topic_name": "t",}]}')
+    done = CliRunner().invoke(main, ["body", "reassignments", str(file)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error: The body is not JSON: ")
+    assert "line 2 column 21" in done.stderr
+
+
 def test_assign_a_group_of_the_tools() -> None:
     """Topics and group from two outputs; Kafka's own assignment comes back, and another assignor's differs."""
     given = answer("assign", MEMBERS, "--snapshot", TOPICS, "--group", "billing")
