@@ -116,8 +116,6 @@ def read(
                 batch = _converted(any_batch, columns, place, rejected)
                 rows += len(batch)
                 yield batch
-            if batch is None:
-                yield pa.record_batch([pa.array([], kind) for kind in table.types.values()], names=list(columns))
             rejected.check(rows)
     except (InvalidQuestion, pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise WrongTable(f"{shown}: {error}") from None

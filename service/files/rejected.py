@@ -70,8 +70,8 @@ class RejectedRows:
 
     def check(self, rows: int) -> None:
         """Raise ValueError if no row is left. rows : that were read"""
-        if self.count and not rows:
-            raise ValueError(f"No row can be read. {self._shown[0]}")
+        if not rows:
+            raise ValueError(f"No row can be read. {self._shown[0]}" if self.count else "There are no records.")
 
 
 def as_texts(batch: pa.RecordBatch) -> pa.Array:

@@ -71,6 +71,8 @@ def mismatch(
         sample, _ = records.scan(counting, count_scan.merged, "counting the partitions of")
         scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
     result, rejected = records.scan(scan, merged, "scanning")
+    if not (result.keyless or result.records.any() or rejected):
+        raise WrongTable(f"{records.name}: There are no records.")
     summary = _summary(scan, result, rejected, found=partitions_count is None)
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",

@@ -18,7 +18,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from service.cli import main
 from service.cli.keys import files
 from service.files import reader
 from service.files.errors import WrongTable
@@ -253,9 +255,14 @@ def test_a_file_is_read_batch_by_batch(suffix, tmp_path, monkeypatch):
     assert pa.Table.from_batches(batches)["key"].to_pylist() == keys
 
 
-def test_a_file_without_rows_is_a_table_without_rows(tmp_path):
+def test_a_file_without_rows_is_refused_by_every_command(tmp_path):
     for suffix in ("csv", "parquet"):
         file = write(tmp_path / f"f.{suffix}", [], [])
-        batches = files.read(file, {"key": "id", "partition_id": "n"}, "string")
-        table = pa.Table.from_batches(batches)
-        assert (table.column_names, len(table)) == (["key", "partition_id"], 0)
+        for command in (
+            ("plan", "--partitions", "3"),
+            ("compare", "--partitions", "3"),
+            ("fingerprint", "--partition-column", "n"),
+        ):
+            for into in ((), ("--into", str(tmp_path / "results"))):
+                done = CliRunner().invoke(main, [command[0], file, "--key-column", "id", *command[1:], *into])
+                assert (done.exit_code, done.stderr) == (2, f"Error: {file}: There are no records.\n")

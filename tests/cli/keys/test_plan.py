@@ -131,13 +131,16 @@ def test_records_without_a_key_are_shown_beside_those_with_one(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("rows", "reason"), [("", "there are no records"), ("1,\n1,\n", "no record has a key")])
-def test_a_file_without_keys_is_nothing_to_plan(tmp_path, rows, reason):
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [("", "{file}: There are no records."), ("1,\n1,\n", "/key: There is nothing to plan: no record has a key.")],
+)
+def test_a_file_without_keys_is_nothing_to_plan(tmp_path, rows, error):
     """Rather than even, within every limit, with each count."""
     file = tmp_path / "keys.csv"
     file.write_text("n,key\n" + rows)
     ended = run(str(file), "--partitions", "3", "--max-skew", "1.2")
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (2, "", f"Error: /key: There is nothing to plan: {reason}.\n")
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (2, "", f"Error: {error.format(file=file)}\n")
     hashed = run(str(file), "--partitions", "3", "--partitioner", "librdkafka:consistent")
     assert hashed.exit_code == (0 if rows else 2), "this partitioner hashes records without a key"
 
