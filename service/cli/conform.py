@@ -11,7 +11,7 @@ import click
 from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
-from service.cli.terminal import Console, fill, table
+from service.cli.terminal import Console, table
 from service.conformance.comparison import Comparison, Failure, compare
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import Subject, subject_of
@@ -128,7 +128,7 @@ def _print(outcomes: Sequence[Comparison], form: str) -> None:
             )
             for outcome in outcomes
         ]
-        console.print(fill(table("subject", "verdict", "vectors alike", "random alike", "unsupported"), rows))
+        console.print(table(("subject", "verdict", "vectors alike", "random alike", "unsupported"), rows))
         for outcome in outcomes:
             if outcome.failure and outcome.smallest:
                 console.print()

@@ -20,15 +20,16 @@ from service.report.numbers import id_ranges, number, zone_traffic
 from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from io import BufferedReader
-
-    from rich.table import Table
 
     from service.cli.terminal import Cells
 
 Body: TypeAlias = "bytes | dict[str, Any]"
 """JSON from a file, or what options say."""
+
+Shown: TypeAlias = "tuple[Sequence[str], list[Cells]]"
+"""The heads and the rows of a table for a terminal."""
 
 FILE_OR_OPTIONS = "Without these options, FILE is the JSON body of POST {path}. Default: standard input."
 FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORMS}."
@@ -245,21 +246,21 @@ def _body(question: dict[str, Any]) -> Body:
     return {name: value for name, value in question.items() if value is not None}
 
 
-def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any]], Table], form: str, **query: bool) -> bytes:
-    """Post the body, print the answer and return it. rows : (body, answer) → the table for a terminal"""
+def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any]], Shown], form: str, **query: bool) -> bytes:
+    """Post the body, print the answer and return it. rows : of the body and the answer, for a terminal"""
     answer = ask(path, body, CSV if form == "csv" else JSON, **query)
     if form != "table":
         click.echo(answer, nl=form == "json")
         return answer
-    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
+    from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
     from service.web.json.codec import loads  # noqa: PLC0415
 
     document, console = loads(answer), Console()
-    console.print(rows(loads(body) if isinstance(body, bytes) else body, document))
+    console.print(table(*rows(loads(body) if isinstance(body, bytes) else body, document)))
     if document.get("ranges"):
-        console.print(_range_rows(document))
+        console.print(table(*_range_rows(document)))
     if document.get("comparisons"):
-        console.print(_comparison_rows(document))
+        console.print(table(*_comparison_rows(document)))
     console.print(_summary(document), highlight=False)
     return answer
 
@@ -282,42 +283,36 @@ def _summary(answer: dict[str, Any]) -> str:
     return f"{text}\n{traffic}" if traffic else text
 
 
-def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
-
+def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Shown:
     keys = body["keys"] if "keys" in body else [record.get("key") for record in body.get("records", ())]
     results = answer.get("partitions", answer.get("tokens", ()))
-    rows = [("(null)" if key is None else str(key), str(result)) for key, result in zip(keys, results, strict=False)]
-    return fill(table("key", "partition" if "partitions" in answer else "token"), rows)
+    rows: list[Cells] = [("(null)" if key is None else str(key), str(result)) for key, result in zip(keys, results, strict=False)]
+    return ("key", "partition" if "partitions" in answer else "token"), rows
 
 
-def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
-
+def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
     if answer["group_protocol"] == "connect":
-        return fill(table("round", "at_ms", "worker", "starts", "stops"), _connect_rows(answer["rounds"]))
+        return ("round", "at_ms", "worker", "starts", "stops"), _connect_rows(answer["rounds"])
     if answer["group_protocol"] == "streams":
-        return fill(table("member or client", "active tasks", "standby tasks"), _streams_rows(answer["assignments"]))
-    rows = [
+        return ("member or client", "active tasks", "standby tasks"), _streams_rows(answer["assignments"])
+    rows: list[Cells] = [
         (assignment["member_id"], part["topic_name"], id_ranges(part["partition_ids"]))
         for assignment in answer["assignments"]
         for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
     ]
     rows += [("(unassigned)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer["unassigned"]]
     rows += [("(left open)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer.get("left_open", ())]
-    return fill(table("member", "topic", "partitions"), rows)
+    return ("member", "topic", "partitions"), rows
 
 
-def _range_rows(answer: dict[str, Any]) -> Table:
+def _range_rows(answer: dict[str, Any]) -> Shown:
     """A row for each task of a batch."""
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
-
-    rows = [
+    rows: list[Cells] = [
         (part["topic_name"], str(i), str(start), str(end), str(end - start))
         for part in answer["ranges"]
         for i, start, end in zip(part["partition_ids"], part["from_offsets"], part["until_offsets"], strict=True)
     ]
-    return fill(table("topic", "partition", "from", "until", "records"), rows)
+    return ("topic", "partition", "from", "until", "records"), rows
 
 
 def _connect_rows(rounds: list[dict[str, Any]]) -> list[Cells]:
@@ -348,10 +343,8 @@ def _streams_rows(assignments: list[dict[str, Any]]) -> list[Cells]:
     ]
 
 
-def _comparison_rows(answer: dict[str, Any]) -> Table:
+def _comparison_rows(answer: dict[str, Any]) -> Shown:
     """A row for the assignor asked for, and one for each that is compared."""
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
-
     rows = []
     racks = "zone_traffic" in answer
     for one in (answer, *answer["comparisons"]):
@@ -361,17 +354,15 @@ def _comparison_rows(answer: dict[str, Any]) -> Table:
             share = one.get("zone_traffic", {}).get("local_share")
             cells.append("—" if share is None else f"{share:.4g}")
         rows.append((f"{one['group_protocol']} {one['assignor']}", *cells))
-    return fill(table("assignor", "largest load", "skew", "moved", *["read on the reader's rack"] * racks), rows)
+    return ("assignor", "largest load", "skew", "moved", *["read on the reader's rack"] * racks), rows
 
 
-def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
-
+def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
     rows = [
         (*(number(point[name]) for name in ("moves", "worst_load", "stddev")), "proven" if point["proven"] else "not proven")
         for point in answer["frontier"]
     ]
-    return fill(table("moves", "worst load", "stddev", "least worst load"), rows)
+    return ("moves", "worst load", "stddev", "least worst load"), rows
 
 
 def _frontier_picture(answer: bytes) -> str:
@@ -384,8 +375,7 @@ def _frontier_picture(answer: bytes) -> str:
     return curve("The least worst load with each number of moves", ("partitions moved", moves), ("worst load", worst))
 
 
-def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - see _answer
+def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
     from service.web.json.codec import loads  # noqa: PLC0415
 
     rows: list[Cells] = []
@@ -403,5 +393,5 @@ def _place_rows(_: dict[str, Any], answer: dict[str, Any]) -> Table:
             (topic.get("topic_name", ""), "", f"{topic['error']}: {topic['message']}") for topic in topics if "error" in topic
         ]
     if all(not row[0] for row in rows):
-        return fill(table("partition", "replicas (leader first)"), [row[1:] for row in rows])
-    return fill(table("topic", "partition", "replicas (leader first)"), rows)
+        return ("partition", "replicas (leader first)"), [row[1:] for row in rows]
+    return ("topic", "partition", "replicas (leader first)"), rows

@@ -82,9 +82,9 @@ def show(summary: str, headline: Mapping[str, str], places: Mapping[str, str], *
     if as_json:
         click.echo(summary, nl=False)
     else:
-        from service.cli.terminal import Console, fill, table  # noqa: PLC0415 - imports that other forms do not need
+        from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
-        Console(highlight=False).print(fill(table("", ""), [*headline.items()]))
+        Console(highlight=False).print(table(("", ""), [*headline.items()]))
     for what, where in places.items():
         note(f"{what}: {where}")
     if not within_limits:

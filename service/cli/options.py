@@ -98,7 +98,9 @@ SNAPSHOT: Final = click.option(
 RACKS: Final = click.option("--rack", "racks", multiple=True, metavar="ID:RACK", help="Rack of a broker. Repeatable.")
 
 
-def _all(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def all_of(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The options, in the order of ``--help``."""
+
     def decorate(command: Any) -> Any:
         for option in reversed(several):
             command = option(command)
@@ -107,12 +109,12 @@ def _all(*several: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-OUTPUT: Final = _all(
+OUTPUT: Final = all_of(
     output("table", "json", "csv"),
     click.option("--json", "output", flag_value="json", hidden=True, help="The same as --output json."),
 )
 FILE: Final = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-TABLE: Final = _all(
+TABLE: Final = all_of(
     click.option("--file-format", type=click.Choice(["csv", "tsv", "jsonl", "parquet"]), help="Default: the file name's suffix."),
     click.option("--key-format", type=click.Choice(FORMATS), help="Serializer of the keys. Default: string."),
     click.option("--key-column", default="key", show_default=True, help="Column with the keys."),
@@ -120,7 +122,7 @@ TABLE: Final = _all(
 )
 """Of a command that reads a table of keys."""
 
-GROUP: Final = _all(
+GROUP: Final = all_of(
     SNAPSHOT,
     click.option("--group", "group_id", help="Group in the description. Default: the only one."),
     click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
@@ -132,14 +134,14 @@ GROUP: Final = _all(
     ),
     click.option("--client-version", help="Release of this library, where releases differ. Default: the newest compared."),
 )
-BATCH: Final = _all(
+BATCH: Final = all_of(
     click.option("--starting-offsets", metavar="JSON", help='Spark: where a batch starts: {"orders":{"0":23,"1":0}}.'),
     click.option("--ending-offsets", metavar="JSON", help="Spark: where a batch ends, in the same form. Instead of --topic."),
     click.option("--min-partitions", type=click.IntRange(1), help="Spark's minPartitions, by which it divides partitions."),
     click.option("--max-records-per-partition", type=click.IntRange(1), help="Spark's maxRecordsPerPartition (since 4.0.0)."),
 )
 """Of Spark's Kafka source, as Spark has them."""
-PLACEMENT: Final = _all(
+PLACEMENT: Final = all_of(
     SNAPSHOT,
     RACKS,
     click.option("--topic", "topic_name", help="New topic, with its partitions (orders:12) or without."),

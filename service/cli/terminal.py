@@ -24,20 +24,16 @@ class Console(rich.console.Console):
         raise BrokenPipeError
 
 
-def table(*columns: str) -> Table:
-    """An empty table."""
-    empty = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        empty.add_column(column, overflow="fold")
-    return empty
+def table(heads: Sequence[str], rows: Sequence[Cells], *, cut: bool = False) -> Table:
+    """The first ROWS rows, and a last row that counts the others. Later columns without any text are left out.
 
-
-def fill(empty: Table, rows: Sequence[Cells]) -> Table:
-    """The table with the first ROWS rows, and a last row that counts the others. Later columns without any text are left out."""
-    used = [i == 0 or not rows or any(row[i] for row in rows[:ROWS]) for i in range(len(empty.columns))]
-    filled = table()
-    for column in compress(empty.columns, used):  # added anew, as a column measures itself by its place
-        filled.add_column(column.header, overflow=column.overflow, no_wrap=column.no_wrap)
+    cut : the last column is cut off where there is no room, instead of folded
+    """
+    used = [i == 0 or not rows or any(row[i] for row in rows[:ROWS]) for i in range(len(heads))]
+    filled = Table(box=None, pad_edge=False, header_style="bold")
+    for i in compress(range(len(heads)), used):
+        is_cut = cut and i == len(heads) - 1
+        filled.add_column(heads[i], overflow="ellipsis" if is_cut else "fold", no_wrap=is_cut)
     for row in rows[:ROWS]:
         filled.add_row(*(Text(printable(cell)) for cell in compress(row, used)))
     if len(rows) > ROWS:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from service.cli.errors import note
-from service.cli.terminal import fill, table
+from service.cli.terminal import table
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from service.cli.terminal import fill, table
 )
 def test_a_cell_is_shown_as_it_is(cell, shown):
     text = io.StringIO()
-    Console(file=text, force_terminal=True, highlight=False, width=80).print(fill(table("key"), [(cell,)]))
+    Console(file=text, force_terminal=True, highlight=False, width=80).print(table(("key",), [(cell,)]))
     assert text.getvalue().splitlines()[1].rstrip() == shown
 
 
@@ -32,7 +32,7 @@ def test_a_note_has_a_line_above_a_progress_bar():
 
 def test_a_column_without_text_takes_no_width():
     """The first one stays: an empty key is a key."""
-    shown = fill(table("key", "note", "partition"), [("", "", "3"), ("", "", "4")])
+    shown = table(("key", "note", "partition"), [("", "", "3"), ("", "", "4")])
     assert [column.header for column in shown.columns] == ["key", "partition"]
     assert [str(cell) for cell in shown.columns[1].cells] == ["3", "4"]
-    assert [column.header for column in fill(table("key", "note"), []).columns] == ["key", "note"]
+    assert [column.header for column in table(("key", "note"), []).columns] == ["key", "note"]

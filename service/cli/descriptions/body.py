@@ -10,6 +10,7 @@ import click
 
 from service.cli import options
 from service.cli.descriptions import reading
+from service.descriptions import bodies
 from service.parameters.types import COUNTS
 
 TOPIC: Final = click.option("--topic", "topic_name", help="Topic in the description. Default: the only one.")
@@ -39,12 +40,16 @@ def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[
         option(command)
 
 
+def _on_racks(make: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    return lambda description, racks, **values: make(reading.with_racks(description, racks), **values)
+
+
 _command("group-assignments", reading.assignment_body, options.GROUP)
 _command("group-rebalances", reading.group_body, options.GROUP)
 _command("member-count-plans", reading.lag_body, options.GROUP)
 _command("replica-placements", reading.placement_body, options.PLACEMENT)
-_command("placement-audits", reading.audit_body, options.SNAPSHOT, options.RACKS, TOPIC)
-_command("reassignments", reading.reassignment_body, options.SNAPSHOT, options.RACKS)
+_command("placement-audits", _on_racks(bodies.placement_audit), options.SNAPSHOT, options.RACKS, TOPIC)
+_command("reassignments", _on_racks(bodies.reassignment), options.SNAPSHOT, options.RACKS)
 _command("log-dir-plans", reading.log_dir_body, options.SNAPSHOT)
 _command("partition-count-plans", reading.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
 

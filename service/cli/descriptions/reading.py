@@ -180,20 +180,10 @@ def placement_body(description: Description, racks: Iterable[str], placer: str |
     return {**request, "brokers": bodies.brokers(described, "cordoned")}
 
 
-def audit_body(description: Description, racks: Iterable[str], topic_name: str | None) -> dict[str, Any]:
-    """The body of ``audit`` for a topic."""
-    return bodies.placement_audit(with_racks(description, racks), topic_name)
-
-
 def plan_body(description: Description, topic_name: str | None, partitions_counts: tuple[int, ...] | None) -> dict[str, Any]:
     """The body of ``plan`` for a topic, without its keys."""
     topic = bodies.partition_count_plan(description, topic_name)
     return {"partitions_counts": list(partitions_counts or [topic["current_partitions_count"]]), **topic}
-
-
-def reassignment_body(description: Description, racks: Iterable[str]) -> dict[str, Any]:
-    """The body of ``reassign``."""
-    return bodies.reassignment(with_racks(description, racks))
 
 
 def log_dir_body(description: Description, broker_ids: tuple[int, ...] = ()) -> dict[str, Any]:

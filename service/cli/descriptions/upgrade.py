@@ -10,7 +10,7 @@ from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.terminal import Console, fill, table
+from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
 from service.descriptions.upgrades import GroupChange, Software, Upgrade, document
 from service.descriptions.upgrades import upgrade as find
@@ -55,17 +55,17 @@ def _show(found: Upgrade) -> None:
     console = Console()
     if found.groups:
         rows = [(each.group_id, each.before, each.after or "—", *_numbers(each)) for each in found.groups]
-        console.print(fill(table("group", "from", "to", "assigned differently", "moved first", "moved anyway"), rows))
+        console.print(table(("group", "from", "to", "assigned differently", "moved first", "moved anyway"), rows))
     if found.keys:
         moved = [
             (one.topic_name, one.before, one.after, "—" if one.moved_share is None else f"{one.moved_share:.0%}", one.null_keys)
             for one in found.keys
         ]
-        console.print(fill(table("topic", "default partitioner", "then", "keys moved", "records without a key"), moved))
+        console.print(table(("topic", "default partitioner", "then", "keys moved", "records without a key"), moved))
     otherwise = [each for each in found.placements if not each.possible_after]
     if otherwise:
         placed = [(each.topic_name, each.before, "yes" if each.possible_before else "no", each.after, "no") for each in otherwise]
-        console.print(fill(table("topic", "placer", "possible before", "then", "possible after"), placed))
+        console.print(table(("topic", "placer", "possible before", "then", "possible after"), placed))
     by_steps: dict[tuple[str, ...], list[str]] = {}
     for each in found.groups:
         by_steps.setdefault(each.steps, []).append(each.group_id)

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from rich.table import Table
 
     from service.analyses.outcome import Outcome
+    from service.cli.terminal import Cells
     from service.files.rejected import RejectedRows
+
+CANDIDATES: Final = ("partitioner", "partitions", "pairs explained", "by chance", "more samples")
 
 COMPARISONS: Final = "/v1/partitioner-comparisons"
 
@@ -58,12 +60,12 @@ def compare(
         click.echo(answer, nl=form == "json")
         return
     from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - imports that other forms do not need
-    from service.cli.terminal import Console, fill, table  # noqa: PLC0415 - as above
+    from service.cli.terminal import Console, table  # noqa: PLC0415 - as above
 
     document, console = loads(answer), Console()
-    console.print(fill(table(*WRITERS), writer_rows(document)))
+    console.print(table(WRITERS, writer_rows(document)))
     console.print()
-    console.print(fill(table(*PAIRS), pair_rows(document)))
+    console.print(table(PAIRS, pair_rows(document)))
     records, chance = document["keys_count"], document["chance_agreement"]
     console.print(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance", highlight=False)
 
@@ -124,7 +126,7 @@ def fingerprint(
     if form != "table":
         click.echo(answer, nl=form == "json")
         return
-    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
+    from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
     from service.report.numbers import share  # noqa: PLC0415 - as Console
 
     document, console = loads(answer), Console()
@@ -139,7 +141,7 @@ def fingerprint(
         for example in writer["examples"]:
             line = f"{_name(writer)}: key {example['key']} on partition {example['partition_id']}"
             console.print(f"  {printable(line)}", highlight=False, markup=False)
-    console.print(_candidates(document["candidates"]))
+    console.print(table(CANDIDATES, _candidate_rows(document["candidates"])))
 
 
 def _mismatch(file: str, file_format: str | None, *, strict: bool, **options: Any) -> tuple[Outcome, pa.Table]:
@@ -164,10 +166,8 @@ def _name(writer: dict[str, Any]) -> str:
     return str(names[0]) if names else f"{writer['hash']}, {writer['sign_rule']} (no client)"
 
 
-def _candidates(candidates: list[dict[str, Any]]) -> Table:
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
-
-    rows = [
+def _candidate_rows(candidates: list[dict[str, Any]]) -> list[Cells]:
+    return [
         (
             _name(c),
             str(c["partitions_count"]),
@@ -178,4 +178,3 @@ def _candidates(candidates: list[dict[str, Any]]) -> Table:
         for c in candidates
         if c["partitioners"] or not c["ruled_out"]
     ]
-    return fill(table("partitioner", "partitions", "pairs explained", "by chance", "more samples"), rows)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     import pyarrow as pa
-    from rich.table import Table
 
     from service.analyses.outcome import Outcome
+    from service.cli.terminal import Cells
 
 PATH = "/v1/partition-count-plans"
 SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s"}
@@ -201,7 +201,7 @@ def _print_throughput(answer: bytes, form: str) -> None:
 
 
 def _print_plans(answer: dict[str, Any]) -> None:
-    from service.cli.terminal import Console  # noqa: PLC0415 - an import that other forms do not need
+    from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
 
     console = Console()
     conclusions = (printable(limits["conclusion"]) for limits in answer["limits"])
@@ -211,7 +211,7 @@ def _print_plans(answer: dict[str, Any]) -> None:
         name = limits["partitioner"]
         if len(answer["limits"]) > 1:
             console.print(f"\n{name}", highlight=False)
-        console.print(_plans([plan for plan in answer["plans"] if plan["partitioner"] == name]))
+        console.print(table(*_plans([plan for plan in answer["plans"] if plan["partitioner"] == name])))
     for line in _hottest(answer):
         console.print(line, highlight=False, markup=False)
 
@@ -229,13 +229,11 @@ def _kept(answer: dict[str, Any]) -> bool:
     return all(not limits["smallest"] or limits["recommended"] is not None for limits in answer["limits"])
 
 
-def _plans(plans: list[dict[str, Any]]) -> Table:
-    """One row per plan for its records, and one for its bytes if known: the skew, its cause, and what chance would give.
+def _plans(plans: list[dict[str, Any]]) -> tuple[list[str], list[Cells]]:
+    """The columns, and a row per plan for its records, and one for its bytes if known: skew, its cause, what chance would give.
 
     plans : of one partitioner
     """
-    from service.cli.terminal import fill, table  # noqa: PLC0415 - as Console
-
     rows = []
     for plan in plans:
         broken = [SHORT.get(limit, limit) for limit, met in plan["meets"].items() if not met]
@@ -261,7 +259,7 @@ def _plans(plans: list[dict[str, Any]]) -> Table:
             )
     columns = ("count", "skew", "cause", "by chance", "floor", "empty", "busiest", "moved", "limits")
     used = [i for i, column in enumerate(columns) if any(row[i] not in NOTHING.get(column, ("",)) for row in rows)]
-    return fill(table(*(columns[i] for i in used)), [tuple(row[i] for i in used) for row in rows])
+    return [columns[i] for i in used], [tuple(row[i] for i in used) for row in rows]
 
 
 def _times(skew: float) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import orjson
@@ -16,7 +16,7 @@ import pyarrow.parquet
 from service.cli.descriptions import pipeline_tables
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
-from service.cli.options import output
+from service.cli.options import all_of, output
 from service.core.wire.connect_protocol import CONNECT
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
@@ -27,36 +27,6 @@ if TYPE_CHECKING:
     from service.live.snapshot import SnapshotExtent
 
 SNAPSHOT_VERSION: Final = 1
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def cluster_options(command: Command) -> Command:
-    """The parameters of a command that reads a live cluster: bootstrap_server, command_config, topics, groups and so on."""
-    options = (
-        click.option("--bootstrap-server", metavar="HOST:PORT", help="Brokers to connect to first, separated by commas."),
-        click.option(
-            "--command-config",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties file with the security settings, as Kafka's own tools take it.",
-        ),
-        click.option("--topic", "topic_names", callback=_names, multiple=True, help="Topic to read. Repeatable. Default: all."),
-        click.option("--group", "group_ids", callback=_names, multiple=True, help="Group to read. Repeatable. Default: all."),
-        click.option(
-            "--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, for details that no request returns."
-        ),
-        click.option(
-            "--timeout",
-            "time_limit",
-            type=click.FloatRange(1, 86400),
-            metavar="SECONDS",
-            default=300.0,
-            show_default=True,
-            help="Longest time to wait for the brokers. What has not arrived by then is unknown.",
-        ),
-    )
-    for option in reversed(options):
-        option(command)
-    return command
 
 
 def _names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,6 +35,29 @@ def _names(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
         if any("\ud800" <= character <= "\udfff" for character in value):
             raise click.BadParameter(f"{value!r} is not UTF-8.")
     return values
+
+
+CLUSTER: Final = all_of(
+    click.option("--bootstrap-server", metavar="HOST:PORT", help="Brokers to connect to first, separated by commas."),
+    click.option(
+        "--command-config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Properties file with the security settings, as Kafka's own tools take it.",
+    ),
+    click.option("--topic", "topic_names", callback=_names, multiple=True, help="Topic to read. Repeatable. Default: all."),
+    click.option("--group", "group_ids", callback=_names, multiple=True, help="Group to read. Repeatable. Default: all."),
+    click.option("--with-offsets-topic", is_flag=True, help="Also read __consumer_offsets, for details that no request returns."),
+    click.option(
+        "--timeout",
+        "time_limit",
+        type=click.FloatRange(1, 86400),
+        metavar="SECONDS",
+        default=300.0,
+        show_default=True,
+        help="Longest time to wait for the brokers. What has not arrived by then is unknown.",
+    ),
+)
+"""The parameters of a command that reads a live cluster: bootstrap_server, command_config, topics, groups and so on."""
 
 
 @contextmanager
@@ -209,7 +202,7 @@ def as_json(data: bytes) -> bytes:
 
 
 @click.command()
-@cluster_options
+@CLUSTER
 @click.option(
     "--interval",
     type=click.FloatRange(0, 3600),

@@ -11,8 +11,8 @@ import click
 
 from service.cli import options
 from service.cli.errors import note
-from service.cli.live.snapshot import cluster_client, cluster_options, extent_of, read_snapshot
-from service.cli.terminal import Console, fill, table
+from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
+from service.cli.terminal import Console, table
 from service.core.printable import printable
 from service.live.findings import Finding
 from service.live.verification import check_groups, check_topics, missing
@@ -41,7 +41,7 @@ MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not
 
 @click.command()
 @click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
-@cluster_options
+@CLUSTER
 @click.option(
     "--keys", "keys_count", type=click.IntRange(1, 1_000_000), help="Number of records to read from each topic (live only)."
 )
@@ -136,7 +136,7 @@ def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], for
     else:
         rows = [(each.kind, each.name, each.by, MARKS[each.verdict], _explained(each)) for each in findings]
         console = Console()
-        console.print(fill(table("kind", "name", "by", "verdict", "why"), sorted(rows, key=lambda row: row[3][0] != "✗")))
+        console.print(table(("kind", "name", "by", "verdict", "why"), sorted(rows, key=lambda row: row[3][0] != "✗")))
         console.print(" · ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in _totals(findings).items()))
     for entry in not_known:
         if form != "json" and entry["field"] not in _UNVERIFIED:

@@ -15,7 +15,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from service.cli.live.metrics_endpoint import metrics_endpoint
-from service.cli.live.snapshot import cluster_client, cluster_options, extent_of
+from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of
 from service.cli.options import DURATION
 from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@cluster_options
+@CLUSTER
 @click.option("--interval", type=click.FloatRange(1, 86400), default=60.0, show_default=True, help="Seconds between snapshots.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics endpoint.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9464, show_default=True, help="Port of the metrics endpoint.")

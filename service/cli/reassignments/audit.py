@@ -13,7 +13,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import ask_each
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.terminal import ROWS, Console, fill, table
+from service.cli.terminal import ROWS, Console, table
 from service.core.printable import printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from service.analyses.outcome import Outcome
+
+HEADS: Final = ("topic", "possible", "draws, or the broken rule", "leader skew", "best", "typical", "worst")
 
 NOT_AUDITED: Final = ("leader", "in_sync_replicas")
 """Members of a placement that say nothing about how it came about; a table of topics has no columns for them."""
@@ -68,7 +70,7 @@ def audit(
             click.echo((header + b"\n" if i == 0 else b"") + rows if form == "csv" else answer, nl=form == "json")
         return
     console, documents = Console(), [loads(answer) for answer in answers]
-    console.print(fill(_table(), [_row(document) for document in documents]))
+    console.print(table(HEADS, [_row(document) for document in documents]))
     broken = [document for document in documents if not document["possible"]]
     for document in broken[:ROWS]:
         name = document.get("topic_name", "the topic")
@@ -102,10 +104,6 @@ def _fleet(requests: list[dict[str, Any]], source: str) -> tuple[Outcome, pa.Tab
 
 def _place(broken: dict[str, Any]) -> str:
     return "" if broken["partition_id"] is None else f"partition {broken['partition_id']}: "
-
-
-def _table() -> Any:
-    return table("topic", "possible", "draws, or the broken rule", "leader skew", "best", "typical", "worst")
 
 
 def _row(answer: dict[str, Any]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from service.cli import options
 from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.terminal import Console, fill, table
+from service.cli.terminal import Console, table
 from service.core.reassignments.lint import RULES
 from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
@@ -57,7 +57,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
             for path, finding in zip(paths, findings, strict=True)
         ]
         console = Console()
-        console.print(fill(table("line", "severity", "rule", "finding"), rows))
+        console.print(table(("line", "severity", "rule", "finding"), rows))
         counts = document["counts"]
         console.print(" · ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()), highlight=False)
     if document["counts"]["error"]:

@@ -31,7 +31,7 @@ class PlanTable(NamedTuple):
 
     def table(self) -> Table:
         """For the terminal."""
-        return terminal.fill(terminal.table(*self.heads), self.rows)
+        return terminal.table(self.heads, self.rows)
 
     def markdown(self) -> Iterator[str]:
         """Its lines in Markdown."""

@@ -15,7 +15,7 @@ from service.cli.inputs import read_input
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
-from service.cli.terminal import Console, fill, table
+from service.cli.terminal import Console, table
 from service.web.json.codec import dumps, loads
 from service.web.media_types import CSV
 
@@ -29,7 +29,7 @@ PATH = "/v1/group-rebalances"
 @options.TOPICS
 @options.MEMBERS
 @options.GROUP
-@rebalance_events.options
+@rebalance_events.OPTIONS
 @click.option(
     "--compare",
     multiple=True,
@@ -100,13 +100,11 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
     if "rebalances" in answer:
         rows = rebalance_rows(answer, body)
         if explain:
-            console.print(fill(table(COLUMNS[0], SENTENCE), [(row[0], row[-1]) for row in explained(rows, answer)]))
+            console.print(table((COLUMNS[0], SENTENCE), [(row[0], row[-1]) for row in explained(rows, answer)]))
             console.print()
-        shown_table = table(*COLUMNS)
-        shown_table.columns[-1].overflow, shown_table.columns[-1].no_wrap = "ellipsis", True
-        console.print(fill(shown_table, rows))
+        console.print(table(COLUMNS, rows, cut=True))
         console.print()
-    console.print(fill(table(*TOTALS), total_rows(answer)))
+    console.print(table(TOTALS, total_rows(answer)))
     console.print()
     for sentence in (verdict(answer), *notes(answer)):
         console.print(sentence, highlight=False, markup=False)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.options import DURATION, DURATION_PATTERN, TOPIC, milliseconds
+from service.cli.options import DURATION, DURATION_PATTERN, TOPIC, all_of, milliseconds
 
 Json = dict[str, Any]
 
@@ -128,20 +128,18 @@ _TIMINGS: Final = (
 """Option, field of ``timing``, help."""
 
 
-def options(command: Any) -> Any:
-    """The options of events and timings for a command, which gets them by ``events_of`` and ``timing_of``."""
-    for name, timing, text in reversed(_TIMINGS):
-        command = click.option(name, timing, type=DURATION, metavar="TIME", help=text)(command)
-    for name, form, kind, read, text in reversed(_OPTIONS):
-        event_type = EventType(kind, form, read)
-        command = click.option(name, _parameter(name), type=event_type, multiple=True, metavar=f"{form}[@TIME]", help=text)(
-            command
-        )
-    return command
-
-
 def _parameter(name: str) -> str:
     return "event" + name.replace("-", "_")
+
+
+OPTIONS: Final = all_of(
+    *(
+        click.option(name, _parameter(name), type=EventType(kind, form, read), multiple=True, metavar=f"{form}[@TIME]", help=text)
+        for name, form, kind, read, text in _OPTIONS
+    ),
+    *(click.option(name, timing, type=DURATION, metavar="TIME", help=text) for name, timing, text in _TIMINGS),
+)
+"""The options of events and timings of a command, which gets them by ``events_of`` and ``timing_of``."""
 
 
 def events_of(values: Mapping[str, Any]) -> list[Json]:
