@@ -1,11 +1,12 @@
 """Records of a local file, as analyses scan them: in this process, a few batches at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 
-from service.analyses.results import P, Scan
+from service.analyses.results import Scan, merged
 from service.files.errors import WrongTable
 from service.files.rejected import REJECTED, RejectedRows
 
@@ -35,7 +36,7 @@ class LocalRecords:
         """The first batch. Only its first scan reads standard input, from there on."""
         return [self._first]
 
-    def scan(self, scan: Scan, merged: Callable[[Iterable[bytes]], P], what: str) -> tuple[P, dict[str, int]]:
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
         """What ``scan`` computes of all records, and the number of rejected rows by reason. Raises WrongTable."""
         if not self._fresh:
             self.rejected, self._first, self._others = self._begun()

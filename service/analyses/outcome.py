@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +11,7 @@ from service.report.pages import Report
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from service.analyses.results import P, Scan
+    from service.analyses.results import Scan
 
 
 class Records(Protocol):
@@ -32,7 +32,7 @@ class Records(Protocol):
     def first(self) -> list[pa.RecordBatch]:
         """A few records; none where reading them would take long."""
 
-    def scan(self, scan: Scan, merged: Callable[[Iterable[bytes]], P], what: str) -> tuple[P, dict[str, int]]:
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
         """What ``scan`` computes of all records, and the number of rejected rows by reason. what : is being done, for people"""
 
 

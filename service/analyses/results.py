@@ -5,14 +5,16 @@ each row that it could not read. The first also has the number of rows that the 
 only if there are any.
 """
 
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol, Self
 
 import pyarrow as pa
 
 from service.decisions.rows.texts import readable
+
+CODEC: Final = "lz4"
 
 SCHEMA: Final = pa.schema([("partial", pa.binary()), ("rejected", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
 
@@ -34,31 +36,42 @@ class Scan(Protocol):
 class PartialResult(Protocol):
     """What one task computed, or several, merged."""
 
-    def packed(self) -> bytes:
-        """As bytes."""
+    def merge(self, other: Self) -> None:
+        """Add the result of other records."""
 
 
-P = TypeVar("P", bound=PartialResult)
+def packed(result: PartialResult) -> bytes:
+    """As bytes: tables of keys have mostly free slots, which compress to nothing."""
+    data = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+    compressed: bytes = pa.compress(data, CODEC, asbytes=True)
+    return len(data).to_bytes(8, "big") + compressed
 
 
-@dataclass(frozen=True)
-class Merger(Generic[P]):
-    """Merges the partial results of several tasks into one. ``merged`` does so for at least one."""
-
-    merged: Callable[[Iterable[bytes]], P]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One partial result for all those in the batches' column ``partial``."""
-        parts = [part for batch in batches for part in batch.column("partial").to_pylist()]
-        if parts:
-            yield pa.record_batch([one_binary(self.merged(parts).packed())], ["partial"])
+def merged(parts: Iterable[bytes]) -> Any:
+    """The packed results as one; at least one."""
+    results = map(_unpacked, parts)
+    total = next(results)
+    for result in results:
+        total.merge(result)
+    return total
 
 
-def partial(value: bytes, rejected: int) -> pa.RecordBatch:
+def _unpacked(data: bytes) -> Any:
+    return pickle.loads(pa.decompress(data[8:], int.from_bytes(data[:8], "big"), CODEC, asbytes=True))  # noqa: S301 - our own
+
+
+def merged_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One partial result for all those in the batches' column ``partial``."""
+    parts = [part for batch in batches for part in batch.column("partial").to_pylist()]
+    if parts:
+        yield pa.record_batch([one_binary(packed(merged(parts)))], ["partial"])
+
+
+def partial(result: PartialResult, rejected: int) -> pa.RecordBatch:
     """The row of what a task computed, and of how many rows it rejected."""
     nothing = pa.nulls(1, pa.string())
     count = pa.Array.from_buffers(pa.int64(), 1, [None, pa.py_buffer(rejected.to_bytes(8, sys.byteorder))])
-    return pa.record_batch([one_binary(value), count, nothing, nothing], schema=SCHEMA)
+    return pa.record_batch([one_binary(packed(result)), count, nothing, nothing], schema=SCHEMA)
 
 
 def one_binary(value: bytes) -> pa.Array:

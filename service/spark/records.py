@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from service.spark.io.scan import ScanSource, run_scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import pyarrow as pa
 
-    from service.analyses.results import P, Scan
+    from service.analyses.results import Scan
     from service.spark.job import Pipeline
 
 
@@ -42,7 +40,7 @@ class SparkRecords:
         """A few records; none of a topic. Raises WrongSource."""
         return self.source.first()
 
-    def scan(self, scan: Scan, merged: Callable[[Iterable[bytes]], P], what: str) -> tuple[P, dict[str, int]]:
+    def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
         """What ``scan`` computes of all records, and the number of rejected rows by reason."""
         with self.pipeline.progress(f"{what} {self.name}"):
-            return run_scan(self.source, scan, merged, self.pipeline.sink)
+            return run_scan(self.source, scan, self.pipeline.sink)

@@ -26,10 +26,11 @@ import sys
 from pathlib import Path
 sys.path = [sys.argv[1]] + [path for path in sys.path if not Path(path, "service").is_dir()]
 import pyarrow as pa
-from service.analyses.skew.scan import SkewResult, SkewScan
+from service.analyses.results import merged
+from service.analyses.skew.scan import SkewScan
 scan = SkewScan(("key",), "string", ("java",), (12,))
 (rows,) = scan.of_batches(iter([pa.record_batch({"key": ["a", "b", None]})]))
-print(sys.modules["service"].__file__, SkewResult.unpacked(rows.column("partial")[0].as_py()).counts.records)
+print(sys.modules["service"].__file__, merged(rows.column("partial").to_pylist()).counts.records)
 """
 
 

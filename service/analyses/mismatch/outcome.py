@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.analyses.mismatch import count_scan, report
-from service.analyses.mismatch.scan import MismatchResult, MismatchScan, merged, patterns, settled
+from service.analyses.mismatch.scan import MismatchResult, MismatchScan, patterns, settled
 from service.analyses.outcome import Outcome, Records
 from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
@@ -68,9 +68,9 @@ def mismatch(
     check_keys(records.first(), (key_column,), "", key_format, records.name)
     if partitions_count is None:
         counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
-        sample, _ = records.scan(counting, count_scan.merged, "counting the partitions of")
+        sample, _ = records.scan(counting, "counting the partitions of")
         scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
-    result, rejected = records.scan(scan, merged, "scanning")
+    result, rejected = records.scan(scan, "scanning")
     if not (result.keyless or result.records.any() or rejected):
         raise WrongTable(f"{records.name}: There are no records.")
     summary = _summary(scan, result, rejected, found=partitions_count is None)

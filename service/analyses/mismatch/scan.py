@@ -5,8 +5,7 @@ pairs, one of the pairs that the expected partitioner explains and one of the ot
 among the pairs of the right one.
 """
 
-import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -80,19 +79,6 @@ class MismatchResult:
         self.wrong.merge(other.wrong)
         self.examples = dict(sorted((self.examples | other.examples).items())[:EXAMPLES])
 
-    def packed(self) -> bytes:
-        """As bytes."""
-        return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
-
-
-def merged(packed: Iterable[bytes]) -> MismatchResult:
-    """The packed results as one; at least one."""
-    results = (pickle.loads(data) for data in packed)  # noqa: S301 - our own
-    total: MismatchResult = next(results)
-    for result in results:
-        total.merge(result)
-    return total
-
 
 @dataclass(frozen=True)
 class MismatchScan:
@@ -142,7 +128,7 @@ class MismatchScan:
             yield from rejected_rows
             if readable.num_rows:
                 self._add(result, writers, expected, readable)
-        yield partial(result.packed(), rejected)
+        yield partial(result, rejected)
 
     def readable(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
         """The readable rows, and the rejected ones with their reasons."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 from service.analyses.outcome import Outcome, Records
 from service.analyses.skew import report
 from service.analyses.skew.answer import HotKey, Move, SkewAnswer, answer_from
-from service.analyses.skew.scan import SkewScan, check_partitioners, merged
+from service.analyses.skew.scan import SkewResult, SkewScan, check_partitioners
 from service.core.keys.values import key_value
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
 from service.decisions.rows.arrays import columns
@@ -44,7 +44,8 @@ def scan_of(records: Records, *, key_columns: tuple[str, ...], key_format: str |
 
 def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, duration_seconds: float | None) -> Outcome:
     """Scan the records once. rates, duration_seconds : as of ``answer_from``. Raises InvalidQuestion if there is no key."""
-    result, rejected = records.scan(scan, merged, "scanning")
+    result: SkewResult
+    result, rejected = records.scan(scan, "scanning")
     check_not_empty(result.counts)
     answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds)
     return Outcome(

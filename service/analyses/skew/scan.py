@@ -6,8 +6,7 @@ Each task adds its batches to one ``KeyCounter`` of the core and returns it as b
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,8 +25,6 @@ from service.decisions.rows.texts import is_text, readable
 from service.files.key_columns import is_bytes, joined, misfit, read_keys
 from service.files.rejected import UNREADABLE
 from service.files.types import integers
-
-CODEC: Final = "lz4"
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""
@@ -72,7 +69,7 @@ class SkewScan:
             for rows in self.add(result, batch):
                 rejected += rows.num_rows
                 yield rows
-        yield partial(result.packed(), rejected)
+        yield partial(result, rejected)
 
     def add(self, result: SkewResult, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Add a batch to ``result``; gives the rejected rows."""
@@ -179,27 +176,6 @@ class SkewResult:
         """Add the result of other records."""
         self.counts.merge(other.counts)
         self.sample.merge(other.sample)
-
-    def packed(self) -> bytes:
-        """As bytes: mostly free slots, which compress to nothing."""
-        data = pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
-        compressed: bytes = pa.compress(data, CODEC, asbytes=True)
-        return len(data).to_bytes(8, "big") + compressed
-
-    @staticmethod
-    def unpacked(data: bytes) -> SkewResult:
-        """The result that ``packed`` gave."""
-        result: SkewResult = pickle.loads(pa.decompress(data[8:], int.from_bytes(data[:8], "big"), CODEC, asbytes=True))  # noqa: S301 - our own
-        return result
-
-
-def merged(packed: Iterable[bytes]) -> SkewResult:
-    """The packed results as one; at least one."""
-    results = map(SkewResult.unpacked, packed)
-    total = next(results)
-    for result in results:
-        total.merge(result)
-    return total
 
 
 def check_partitioners(names: Sequence[str], key_format: str | None) -> None:

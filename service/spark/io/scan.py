@@ -5,16 +5,16 @@ Tasks read plain Parquet themselves (``splits.py``); from any other source they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from service.analyses import results
-from service.analyses.results import ArrowFunction, P, Scan
+from service.analyses.results import ArrowFunction, Scan
 from service.core.printable import printable
 from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
@@ -168,7 +168,7 @@ def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
     return parquet_files.find(source.location)
 
 
-def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]], P], sink: Sink) -> tuple[P, dict[str, int]]:
+def run_scan(source: ScanSource, scan: Scan, sink: Sink) -> tuple[Any, dict[str, int]]:
     """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table.
 
     Executors merge the results of many tasks.
@@ -179,7 +179,7 @@ def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]],
     try:
         of_tasks = rows.where("partial is not null").select("partial", "rejected")
         if groups > 1:
-            of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(results.Merger(merged), "partial binary")
+            of_groups = of_tasks.select("partial").repartition(groups).mapInArrow(results.merged_rows, "partial binary")
             partials, any_rejected = of_groups.toArrow().column("partial").to_pylist(), True
         else:
             table = of_tasks.toArrow()
@@ -192,7 +192,7 @@ def run_scan(source: ScanSource, scan: Scan, merged: Callable[[Iterable[bytes]],
             sink.remove(REJECTED_ROWS)
     finally:
         rows.unpersist()
-    return merged(partials), {row["reason"]: int(row["count"]) for row in counts}
+    return results.merged(partials), {row["reason"]: int(row["count"]) for row in counts}
 
 
 def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

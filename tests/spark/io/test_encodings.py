@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from service.analyses.skew.scan import SkewScan, merged
+from service.analyses.skew.scan import SkewScan
 from service.cli import main
 from service.cli.keys import files
 from service.files.errors import WrongTable
@@ -66,7 +66,7 @@ def in_pipeline(pipeline: Pipeline, path: str, **options: str) -> tuple[Counter[
     """The records of each key, and the rejected rows by reason."""
     source = ScanSource.of(pipeline.spark, Source.parse(path, options), ("key",))
     scan = SkewScan(("key",), "string", ("java",), (3,), corrupt=source.corrupt)
-    result, rejected = run_scan(source, scan, merged, pipeline.sink)
+    result, rejected = run_scan(source, scan, pipeline.sink)
     return Counter({key: of[0] for key, of in result.sample.weights.items()}), rejected
 
 
@@ -181,6 +181,6 @@ def test_csv_through_spark_keeps_names_and_separators_that_are_not_ascii(pipelin
     path.write_bytes('n§Straße\n1§"Käse\n1§"a§b"\n'.encode() + b"1\xc2\xa7\xff\n")
     source = ScanSource.of(pipeline.spark, Source.parse(str(path), {"sep": "§"}), ("Straße",))
     scan = SkewScan(("Straße",), "string", ("java",), (3,), corrupt=source.corrupt)
-    result, rejected = run_scan(source, scan, merged, pipeline.sink)
+    result, rejected = run_scan(source, scan, pipeline.sink)
     assert rejected == {"key is not UTF-8": 1}
     assert result.sample.weights.keys() == {"Käse".encode(), "a§b".encode()}

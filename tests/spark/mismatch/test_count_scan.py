@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from service.analyses.mismatch import count_scan
-from service.analyses.mismatch.count_scan import SAMPLE_RECORDS, CountScan, merged
+from service.analyses.mismatch.count_scan import SAMPLE_RECORDS, CountScan
 from service.analyses.mismatch.outcome import MOST_PARTITIONS
 from service.analyses.mismatch.scan import MismatchScan
+from service.analyses.results import merged, packed
 from service.cli import main
 
 
@@ -46,7 +47,7 @@ def test_of_a_large_one_every_record_has_the_same_chance():
     assert len({*partitions}) == SAMPLE_RECORDS
     for sixth in range(6):
         assert 0.3 < sum(sixth * n // 6 <= p < (sixth + 1) * n // 6 for p in partitions) / (n // 6) < 0.37
-    assert len(found.packed()) < 2**20
+    assert len(packed(found)) < 2**20
 
 
 def test_what_the_scan_after_it_rejects_is_not_counted():

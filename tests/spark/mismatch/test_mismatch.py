@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from service.analyses.mismatch import pair_sample
 from service.analyses.mismatch import scan as mismatch_scan
 from service.analyses.mismatch.pair_sample import PairSample
-from service.analyses.mismatch.scan import MismatchResult, MismatchScan, merged, patterns, settled
+from service.analyses.mismatch.scan import MismatchResult, MismatchScan, patterns, settled
+from service.analyses.results import merged
 from service.cli import main
 from service.core.attribution.equivalents import hash_all
 from service.core.attribution.mixtures import unmix

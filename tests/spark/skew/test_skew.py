@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.analyses import results
 from service.analyses.skew import scan as skew_scan
-from service.analyses.skew.scan import KeySample, SkewResult, merged
+from service.analyses.skew.scan import KeySample, SkewResult
 from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
@@ -74,7 +75,7 @@ BY_SPARK = {"mergeSchema": "false"}
 def scanned(pipeline, source, *, read_options=(), **options):
     scan_source, of_records = job.prepare(pipeline, Source.parse(source, dict(read_options)), OPTIONS | options)
     assert (scan_source.files is not None) == (scan_source.source.format == "parquet" and not read_options)
-    return scan.run_scan(scan_source, of_records, merged, pipeline.sink)
+    return scan.run_scan(scan_source, of_records, pipeline.sink)
 
 
 def figures(result: SkewResult):
@@ -97,9 +98,7 @@ def test_a_key_is_where_the_service_says(name, client, pipeline, parquet):
         body |= {"sticky_batch_size": 16_384, "records": [{"key": key, "bytes": 1} for key in body.pop("keys")]}
     answer = client.post("/v1/partitions", json=body).json
     _, of_records = job.prepare(pipeline, Source.parse(parquet), OPTIONS | {"partitioners": (name,)})
-    part = SkewResult.unpacked(
-        b"".join(p for b in of_records.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
-    )
+    part = results.merged(p for b in of_records.of_batches(iter(records().to_batches())) for p in b.column("partial").to_pylist())
     totals = part.counts.totals(name, 35)
     assert totals.records.tolist() == np.bincount(answer["partitions"], minlength=35).tolist()
     different = dict(zip(keys, answer["partitions"], strict=True))
