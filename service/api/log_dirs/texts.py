@@ -8,7 +8,7 @@ import numpy as np
 
 from service.api.placements.document import reassignment
 from service.core.ragged import taken
-from service.decisions.log_dirs.tables import reasons_of
+from service.decisions.log_dirs.tables import dir_reasons
 from service.web.json.codec import dumps
 from service.web.json.rows import Part, json_list
 from service.web.json.rows import rows as json_rows
@@ -100,7 +100,7 @@ class DirTexts:
         """``[{"topic_name", "partition_id", "broker_id", "from", "to", "reason"}]``."""
         log_dirs, placements = self._cluster.log_dirs, self._cluster.placements
         partitions = self._cluster.partitions[moves.replicas]
-        reasons = reasons_of(log_dirs, moves)
+        reasons = dir_reasons(log_dirs, moves)
         return json_list(
             len(moves),
             Part(

@@ -14,7 +14,7 @@ from service.core.measures.zone_traffic import GB
 from service.core.model import NONE, Int32s, Ragged
 from service.core.ragged import taken
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
-from service.decisions.reassignments.tables import moves_table, reason_texts
+from service.decisions.reassignments.tables import moves_table, replica_reasons
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps
@@ -398,7 +398,7 @@ def _traffic(answer: ReassignmentAnswer) -> dict[str, Any]:
 def _reasons_json(answer: ReassignmentAnswer, texts: PlanTexts) -> LongText:
     brokers, moves = answer.brokers, answer.moves
     ids = [b"%d" % broker_id for broker_id in brokers.cluster.broker_ids.tolist()] + [b"null"]
-    reasons = reason_texts(brokers, moves).dictionary_encode()
+    reasons = replica_reasons(brokers, moves).dictionary_encode()
     sources, targets = (np.where(each == NONE, len(ids) - 1, each).astype(np.int32) for each in (moves.sources, moves.targets))
     return json_list(
         len(moves.partitions),

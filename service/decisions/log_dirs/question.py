@@ -16,6 +16,7 @@ from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.decisions.budget import Budget
 from service.decisions.log_dirs.rows import DirRows, check_dir_rows, read_dir_replicas, read_log_dirs
 from service.decisions.reassignments.plan_ids import plan_id
+from service.decisions.reassignments.question import faults_of_limits
 from service.decisions.reassignments.rows import check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
 
@@ -96,12 +97,7 @@ def _check_size(rows: DirRows, topics: pa.StructArray, budget: Budget) -> None:
 
 
 def _faults(question: LogDirQuestion, log_dirs: LogDirs, replicas: DirReplicas) -> Iterator[InvalidQuestion]:
-    goal = question.goal
-    for name in ("tolerance", "max_moves", "max_bytes"):
-        if getattr(goal, name) is not None and goal.objective != "even":
-            yield InvalidQuestion("Not allowed together with objective = fewest-moves.", name)
-    if goal.tolerance is not None and goal.limited:
-        yield InvalidQuestion("Not allowed together with max_moves or max_bytes.", "tolerance")
+    yield from faults_of_limits(question.goal)
     if question.disk_threshold < 1 and not (log_dirs.disk_bytes != NO_LIMIT).any():
         yield InvalidQuestion(
             "The capacity_bytes of log directories are required for a disk threshold; a snapshot has them.", "disk_threshold"

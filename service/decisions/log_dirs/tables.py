@@ -7,24 +7,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from service.core.log_dirs.model import REASONS, DirMoves, LogDirs
+from service.decisions.reassignments.tables import reasons_of
 from service.decisions.rows.names import NAME
 
 if TYPE_CHECKING:
     from service.decisions.log_dirs.answer import LogDirAnswer
 
 
-def reasons_of(log_dirs: LogDirs, moves: DirMoves) -> pa.DictionaryArray:
+def dir_reasons(log_dirs: LogDirs, moves: DirMoves) -> pa.DictionaryArray:
     """The reason of each move."""
-    codes = pa.array(moves.reasons)
-    texts = pa.nulls(len(moves), NAME)
-    for code, text in enumerate(REASONS):
-        which = moves.reasons == code
-        if which.any():
-            before, _, role = text.partition("{")
-            paths = paths_of(log_dirs, moves.sources if role.startswith("source") else moves.targets)
-            words = pa.compute.binary_join_element_wise(before, paths.cast(NAME), role.partition("}")[2], "")
-            texts = pa.compute.if_else(pa.compute.equal(codes, code), words, texts)
-    return texts.dictionary_encode()
+    return reasons_of(moves, REASONS, lambda dirs: paths_of(log_dirs, dirs)).dictionary_encode()
 
 
 def paths_of(log_dirs: LogDirs, dirs: pa.Array) -> pa.DictionaryArray:
@@ -44,7 +36,7 @@ def moves_table(answer: LogDirAnswer) -> pa.Table:
             "from": paths_of(log_dirs, moves.sources),
             "to": paths_of(log_dirs, moves.targets),
             "bytes": pa.array(replicas.sizes[moves.replicas]),
-            "reason": reasons_of(log_dirs, moves),
+            "reason": dir_reasons(log_dirs, moves),
             "batch": pa.array(moves.batches + 1),
         }
     )

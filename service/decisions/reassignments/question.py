@@ -238,7 +238,7 @@ def _faults(question: ReassignmentQuestion, cluster: CurrentCluster) -> Iterator
         yield InvalidQuestion(
             f"Not allowed together with leaders = {question.goal.leaders}, which moves no replica.", "infer_replaces"
         )
-    yield from _faults_of_limits(question.goal)
+    yield from faults_of_limits(question.goal)
     yield from faults_of_balance(question.goal, cluster.brokers, placements, frontier=question.frontier)
     if question.disk_threshold < 1 and not (cluster.brokers.capacity_bytes != NO_LIMIT).any():
         yield InvalidQuestion(
@@ -254,7 +254,7 @@ def _faults(question: ReassignmentQuestion, cluster: CurrentCluster) -> Iterator
         yield InvalidQuestion("The sizes of all replicas add up to more than 2⁶¹ bytes.", "topics")
 
 
-def _faults_of_limits(goal: Goal) -> Iterator[InvalidQuestion]:
+def faults_of_limits(goal: Goal) -> Iterator[InvalidQuestion]:
     """What limits of copies and a tolerance cannot go with."""
     for name in ("tolerance", "max_moves", "max_bytes"):
         if getattr(goal, name) is None:

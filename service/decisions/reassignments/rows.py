@@ -121,13 +121,12 @@ def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
 
 
 def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: Sequence[int] = ()) -> Brokers:
-    """The brokers of these rows of type TARGET_BROKER, and after them those that only the placements mention.
+    """The brokers of these rows of type TARGET_BROKER, none twice, and after them those that only the placements mention.
 
     mentioned : int32[...]   ids of all replicas
     destinations : ids of the brokers that may get replicas; none: all
-    Raises InvalidQuestion for duplicates, for unknown destinations, and for a broker that replaces what it cannot.
+    Raises InvalidQuestion for unknown destinations, and for a broker that replaces what it cannot.
     """
-    check_broker_ids(rows)
     ids = np.array(rows.field("broker_id"), np.int32)
     gone = np.setdiff1d(mentioned, ids).astype(np.int32)
     racks = pc.dictionary_encode(rows.field("rack_id"))
@@ -209,15 +208,14 @@ def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32
 def read_placements(
     rows: pa.StructArray, brokers: Brokers, factor: int | None, excluded: Bools, min_in_sync: int | None = None
 ) -> Placements:
-    """The placements of these rows of type PLACED_TOPIC.
+    """The placements of these rows of type PLACED_TOPIC, no topic twice.
 
     factor : the replication factor of topics that give none; None: as now
     excluded : bool[topics], those that stay as they are
     min_in_sync : ``min.insync.replicas`` of topics that give none
 
-    Raises InvalidQuestion for duplicates.
+    Raises InvalidQuestion for duplicates in a topic.
     """
-    check_topic_names(rows)
     names = tuple(rows.field("topic_name").to_pylist())
     counts = np.array(pc.list_value_length(rows.field("placements")), np.int64)
     topics = np.repeat(np.arange(len(names), dtype=np.int32), counts)

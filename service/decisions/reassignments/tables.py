@@ -1,9 +1,11 @@
 """The moves of a reassignment as an Arrow table."""
 
-import numpy as np
+from collections.abc import Callable, Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.log_dirs.model import DirMoves
 from service.core.model import NONE, Int32s
 from service.core.reassignments.model import Brokers, Placements
 from service.core.reassignments.moves import REASONS, ReplicaMoves
@@ -15,21 +17,25 @@ def ids_of(brokers: Brokers, indices: Int32s) -> pa.Array:
     return pa.array(brokers.cluster.broker_ids[indices], pa.int32(), mask=indices == NONE)
 
 
-def reason_texts(brokers: Brokers, moves: ReplicaMoves) -> pa.Array:
-    """The reason of each move."""
-    texts = pa.nulls(len(moves.reasons), NAME)
-    for reason, text in enumerate(REASONS):
+def reasons_of(moves: ReplicaMoves | DirMoves, texts: Sequence[str], names_of: Callable[[Int32s], pa.Array]) -> pa.Array:
+    """The reason of each move. texts : of all reasons; names_of : of what ``{source}`` or ``{target}`` in them stands for"""
+    reasons = pa.nulls(len(moves.reasons), NAME)
+    for reason, text in enumerate(texts):
         which = moves.reasons == reason
-        if not which.any():
-            continue
-        before, _, role = text.partition("{")
-        if role:
-            ids = pc.cast(ids_of(brokers, moves.sources if role.startswith("source") else moves.targets), NAME)
-            words = pc.binary_join_element_wise(before, ids, role.partition("}")[2], "")
-        else:
-            words = pa.array([text], NAME).take(pa.array(np.zeros(len(which), np.int32)))
-        texts = pc.if_else(pa.array(which), words, texts)
-    return texts
+        if which.any():
+            before, _, rest = text.partition("{")
+            role, _, after = rest.partition("}")
+            words = pa.scalar(text, NAME)
+            if role:
+                names = names_of(moves.sources if role == "source" else moves.targets).cast(NAME)
+                words = pc.binary_join_element_wise(before, names, after, "")
+            reasons = pc.if_else(pa.array(which), words, reasons)
+    return reasons
+
+
+def replica_reasons(brokers: Brokers, moves: ReplicaMoves) -> pa.Array:
+    """The reason of each move of a reassignment."""
+    return reasons_of(moves, REASONS, lambda indices: ids_of(brokers, indices))
 
 
 def moves_table(brokers: Brokers, placements: Placements, moves: ReplicaMoves) -> pa.Table:
@@ -43,7 +49,7 @@ def moves_table(brokers: Brokers, placements: Placements, moves: ReplicaMoves) -
             "partition_id": pa.array(placements.partition_ids[moves.partitions]),
             "from": ids_of(brokers, moves.sources),
             "to": ids_of(brokers, moves.targets),
-            "reason": reason_texts(brokers, moves),
+            "reason": replica_reasons(brokers, moves),
             "batch": pa.array(moves.batches + 1),
         }
     )
