@@ -1,6 +1,6 @@
 """What a program must answer, and how its answers are told."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,16 +32,19 @@ class Expected:
             return {"rounds": list(self.rounds)}
         if self.owners is None:
             return {"partitions": list(self.partitions)}
-        rows: dict[str, dict[str, list[int]]] = {}
-        for (topic, i), members in sorted(self.owners.items()):
+        chance = [{"topic_name": topic, "partition_id": i} for topic, i in sorted(self.chance)]
+        return {"assignments": self.assignments()} | ({"left_open": chance} if chance else {})
+
+    def assignments(self, member_ids: Iterable[str] = ()) -> list[Body]:
+        """Who gets what. member_ids : members that are in it even with nothing, before all others"""
+        rows: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in member_ids}
+        for (topic, i), members in sorted((self.owners or {}).items()):
             for member in members:
                 rows.setdefault(member, {}).setdefault(topic, []).append(i)
-        assignments = [
+        return [
             {"member_id": member, "partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in of.items()]}
             for member, of in rows.items()
         ]
-        chance = [{"topic_name": topic, "partition_id": i} for topic, i in sorted(self.chance)]
-        return {"assignments": assignments} | ({"left_open": chance} if chance else {})
 
 
 def named_members(members: Sequence[str]) -> str:

@@ -105,7 +105,7 @@ class AssignorSubject:
             expected = self.expected(request)
             if self.protocol == SPLITS or expected is None or expected.fails or expected.chance:
                 return
-            after = _assignments(group, expected)
+            after = expected.assignments(member["member_id"] for member in group["members"])
             if self.protocol == "classic":
                 group = self._sent(groups.change(random, group, after, rebalance + 1))
             else:
@@ -227,15 +227,3 @@ def _owners_in(assignments: Any) -> dict[TopicPartition, tuple[str, ...]] | str:
     except (TypeError, KeyError, ValueError):
         return '"assignments" is not a list of {"member_id", "partitions": [{"topic_name", "partition_ids"}]}'
     return owners
-
-
-def _assignments(group: Body, expected: Expected) -> list[Body]:
-    """The answer as the next rebalance of the group begins with it."""
-    rows: dict[str, dict[str, list[int]]] = {member["member_id"]: {} for member in group["members"]}
-    for (topic, i), members in sorted((expected.owners or {}).items()):
-        for member in members:
-            rows[member].setdefault(topic, []).append(i)
-    return [
-        {"member_id": member, "partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in of.items()]}
-        for member, of in rows.items()
-    ]
