@@ -3,6 +3,7 @@
 import codecs
 import sys
 from collections.abc import Callable, Iterable
+from functools import reduce
 from io import BufferedReader
 from json import JSONDecoder
 from typing import Any, BinaryIO, Final
@@ -116,10 +117,7 @@ def _parse(text: bytes, name: str) -> Description:
 
 def merged(descriptions: list[Description]) -> Description:
     """All of them as one."""
-    whole = descriptions[0]
-    for description in descriptions[1:]:
-        whole = whole.merged(description)
-    return whole
+    return reduce(Description.merged, descriptions)
 
 
 def with_racks(description: Description, racks: Iterable[str]) -> Description:
