@@ -285,32 +285,36 @@ class ConsumerClients:
         if not len(partitions):
             return
         self.coordinator.holder[partitions] = number
-        polls, joins = self.course.paces.next_poll(number, self.clock.now), number == self.coordinator.joining
-        if polls > self.clock.now:
-            self.course.later(polls, self._take, number, partitions, joins)
+        now, stalled_until = self.clock.now, self.members.columns.stalled_until
+        polls, beats = (
+            self.course.paces.next_poll(number, now),
+            number != self.coordinator.joining and stalled_until[number] <= now,
+        )
+        if polls > now:
+            self.course.later(polls, self._take, number, partitions, beats)
         else:
-            self._take(number, partitions, joins)
+            self._take(number, partitions, beats)
 
-    def _take(self, number: int, partitions: Int32s, joins: bool) -> None:  # noqa: FBT001 - positional, as an agenda's calls are
-        """A poll takes over a new assignment: AsyncKafkaConsumer.processBackgroundEvents. joins : is it the member's first?"""
+    def _take(self, number: int, partitions: Int32s, beats: bool) -> None:  # noqa: FBT001 - positional, as an agenda's calls are
+        """A poll takes over a new assignment: AsyncKafkaConsumer.processBackgroundEvents. beats : see ``_wait``"""
         if self.members.columns.died[number] != NEVER or not self.course.rebalances:
             return
         still = (self.coordinator.holder[partitions] == number) & (self.ledger.reader[partitions] == NONE)
         if (work := self.coordinator.work.get(number)) is not None:
             still &= ~np.isin(partitions, work.revoking)
         partitions, current = partitions[still], self.course.rebalances[-1]
-        missed = self.ledger.start_one(partitions, number, self.clock.now, current, self._wait(joins=joins))
+        missed = self.ledger.start_one(partitions, number, self.clock.now, current, self._wait(number, beats=beats))
         slot = self.coordinator.slots.get(number)
         if missed is not None and slot is not None:
             of_members = np.zeros(len(self.coordinator.rows))
             of_members[slot] = missed
             self.course.backlog(current, of_members, self.coordinator.rows, self.coordinator.view)
 
-    def _wait(self, *, joins: bool) -> Wait | None:
+    def _wait(self, number: int, *, beats: bool) -> Wait | None:
         """How long partitions wait for their new member's heartbeat and poll, which can come at any time of an interval.
 
-        joins : has it just joined? Then it has them from its first heartbeat
+        beats : for a heartbeat too? Not if it has just joined, as it has them from its first one, nor if it stalls meanwhile
         """
-        most_ms = self.timing.poll_interval_ms + (0 if joins else self.timing.heartbeat_interval_ms)
-        since_ms, free_since = self.coordinator.since_ms, self.coordinator.free_since
-        return Wait(since_ms, most_ms, is_middle=True, each_from_ms=free_since) if most_ms else None
+        most_ms = self.timing.poll_interval_ms + (self.timing.heartbeat_interval_ms if beats else 0)
+        since_ms = max(self.coordinator.since_ms, int(self.members.columns.stalled_until[number]))
+        return Wait(since_ms, most_ms, is_middle=True, each_from_ms=self.coordinator.free_since) if most_ms else None

@@ -100,3 +100,12 @@ def test_new_partitions_raise_the_epoch_at_the_next_heartbeat() -> None:
     run.run()
     (rebalance,) = run.outcome().rebalances
     assert (rebalance.at_ms, rebalance.reason) == (15_000, "Bumped group epoch to 3 with metadata hash")
+
+
+def test_partitions_that_wait_for_a_member_that_stalls_are_idle_until_it_polls() -> None:
+    """c1 is given a partition of c0 at a heartbeat, and reads it 30 s after it began to stall."""
+    stall, leave = event(9_000, "member_stalls", member_id="c1", for_ms=30_000), event(10_000, "member_leaves", member_id="c0")
+    run = stable("consumer", stall, leave)
+    run.run()
+    idle = run.outcome().totals.idle
+    assert idle.longest_ms == idle.least_longest_ms == idle.most_longest_ms == 29_000
