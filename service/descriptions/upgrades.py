@@ -74,8 +74,8 @@ class GroupChange:
     """What an upgrade does to a group.
 
     before, after : the names of its assignors, with their clients' releases
-    otherwise : partitions that the next rebalance assigns otherwise than without the upgrade
-    moved : partitions that change hands in the first rebalance after it; moved_anyway : that would without it
+    assigned_differently : partitions that the next rebalance assigns to other members than without the upgrade
+    moved : partitions that change hands in the first rebalance after it; moved_without_upgrade : that would without it
     steps : how its members get there
     notes : what is assumed
     problem : why it cannot be answered
@@ -84,9 +84,9 @@ class GroupChange:
     group_id: str
     before: str
     after: str
-    otherwise: int | None = None
+    assigned_differently: int | None = None
     moved: int | None = None
-    moved_anyway: int | None = None
+    moved_without_upgrade: int | None = None
     steps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     problem: str | None = None
@@ -246,7 +246,9 @@ def _counted(change: GroupChange, old: GroupAnswer, new: GroupAnswer) -> GroupCh
     for each in chance:
         found = found if each is None else found.without(each.partitions)
     moved = [len(moves(group, each)) for each in rows]
-    return replace(change, otherwise=len(found), moved=moved[1], moved_anyway=moved[0], notes=(*change.notes, *sentences))
+    return replace(
+        change, assigned_differently=len(found), moved=moved[1], moved_without_upgrade=moved[0], notes=(*change.notes, *sentences)
+    )
 
 
 def _titled(assignor: Assignor) -> str:

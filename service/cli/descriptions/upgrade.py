@@ -55,7 +55,7 @@ def _show(found: Upgrade) -> None:
     console = Console()
     if found.groups:
         rows = [(each.group_id, each.before, each.after or "—", *_numbers(each)) for each in found.groups]
-        console.print(table(("group", "from", "to", "assigned differently", "moved first", "moved anyway"), rows))
+        console.print(table(("group", "from", "to", "assigned differently", "moved", "moved without upgrade"), rows))
     if found.keys:
         moved = [
             (one.topic_name, one.before, one.after, "—" if one.moved_share is None else f"{one.moved_share:.0%}", one.null_keys)
@@ -98,5 +98,7 @@ def _sentences(found: Upgrade) -> Iterator[str]:
 
 
 def _numbers(change: GroupChange) -> tuple[str, str, str]:
-    otherwise, moved, anyway = (("—" if n is None else str(n)) for n in (change.otherwise, change.moved, change.moved_anyway))
-    return otherwise, moved, anyway
+    differently, moved, without = (
+        ("—" if n is None else str(n)) for n in (change.assigned_differently, change.moved, change.moved_without_upgrade)
+    )
+    return differently, moved, without
