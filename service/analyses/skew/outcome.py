@@ -34,7 +34,8 @@ def scan_of(records: Records, *, key_columns: tuple[str, ...], key_format: str |
     scan = SkewScan(key_columns=key_columns, key_format=key_format, corrupt=records.corrupt, **options)
     for name in scan.size_columns:
         kind = records.schema.field(name).type
-        if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind)):
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if not (is_number or is_text(kind) or is_bytes(kind)):
             raise WrongTable(
                 f"{records.name}: The column {name!r} is {kind}, which has no size; only integers, strings and bytes have one."
             )

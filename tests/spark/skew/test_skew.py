@@ -296,3 +296,16 @@ def test_the_report_needs_nothing_else(done):
     ):
         assert words in text
     assert text.count("<svg") == 3
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_size_may_be_1_0_as_pandas_writes_it_beside_a_missing_one(suffix, tmp_path):
+    path = tmp_path / f"sized.{suffix}"
+    if suffix == "csv":
+        path.write_text("key,size\na,10.0\nb,\na,7.0\n")
+    else:
+        pq.write_table(pa.table({"key": ["a", "b", "a"], "size": [10.0, None, 7.0]}), path)
+    command = ["pipeline", "skew", str(path), "--size-column", "size", "--partitions", "3", "--into", str(tmp_path / "results")]
+    done = CliRunner().invoke(main, command, catch_exceptions=False)
+    assert (done.exit_code, orjson.loads(done.stdout)["bytes"]) == (0, 17)
