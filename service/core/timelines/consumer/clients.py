@@ -286,10 +286,8 @@ class ConsumerClients:
             return
         self.coordinator.holder[partitions] = number
         now, stalled_until = self.clock.now, self.members.columns.stalled_until
-        polls, beats = (
-            self.course.paces.next_poll(number, now),
-            number != self.coordinator.joining and stalled_until[number] <= now,
-        )
+        polls = self.course.paces.next_poll(number, now)
+        beats = number != self.coordinator.joining and stalled_until[number] <= now
         if polls > now:
             self.course.later(polls, self._take, number, partitions, beats)
         else:
