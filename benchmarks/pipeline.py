@@ -19,7 +19,6 @@ from pyspark.sql import functions
 
 from benchmarks.harness import Row, benchmark, peak_megabytes
 from service.analyses.skew import MAX_KEYS
-from service.analyses.skew.scan import merged
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.scan import run_scan
@@ -82,7 +81,7 @@ def ours(on: Pipeline, path: str, names: tuple[str, ...], partitions_counts: tup
     options |= {"key_columns": ("key",), "key_separator": "-", "size_columns": (), "max_keys": MAX_KEYS}
     options |= {"partitioners": names, "partitions_counts": partitions_counts}
     start = time.perf_counter()
-    run_scan(*job.prepare(on, Source.parse(path), options), merged, on.sink)
+    run_scan(*job.prepare(on, Source.parse(path), options), on.sink)
     return time.perf_counter() - start
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from tests.support.programs import program
+from tests.support.programs import HEEDS_CTRL_C, program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
 
 
 def started(arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([program("partition-allocator"), *arguments], **streams, stderr=subprocess.PIPE)
+    return subprocess.Popen([*HEEDS_CTRL_C, program("partition-allocator"), *arguments], **streams, stderr=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("form", ["json", "table"])

@@ -77,7 +77,7 @@ def test_warming_raises_what_a_service_would_answer_with_a_500(monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("service.web.deciding.decided", fail)
+    monkeypatch.setattr("service.web.deciding.answered", fail)
     with pytest.raises(ZeroDivisionError):
         warm(Settings())
 

@@ -21,6 +21,9 @@ PACKAGES = {
 }
 """Debian's package of each; every other program is built by ``make chart-tools``."""
 
+HEEDS_CTRL_C = ("env", "--default-signal=INT")
+"""Before the command of a process that is sent SIGINT. What a shell starts in the background ignores it, as do its children."""
+
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 

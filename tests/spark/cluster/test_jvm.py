@@ -21,6 +21,7 @@ from service.spark.cluster.failures import start_failure
 from service.spark.errors import NoSpark
 from service.spark.io.sources import Source
 from tests.support.jvm import short_lived_spark, spark_archive
+from tests.support.programs import HEEDS_CTRL_C
 
 
 def test_the_first_jvm_writes_an_archive_and_the_next_ones_use_it(monkeypatch, tmp_path):
@@ -91,7 +92,7 @@ def test_standard_output_is_the_summary_alone(tmp_path):
     command = ["pipeline", "skew", str(tmp_path / "keys.jsonl"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
     command += ["--spark-option", f"spark.driver.extraJavaOptions=-Duser.home={tmp_path}"]
     run = subprocess.run(
-        [sys.executable, "-m", "partition_allocator", *command, "--package", "org.slf4j:slf4j-api:2.0.17"],
+        [*HEEDS_CTRL_C, sys.executable, "-m", "partition_allocator", *command, "--package", "org.slf4j:slf4j-api:2.0.17"],
         env={**os.environ, **short_lived_spark()},
         capture_output=True,
         text=True,
