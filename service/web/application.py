@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask, Request
+from flask.ctx import RequestContext
 from flask.json.provider import JSONProvider
 from flask.sessions import NullSession, SessionInterface
-from werkzeug.routing import MapAdapter
+from werkzeug.routing import MapAdapter, Rule
 
 from service import __version__
 from service.telemetry.metrics import Metrics
@@ -19,6 +21,7 @@ from service.web.middleware import RequestHooks, security_scheme
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
+    from wsgiref.types import WSGIEnvironment
 
     from service.config import Settings
     from service.telemetry.tracing import Tracing
@@ -53,11 +56,34 @@ class _Request(Request):
         """Nothing is open: the server closes the body."""
 
 
+class _RequestContext(RequestContext):
+    app: App
+
+    def match_request(self) -> None:
+        """See Flask. Werkzeug would take a path apart also where it is written as its route is."""
+        request = self.request
+        rule = self.app.plain_rules.get((request.method, request.path))
+        if rule is None:
+            super().match_request()
+        else:
+            request.url_rule, request.view_args = rule, {}
+
+
 class App(Flask):
     """Flask, without what no route of this service has."""
 
     request_class = _Request
     session_interface = _NoSessions()
+
+    @cached_property
+    def plain_rules(self) -> dict[tuple[str, str], Rule]:
+        """The routes without arguments, by method and path."""
+        rules = (rule for rule in self.url_map.iter_rules() if not rule.arguments)
+        return {(method, rule.rule): rule for rule in rules for method in rule.methods or ()}
+
+    def request_context(self, environ: WSGIEnvironment) -> RequestContext:
+        """See Flask."""
+        return _RequestContext(self, environ)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function as it is: no view and no hook is ``async``, which Flask looks up for each of them in every request."""

@@ -28,6 +28,7 @@ def request_budget() -> Budget:
     progress: Progress = environ[PROGRESS]
     hooks = progress.hooks
     limits = hooks.extensions["limits"]
+    announced = (request.content_length or 0) if "CONTENT_LENGTH" in environ else 0  # which a GET has not
     is_warm = hooks.extensions["warm"].is_set()
     return Budget(
         limits,
@@ -37,7 +38,7 @@ def request_budget() -> Budget:
         progress.started,
         limits["max_request_seconds"],
         progress.cpu_started,
-        max(1.0, progress.sent_bytes / 1_000, (request.content_length or 0) / 1_000) if is_warm else math.inf,
+        max(1.0, progress.sent_bytes / 1_000, announced / 1_000) if is_warm else math.inf,
     )
 
 
