@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
+import termios
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,6 +138,11 @@ def started(arguments: Sequence[str], **streams: Any) -> subprocess.Popen[bytes]
     return subprocess.Popen([*HEEDS_CTRL_C, program("partition-allocator"), *arguments], **streams, stderr=subprocess.PIPE)
 
 
+def waits(process_id: int) -> bool:
+    """Whether the main thread of a process sleeps."""
+    return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 @pytest.mark.parametrize("form", ["json", "table"])
 def test_a_full_disk_is_a_sentence(form: str) -> None:
     """With the status of an error: 1 says that a limit is exceeded."""
@@ -166,6 +175,9 @@ def test_ctrl_c_ends_a_command_that_waits_for_more(arguments: list[str], status:
     assert command.stdin is not None
     command.stdin.write(b"key\n" + b"a\n" * 2**17)  # more than a pipe holds: the command reads
     command.stdin.flush()
+    # Python looks for signals when a read is interrupted: one that comes between two reads has to wait for the end of the second.
+    while int.from_bytes(fcntl.ioctl(command.stdin, termios.FIONREAD, bytes(4)), sys.byteorder) or not waits(command.pid):
+        time.sleep(0.01)
     command.send_signal(signal.SIGINT)
     assert command.wait(60) == status
     assert command.communicate() == (b"", b"")
