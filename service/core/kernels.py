@@ -4,7 +4,9 @@
 ``borrowing_kernel`` is for the shortest of them. ``brief_kernel`` is for those that take less time than releasing the lock.
 """
 
+import itertools
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from hashlib import sha256
@@ -14,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from numba import types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary, ll  # type: ignore[attr-defined]
 from numba.core.compiler import compile_result
@@ -27,7 +30,23 @@ logger = logging.getLogger(__name__)
 unsaved: set[str] = set()
 """Why this process could not save compilations: each reason is logged once."""
 
+FORM: Final = 1
+"""Of compilations on disk. Those of another form are compiled anew, such as the ones before functions were numbered apart."""
+
 _OPTIONS: Final = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True}  # kernels are not called from C
+
+
+def _number_functions_apart() -> None:
+    """Let Numba number the functions that this process compiles from a random number on, not from 1.
+
+    The number distinguishes machine code of closures, such as the two sorts of ``np.sort`` and ``np.argsort``. Kernels that two
+    processes have compiled would else have code of one name, and a process that loads both would run the first for either.
+    """
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7), "big"))  # noqa: SLF001
+
+
+_number_functions_apart()
+os.register_at_fork(after_in_child=_number_functions_apart)
 
 
 class DamagedCache(RuntimeError):
@@ -101,7 +120,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def __init__(self, dispatcher: CPUDispatcher) -> None:
         self._impl_class = _Compilations if isinstance(dispatcher, _InnerKernel) else _Callable
         super().__init__(dispatcher.py_func)  # type: ignore[no-untyped-call]
-        self._cache_file._source_stamp = self._cache_file._source_stamp, _stamp(dispatcher)  # noqa: SLF001
+        self._cache_file._source_stamp = FORM, self._cache_file._source_stamp, _stamp(dispatcher)  # noqa: SLF001
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), tuple(_fields(sig)))  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -117,6 +118,43 @@ def test_a_change_in_another_file_has_a_kernel_compiled_anew(tmp_path: Path, mon
     assert run("stamped_shape", "0", "7") == (10017, True)
     assert run("stamped_shape", "first: int\n    second: int", "second: int\n    first: int") == (10017, True)
     assert run("stamped_outer", "", "") == (10017, False)
+
+
+SORTS = """
+import numpy as np
+
+from service.core.kernels import kernel
+
+
+@kernel
+def values(numbers):
+    numbers = numbers.copy()
+    numbers.sort()
+    return numbers
+
+
+@kernel
+def order(numbers):
+    return np.argsort(numbers.copy())
+
+
+NUMBERS = np.array([30, 10, 20], np.int32)
+"""
+
+
+def test_kernels_of_several_processes_keep_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba names the quicksorts in both kernels alike, if each is compiled as the first of its process."""
+    (tmp_path / "sorts.py").write_text(SORTS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    def printed(expression: str) -> str:
+        command = [sys.executable, "-c", f"from sorts import *; print({expression})"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert printed("values(NUMBERS)") == "[10 20 30]\n"
+    assert printed("order(NUMBERS)") == "[1 2 0]\n"
+    assert printed("values(NUMBERS), order(NUMBERS)") == "[10 20 30] [1 2 0]\n"
 
 
 LOADED = """
