@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +22,12 @@ Rows: TypeAlias = "Iterable[Mapping[str, Any]] | pa.Table | pd.DataFrame"
 """A list of the request: dicts, or a table with a column for each field (a null is an absent field)."""
 
 Topics: TypeAlias = "Mapping[str, Sequence[Sequence[int]]] | Rows"
-"""Where replicas are: topic → the replicas of its partitions 0, 1, …; or a table with ``topic_name``, ``partition_id`` and
-``replicas``, such as that of ``place``; or rows with ``topic_name`` and ``placements``, which may have more fields."""
+"""Where replicas are: topic → the replicas of its partitions 0, 1, …; or a table with ``topic_name``, ``partition_id``,
+``replicas`` and perhaps OF_PARTITIONS, such as that of ``place``; or rows with ``topic_name`` and ``placements``, which may have
+more fields."""
+
+OF_PARTITIONS: Final = ("partition_bytes", "partition_bytes_per_second", "partition_bytes_out_per_second")
+"""Columns of such a table that the request has as lists of its topics."""
 
 
 def column(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
@@ -38,20 +44,56 @@ def column(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
     of_pandas = _is_of_pandas(values)  # where NaN is a missing value
     try:
         return pa.array(values if of_pandas or hasattr(values, "__len__") else list(values), from_pandas=of_pandas)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise TypeError(f"{name} must be of one type: {error}") from None
 
 
-def key_column(keys: Any, key_format: str | None) -> pa.Array | pa.ChunkedArray:
-    """The keys in the type that their format has in Arrow. Raises TypeError, pyarrow.ArrowException."""
-    array = column(keys, "keys")
+def key_column(keys: Any, key_format: str | None) -> pa.Array | pa.ChunkedArray | list[Any]:
+    """The keys in the type that their format has in Arrow; a list as JSON has it if that cannot hold them. Raises TypeError."""
+    keys = list(keys) if isinstance(keys, Iterator) else keys
+    try:
+        array = column(keys, "keys")
+    except UnicodeEncodeError:  # half a surrogate pair, which Java's strings can have
+        return list(keys)
+    except TypeError:
+        if key_format is None or not isinstance(keys, list | tuple):
+            raise
+        return list(keys)
     if key_format is None and pa.types.is_floating(array.type) and (_is_of_pandas(keys) or isinstance(keys, np.ndarray)):
         _check_not_integers(array)
     if key_format in TYPE_OF_FORMAT:
-        return array.cast(TYPE_OF_FORMAT[key_format])
+        return _cast(array, TYPE_OF_FORMAT[key_format])
     if key_format in BYTES and pa.types.is_null(array.type):
         return array.cast(pa.binary())
     return array
+
+
+def _cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray | list[Any]:
+    """The keys as this type; a list if any of them does not fit it: then the service names the first."""
+    try:
+        own = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if own == kind or pa.types.is_null(own) or (_is_number(own) and _is_number(kind)):
+            return array.cast(kind)
+    except pa.ArrowInvalid:
+        pass
+    return array.to_pylist()
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def integer_column(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
+    """Integers, also those that pandas has made doubles. Raises TypeError, which names the argument."""
+    array = column(values, name)
+    if pa.types.is_floating(array.type):
+        try:
+            return array.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise TypeError(f"{name} must be integers: {error}") from None
+    if not (pa.types.is_integer(array.type) or pa.types.is_null(array.type)):
+        raise TypeError(f"{name} must be integers, not {array.type}.")
+    return array.cast(pa.int64()) if pa.types.is_null(array.type) else array
 
 
 def _check_not_integers(array: pa.Array | pa.ChunkedArray) -> None:
@@ -74,13 +116,39 @@ def _is_of_pandas(values: Any) -> bool:
 
 def rows(table: Rows, name: str) -> list[dict[str, Any]]:
     """The rows as dicts, without nulls of tables. Raises TypeError, which names the argument."""
+    if isinstance(table, pa.Table):
+        return [_without_nulls(row) for row in table.to_pylist()]
     if _is_table(table):
-        table = table if isinstance(table, pa.Table) else pa.Table.from_pandas(table, preserve_index=False)
-        return [{field: value for field, value in row.items() if value is not None} for row in table.to_pylist()]
+        try:
+            of_pandas = pa.Table.from_pandas(table, preserve_index=False)
+        except (pa.ArrowException, ValueError) as error:
+            raise TypeError(f"{name} must have one type in each column: {error}") from None
+        return [{field: _whole(value) for field, value in row.items()} for row in rows(of_pandas, name)]
     listed = list(table) if isinstance(table, Iterable) and not isinstance(table, Mapping) else None
     if listed is None or not all(isinstance(row, Mapping) for row in listed):
         raise TypeError(f"{name} must be a list of dicts, a pyarrow.Table or a pandas.DataFrame.")
     return [dict(row) for row in listed]
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value of a table whose structs, and those in its lists, lack what is null."""
+    if isinstance(value, dict):
+        return {field: _without_nulls(inner) for field, inner in value.items() if inner is not None}
+    return [*map(_without_nulls, value)] if isinstance(value, list) and dict in {*map(type, value)} else value
+
+
+def _whole(value: Any) -> Any:
+    """An integer that pandas has made a double, because another row has none."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def base64(captured: Any, name: str) -> str | None:
+    """Captured bytes as text. Raises TypeError, which names the argument."""
+    if captured is None:
+        return None
+    if not isinstance(captured, bytes | bytearray | memoryview):
+        raise TypeError(f"{name} must be bytes, not {type(captured).__name__}.")
+    return b64encode(captured).decode()
 
 
 def _is_table(rows: Any) -> bool:
@@ -103,53 +171,81 @@ def group_members(members: int | Rows | Iterable[str], owned: Rows | None) -> li
         listed = request_bodies.members(count(members, "members"))
     elif _is_table(members):
         listed = rows(members, "members")
+    elif not isinstance(members, Iterable) or isinstance(members, Mapping | AbstractSet):
+        raise TypeError(f"members must be a number, a list of ids or rows, not a {type(members).__name__}.")
     else:
-        listed = rows([{"member_id": member} if isinstance(member, str) else member for member in members], "members")
+        ids_or_rows = _listed(members)
+        listed = rows([{"member_id": each} if isinstance(each, str) else each for each in ids_or_rows], "members")
     if owned is not None:
         _give(rows(owned, "owned"), listed)
     return listed
 
 
+def _listed(values: Any) -> list[Any]:
+    """The elements of a list, an array or a column."""
+    return values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else list(values)
+
+
 def _give(owned: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
     """Enter the partitions of ``owned`` as ``owned_partitions`` of the members; those of absent members have no owner."""
     by_member: dict[str, dict[str, list[int]]] = {}
-    for row in owned:
-        if "member_id" in row:  # an unassigned partition has none
-            by_member.setdefault(row["member_id"], {}).setdefault(row["topic_name"], []).append(row["partition_id"])
+    for i, row in enumerate(owned):
+        if row.get("member_id") is None:  # an unassigned partition
+            continue
+        for field, kind in (("member_id", str), ("topic_name", str), ("partition_id", SupportsIndex)):
+            if not isinstance(row.get(field), kind):
+                raise TypeError(f"owned must have a {field} in each row, not {row.get(field)!r} as in row {i}.")
+        by_member.setdefault(row["member_id"], {}).setdefault(row["topic_name"], []).append(row["partition_id"])
     for member in members:
-        ids = by_member.get(member["member_id"], {})
+        member_id = member.get("member_id")
+        ids = by_member.get(member_id, {}) if isinstance(member_id, str) else {}
         member["owned_partitions"] = [{"topic_name": name, "partition_ids": sorted(ids[name])} for name in ids]
 
 
 def brokers(of: int | Rows, racks: int | None = None) -> list[dict[str, Any]]:
-    """The ``brokers`` of a cluster."""
+    """The ``brokers`` of a cluster. Raises ValueError for a number of racks below 1, or beside rows."""
     if isinstance(of, int | np.integer):
+        if racks is not None and count(racks, "racks") == 0:
+            raise ValueError("racks must be at least 1.")
         return request_bodies.brokers(count(of, "brokers"), racks)
+    if racks is not None:
+        raise ValueError("racks is for a number of brokers; rows have a rack_id.")
     return rows(of, "brokers")
 
 
 def count(of: Any, name: str) -> int:
-    """A number of Python or NumPy. Raises ValueError, which names the argument, for a negative one."""
-    if of < 0:
+    """A number of Python or NumPy. Raises ValueError, which names the argument, for a negative one; TypeError."""
+    if not isinstance(of, SupportsIndex):
+        raise TypeError(f"{name} must be an integer, not {of!r}.")
+    if index(of) < 0:
         raise ValueError(f"{name} must not be negative: {of}.")
-    return int(of)
+    return index(of)
 
 
-def placements(of: Sequence[Sequence[int]] | Rows) -> list[dict[str, Any]]:
+def placements(of: Sequence[Sequence[int]] | Rows, name: str = "placements") -> list[dict[str, Any]]:
     """The ``placements`` of a topic: lists of brokers in the order of the partitions, or rows."""
-    if isinstance(of, Sequence) and not isinstance(of, str | bytes) and all(isinstance(replicas, Sequence) for replicas in of):
-        return [{"partition_id": i, "replicas": list(cast("Sequence[int]", replicas))} for i, replicas in enumerate(of)]
-    return [{name: row[name] for name in ("partition_id", "replicas") if name in row} for row in rows(of, "placements")]
+    if isinstance(of, Iterable) and not (_is_table(of) or isinstance(of, str | bytes | Mapping | AbstractSet)):
+        listed = _listed(of)
+        if not any(isinstance(each, Mapping) for each in listed):
+            return [{"partition_id": i, "replicas": replicas} for i, replicas in enumerate(listed)]
+        of = listed
+    return [{field: value for field, value in row.items() if field != "topic_name"} for row in rows(of, name)]
 
 
 def placed_topics(topics: Topics) -> list[dict[str, Any]]:
     """The ``topics`` of a reassignment, each with its placements."""
     if isinstance(topics, Mapping):
-        return [{"topic_name": name, "placements": placements(of)} for name, of in topics.items()]
+        return [{"topic_name": name, "placements": placements(of, f"topics[{name!r}]")} for name, of in topics.items()]
     listed = rows(topics, "topics")
-    if not any("replicas" in row for row in listed):
+    if not any("replicas" in row for row in listed) or not all(isinstance(row.get("topic_name", ""), str) for row in listed):
         return listed
     by_name: dict[str, list[dict[str, Any]]] = {}
     for row in listed:
         by_name.setdefault(row.get("topic_name", "topic"), []).append(row)
-    return [{"topic_name": name, "placements": placements(of)} for name, of in by_name.items()]
+    return [{"topic_name": name, **_of_partitions(rows), "placements": placements(rows)} for name, rows in by_name.items()]
+
+
+def _of_partitions(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """What the rows of a topic say of partitions beside their replicas, taken out of them."""
+    given = [name for name in OF_PARTITIONS if any(name in row for row in rows)]
+    return {name: [row.pop(name, None) for row in rows] for name in given}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
-import pyarrow as pa
-
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
-from partition_allocator.asking import Output, ask, ask_with_columns
+from partition_allocator.asking import Output, ask, ask_about_keys, ask_exactly
 from service.core.later import Later
 from service.web.json.codec import dumps, loads
 
@@ -32,15 +29,14 @@ def partitions(
     keys : list, NumPy array, pandas Series or Arrow array of text, bytes, integers, floats or booleans. None (in pandas also NaN)
         is a record without a key. Integers are ``long``, floats ``double``, unless ``key_format`` names another serializer.
     fields : the other fields of ``POST /v1/partitions``, such as ``random_seed`` and ``counter``
-    Raises Rejected; TypeError if ``keys`` is a single key, has several types, or has integers that pandas has made doubles
-    because one was missing; pyarrow.ArrowException for keys that do not fit ``key_format``.
+    Raises Rejected, also for keys that do not fit ``key_format``; TypeError if ``keys`` is a single key, has several types, or
+    has integers that pandas has made doubles because one was missing; ValueError if another column has another length.
 
     >>> partitions(["order-1", "order-2"], 6)
     array([4, 3], dtype=int32)
     """
-    question = {"partitioner": partitioner, "partitions_count": partitions_count, "key_format": key_format, **fields}
-    columns = {"key": inputs.key_column(keys, key_format)}
-    table = ask_with_columns("/v1/partitions", question, columns, "arrow")
+    question = {"partitioner": partitioner, "partitions_count": partitions_count, **fields}
+    table = ask_about_keys("/v1/partitions", question, keys, {}, "arrow", key_format)
     return cast("npt.NDArray[np.int32]", table.column("partition_id").to_numpy())
 
 
@@ -53,7 +49,7 @@ def compare(
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
-    """On how many of these keys each pair of partitioners agrees: the answer of ``POST /v1/partitioner-comparisons``.
+    """On which share of these keys each pair of partitioners agrees: the answer of ``POST /v1/partitioner-comparisons``.
 
     keys : as for ``partitions``; partitioners : names of ``partitioners()``; default: all
     output : "dict" is the answer; "arrow" and "pandas" its table of pairs
@@ -63,8 +59,8 @@ def compare(
     >>> compare(["a", "b", "c", "d"], 6, ["java", "sarama"])["pairs"][0]["agreement"]
     0.0
     """
-    question = {"partitions_count": partitions_count, "partitioners": partitioners, "key_format": key_format, **fields}
-    return ask_with_columns("/v1/partitioner-comparisons", question, {"key": inputs.key_column(keys, key_format)}, output)
+    question = {"partitions_count": partitions_count, "partitioners": partitioners, **fields}
+    return ask_about_keys("/v1/partitioner-comparisons", question, keys, {}, output, key_format)
 
 
 def fingerprint(
@@ -73,12 +69,14 @@ def fingerprint(
     partitions_count: int | None = None,
     *,
     key_format: str | None = None,
+    explain: bool = False,
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
-    """Which partitioners put these keys on these partitions: the answer of ``POST /v1/partitioner-fingerprints``.
+    """Which partitioners explain the partitions of these keys: the answer of ``POST /v1/partitioner-fingerprints``.
 
     keys : as for ``partitions``; partition_ids : the partition of each key; partitions_count : default: inferred
+    explain : also answer how it was computed, as with ``?explain=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of candidates
     fields : the other fields of the endpoint, such as ``partitioners`` (a list of the names to consider)
     Raises the errors of ``partitions``.
@@ -87,10 +85,9 @@ def fingerprint(
     >>> fingerprint(keys, partitions(keys, 12, "sarama"), 12, partitioners=["java", "sarama"])["verdict"]
     'identified'
     """
-    ids = inputs.column(partition_ids, "partition_ids").cast(pa.int32())
-    columns = {"key": inputs.key_column(keys, key_format), "partition_id": ids}
-    question = {"partitions_count": partitions_count, "key_format": key_format, **fields}
-    return ask_with_columns("/v1/partitioner-fingerprints", question, columns, output)
+    ids = {"partition_id": inputs.integer_column(partition_ids, "partition_ids")}
+    question = {"partitions_count": partitions_count, **fields}
+    return ask_about_keys("/v1/partitioner-fingerprints", question, keys, ids, output, key_format, explain=explain)
 
 
 def plan(
@@ -119,12 +116,13 @@ def plan(
     20
     """
     question = {"partitions_counts": partitions_counts, **fields}
-    if keys is None:
-        return ask("/v1/partition-count-plans", question, output)
-    columns = {"key": inputs.key_column(keys, key_format)}
-    columns |= {} if records is None else {"records": inputs.column(records, "records")}
-    columns |= {} if sizes is None else {"bytes": inputs.column(sizes, "sizes")}
-    return ask_with_columns("/v1/partition-count-plans", {**question, "key_format": key_format}, columns, output)
+    weights = {} if records is None else {"records": inputs.integer_column(records, "records")}
+    weights |= {} if sizes is None else {"bytes": inputs.integer_column(sizes, "sizes")}
+    if keys is not None:
+        return ask_about_keys("/v1/partition-count-plans", question, keys, weights, output, key_format)
+    if weights:
+        raise TypeError("keys must be a list, an array or a column if there are records or sizes of each.")
+    return ask("/v1/partition-count-plans", {**question, "key_format": key_format}, output)
 
 
 def keyless(partitions: int | Rows, rule: str = "adaptive", *, output: Output = "dict", **fields: Any) -> Any:
@@ -159,16 +157,17 @@ def co_partitioning(topics: Rows, **fields: Any) -> Answer:
     return cast("Answer", ask("/v1/co-partitionings", {"topics": inputs.rows(topics, "topics"), **fields}, "dict"))
 
 
-def coordinator(group_id: str | None = None, **fields: Any) -> Answer:
+def coordinator(group_id: str | None = None, *, explain: bool = False, **fields: Any) -> Answer:
     """The partition that coordinates a group or a transactional id: the answer of ``POST /v1/coordinators``.
 
+    explain : also answer how it was computed, as with ``?explain=true``
     fields : the other fields of the endpoint: ``transactional_id``, ``share_partition``, ``partitions_count``
     Raises Rejected.
 
     >>> coordinator("billing")["partition_id"]
     9
     """
-    return cast("Answer", ask("/v1/coordinators", {"group_id": group_id, **fields}, "dict"))
+    return cast("Answer", ask("/v1/coordinators", {"group_id": group_id, **fields}, "dict", explain=explain))
 
 
 def decode(
@@ -184,9 +183,11 @@ def decode(
     >>> decode("assignment", bytes.fromhex("00010000000100066f72646572730000000100000002ffffffff"))["decoded"]["partitions"]
     [{'topic': 'orders', 'partition_id': 2}]
     """
-    captured = {"bytes_base64": data, "key_base64": key, "value_base64": value}
-    texts = {name: b64encode(part).decode() for name, part in captured.items() if part is not None}
-    return cast("Answer", ask("/v1/decodings", {"kind": kind, **texts, **fields}, "dict"))
+    captured = {"bytes_base64": inputs.base64(data, "data"), "key_base64": inputs.base64(key, "key")}
+    body: dict[str, Any] = {name: text for name, text in captured.items() if text is not None}
+    if key is not None or value is not None:
+        body["value_base64"] = inputs.base64(value, "value")
+    return cast("Answer", ask_exactly("/v1/decodings", {"kind": kind, **body, **fields}, "dict"))
 
 
 def assign(
@@ -195,6 +196,7 @@ def assign(
     assignor: str | None = None,
     *,
     owned: Rows | None = None,
+    explain: bool = False,
     frontier: bool = False,
     output: Output = "dict",
     **fields: Any,
@@ -206,6 +208,7 @@ def assign(
     assignor : one of ``assignors()``; default: that of the protocol, ``range`` for classic groups
     owned : the partitions that members own: rows with ``topic_name``, ``partition_id``, ``member_id``, such as the table of an
         earlier answer
+    explain : also answer how it was computed, as with ``?explain=true``
     frontier : for ``balanced``: also answer what fewer moves achieve, as with ``?frontier=true``
     output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``member_id``, or the
         frontier
@@ -216,13 +219,16 @@ def assign(
     [3, 2, 2]
     """
     group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
-    return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output, frontier=frontier)
+    return ask("/v1/group-assignments", {"assignor": assignor, **group, **fields}, output, explain=explain, frontier=frontier)
 
 
-def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output = "dict", **fields: Any) -> Any:
+def assign_connect(
+    rounds: Rows, assignor: str = "sessioned", *, explain: bool = False, output: Output = "dict", **fields: Any
+) -> Any:
     """What the leader of a Kafka Connect group assigns: the answer of ``POST /v1/connect-assignments``.
 
     rounds : rows with ``connectors``, ``workers``, ``at_ms`` …; assignor : ``sessioned``, ``compatible`` or ``eager``
+    explain : also answer how it was computed, as with ``?explain=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of what workers are to start and stop
     fields : the other fields of the endpoint, such as ``follow_ups`` and ``leader_states``
     Raises Rejected, TypeError.
@@ -232,7 +238,8 @@ def assign_connect(rounds: Rows, assignor: str = "sessioned", *, output: Output 
     >>> [worker["connectors"] for worker in answer["workers"]]
     [['jdbc'], []]
     """
-    return ask("/v1/connect-assignments", {"assignor": assignor, "rounds": inputs.rows(rounds, "rounds"), **fields}, output)
+    question = {"assignor": assignor, "rounds": inputs.rows(rounds, "rounds"), **fields}
+    return ask("/v1/connect-assignments", question, output, explain=explain)
 
 
 def assign_streams(
@@ -278,8 +285,7 @@ def member_counts(
     [1, 2, 3, 4, 5, 6, 8, 12, 24]
     """
     group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
-    counts = None if members_counts is None else [index(count) for count in members_counts]
-    return ask("/v1/member-count-plans", {"assignor": assignor, **group, "members_counts": counts, **fields}, output)
+    return ask("/v1/member-count-plans", {"assignor": assignor, **group, "members_counts": members_counts, **fields}, output)
 
 
 def rebalances(
@@ -289,6 +295,7 @@ def rebalances(
     assignor: str | None = None,
     *,
     owned: Rows | None = None,
+    explain: bool = False,
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
@@ -296,6 +303,7 @@ def rebalances(
 
     topics, members, assignor, owned : as for ``assign``; without ``owned`` the group forms at 0 ms
     events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/rebalances.md)
+    explain : also answer how it was computed, as with ``?explain=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of rebalances
     fields : the other fields of the endpoint, such as ``group_protocol``, ``timing`` and ``compare``
     Raises Rejected, TypeError.
@@ -306,16 +314,17 @@ def rebalances(
     """
     group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
     question = {"assignor": assignor, **group, "events": inputs.rows(events, "events"), **fields}
-    return ask("/v1/group-rebalances", question, output)
+    return ask("/v1/group-rebalances", question, output, explain=explain)
 
 
 def place(
-    brokers: int | Rows,
-    partitions_count: int,
-    replication_factor: int,
+    brokers: int | Rows | None = None,
+    partitions_count: int | None = None,
+    replication_factor: int | None = None,
     placer: str = "striped",
     *,
     racks: int | None = None,
+    explain: bool = False,
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
@@ -324,15 +333,19 @@ def place(
     brokers : a number of brokers (with ids from 0), or rows with ``broker_id``, ``rack_id``, ``fenced``
     placer : one of ``placers()``
     racks : with a number of brokers: how many racks they are on, in turn
+    explain : also answer how it was computed, as with ``?explain=true``
     output : "dict" is the answer; "arrow" and "pandas" its table: ``topic_name``, ``partition_id``, ``replicas``
-    fields : the other fields of the endpoint, such as ``random_seed`` and ``topic_name``
+    fields : the other fields of the endpoint, such as ``random_seed`` and ``topic_name``, and instead of the first three
+        arguments those of its other forms: ``topics``, ``operations``, ``topics_to_move``
     Raises Rejected, TypeError.
 
     >>> place(6, 3, 2, racks=3, random_seed=7, output="arrow").column("replicas").to_pylist()
     [[4, 5], [2, 0], [3, 1]]
     """
     topic = {"partitions_count": partitions_count, "replication_factor": replication_factor}
-    return ask("/v1/replica-placements", {"placer": placer, **topic, "brokers": inputs.brokers(brokers, racks), **fields}, output)
+    cluster = None if brokers is None else inputs.brokers(brokers, racks)
+    question = {"placer": placer, **topic, "brokers": cluster, **fields}
+    return ask("/v1/replica-placements", question, output, explain=explain)
 
 
 def audit(
@@ -359,11 +372,14 @@ def audit(
     return ask("/v1/placement-audits", {**question, **fields}, output)
 
 
-def reassign(brokers: int | Rows, topics: Topics, *, frontier: bool = False, output: Output = "dict", **fields: Any) -> Any:
+def reassign(
+    brokers: int | Rows, topics: Topics | None = None, *, frontier: bool = False, output: Output = "dict", **fields: Any
+) -> Any:
     """The plan that moves replicas to these brokers with the fewest copies: the answer of ``POST /v1/reassignments``.
 
     brokers : the cluster as it should be: a number of brokers, or rows with ``broker_id``, ``rack_id`` and other fields
-    topics : where the replicas are: topic → the brokers of its partitions 0, 1, …; the table of ``place``; or rows of topics
+    topics : where the replicas are: topic → the brokers of its partitions 0, 1, …; the table of ``place``, perhaps with
+        ``partition_bytes``; or rows of topics; None: the field ``reassignment`` says so
     frontier : also answer how even the cluster can be with each number of copies, as with ``?frontier=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of moves, or the frontier
     fields : the other fields of the endpoint, such as ``objective``, ``max_moves`` and ``limits``
@@ -373,7 +389,8 @@ def reassign(brokers: int | Rows, topics: Topics, *, frontier: bool = False, out
     >>> answer["moves"]["replicas"], answer["after"]["broker_load"]["replicas"]["counts"]
     (2, [2, 2, 2])
     """
-    question = {"brokers": inputs.brokers(brokers), "topics": inputs.placed_topics(topics), **fields}
+    placed = None if topics is None else inputs.placed_topics(topics)
+    question = {"brokers": inputs.brokers(brokers), "topics": placed, **fields}
     return ask("/v1/reassignments", question, output, frontier=frontier)
 
 

@@ -117,9 +117,12 @@ def test_an_arrow_stream_is_answered_as_json_is(client, kind):
     [
         ({"key": ["a"]}, "expected key and partition_id"),
         ({"key": ["a"], "partition_id": ["1"]}, "A column of string cannot hold partition ids"),
-        ({"key": ["a"], "partition_id": pa.array([None], pa.int32())}, "Every observation has a partition_id"),
-        ({"key": ["a"], "partition_id": [-1]}, "-1 is not a partition"),
-        ({"key": ["a"], "partition_id": [2**40]}, "1099511627776"),
+        (
+            {"key": ["a", "b"], "partition_id": pa.array([0, None], pa.int32())},
+            "/observations/1/partition_id: Field may not be null",
+        ),
+        ({"key": ["a", "b"], "partition_id": [0, -1]}, "/observations/1/partition_id: -1 is not a partition"),
+        ({"key": ["a", "b"], "partition_id": [0, 2**40]}, "/observations/1/partition_id: 1099511627776 is not a partition"),
     ],
 )
 def test_a_stream_with_other_columns_is_refused(client, columns, detail):

@@ -12,7 +12,7 @@ from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, Fingerpr
 from service.decisions.keys.types import Stream
 from service.web import described as fields
 from service.web.columns_field import Columns
-from service.web.fields import Integer, List
+from service.web.fields import INT32, Integer, List
 from service.web.schemas import KafkaVersion
 
 
@@ -40,14 +40,13 @@ def _partition_ids(column: pa.ChunkedArray) -> Int32s:
     if not pa.types.is_integer(column.type):
         raise ValidationError(f"A column of {column.type} cannot hold partition ids; use integers.")
     if column.null_count:
-        raise ValidationError("Every observation has a partition_id.")
-    try:
-        partition_ids = np.array(column.cast(pa.int32()).to_numpy())
-    except pa.ArrowException as error:
-        raise ValidationError(f"{error}") from None
-    if (partition_ids < 0).any():
-        raise ValidationError(f"{partition_ids.min()} is not a partition.")
-    return partition_ids
+        raise ValidationError({column.is_null().index(True).as_py(): {"partition_id": ["Field may not be null."]}})
+    partition_ids = np.array(column.to_numpy())
+    outside = (partition_ids < 0) | (partition_ids > INT32)
+    if outside.any():
+        row = int(outside.argmax())
+        raise ValidationError({row: {"partition_id": [f"{partition_ids[row]} is not a partition."]}})
+    return partition_ids.astype(np.int32)
 
 
 class PartitionerFingerprintsSchema(Schema):
