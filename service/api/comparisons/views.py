@@ -1,4 +1,4 @@
-"""Compare partitioners: the share of the records on which each two agree, and examples of keys on which they do not.
+"""Compare partitioners: the share of the records on which each pair agrees, and examples of keys on which they do not.
 
 Partitioners that agree by construction (the same hash and sign rule) are one writer. Records whose
 partition depends on a counter or on chance (most clients' records without a key) are not compared. The body may also be an
