@@ -1,25 +1,24 @@
 """What many captured records say, as JSON lines, as a table, or as the groups that they describe."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.core.clock import looking
-from service.core.model import Bools, Int64s, Keys
+from service.core.model import Bools, Keys
 from service.core.wire.coordinator_records import CoordinatorRecord
 from service.core.wire.errors import Unreadable
 from service.core.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits
 from service.core.wire.reader import uuid_text
-from service.core.wire.record_texts import UNREAD, VALUE, RecordTexts
+from service.core.wire.record_texts import TOMBSTONE, UNREAD, VALUE, RecordTexts
 from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, RecordsToDecode
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
-
-_T = TypeVar("_T")
 
 COLUMN_BYTES: Final = 120
 """Memory for each row of the table beside its texts."""
@@ -90,7 +89,7 @@ def table(answer: DecodingAnswer) -> pa.Table:
     """
     records = _records(answer)
     question, texts = answer.question, records.texts
-    n = len(texts.kind)
+    n, check_time = len(texts.kind), answer.budget.check_time
     answer.budget.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
     odd = {row: _odd(record) for row, record in records.odd.items()}
     types, versions = texts.record_type.copy(), texts.version.copy()
@@ -99,43 +98,48 @@ def table(answer: DecodingAnswer) -> pa.Table:
         types[row], versions[row] = each.get("record_type", 0), each.get("value_version") or 0
         unknown[row], absent[row] = "record_type" not in each, each.get("value_version") is None
     schemas = GROUP_RECORDS if question.kind == GROUP_RECORD else SHARE_GROUP_STATE_RECORDS
-    names = {number: each.name for number, each in schemas.items()}
-    check_time = answer.budget.check_time
+    names = [schemas[number].name if number in schemas else None for number in range(max(schemas) + 1)]
+    record_type = pa.array(types, mask=unknown)
+    check_time()
+    key, value = _json_columns(texts)
     columns = {
-        "record_type": pa.array(types, mask=unknown),
-        "record_name": pa.array(
-            [None if odd_ else names[number] for odd_, number in _timed(zip(unknown, types.tolist(), strict=True), check_time)]
-        ).dictionary_encode(),
-        "key": _json_column(texts, texts.key, {row: each.get("key") for row, each in odd.items()}, check_time),
+        "record_type": record_type,
+        "record_name": pa.array(names).take(record_type).dictionary_encode(),
+        "key": _with(odd, key, "key"),
         "value_version": pa.array(versions, mask=absent),
-        "value": _json_column(texts, texts.value, {row: each.get("value") for row, each in odd.items()}, check_time, absent),
-        "error": pa.array([odd[row].get("detail") if row in odd else None for row in range(n)], pa.string()),
+        "value": _with(odd, value, "value"),
+        "error": _with(odd, pa.nulls(n, pa.large_string()), "detail").cast(pa.string()),
     }
     if question.records and question.kind == GROUP_RECORD:
         columns |= _commit_columns(question.records, check_time)
     return pa.table(columns)
 
 
-def _timed(rows: Iterable[_T], check_time: Callable[[], None]) -> Iterator[_T]:
-    return looking(rows, check_time, BLOCK_RECORDS)
+def _json_columns(texts: RecordTexts) -> tuple[pa.Array, pa.Array]:
+    """The key and the value of each record as JSON; null where there is none. Those that the kernel left out are empty."""
+    n, unread = len(texts.kind), texts.kind == UNREAD
+    bounds = np.concatenate((texts.key, texts.value), axis=1)
+    bounds[unread] = texts.offsets[:-1][unread, None]
+    ends = np.append(bounds.ravel(), texts.offsets[-1])  # of keys, of what stands behind them, of values, and so on
+    pieces = pa.Array.from_buffers(pa.large_string(), 4 * n, [None, pa.py_buffer(ends), pa.py_buffer(texts.text)])
+    places = np.arange(0, 4 * n, 4)
+    return pieces.take(pa.array(places)), pieces.take(pa.array(places + 2, mask=texts.kind == TOMBSTONE))
 
 
-def _json_column(
-    texts: RecordTexts, spans: Int64s, odd: dict[int, Any], check_time: Callable[[], None], absent: Bools | None = None
-) -> pa.Array:
-    """The key or the value of each record as JSON; null where there is none. odd : those that the kernel left out, by row"""
-    text = texts.text.tobytes()
-    column: list[bytes | None] = [text[start:end] for start, end in _timed(spans.tolist(), check_time)]
-    for row in [] if absent is None else np.flatnonzero(absent).tolist():
-        column[row] = None
-    for row, document in odd.items():
-        column[row] = None if document is None else dumps(document)
-    return pa.array(column, pa.large_binary()).cast(pa.large_string())
+def _with(odd: dict[int, dict[str, Any]], column: pa.Array, name: str) -> pa.Array:
+    """The column with a member of those records that the kernel left out: a text, or a document as JSON."""
+    if not odd:
+        return column
+    is_odd = np.zeros(len(column), np.bool_)
+    is_odd[list(odd)] = True
+    members = (each.get(name) for _, each in sorted(odd.items()))
+    texts = [member if member is None or isinstance(member, str) else dumps(member).decode() for member in members]
+    return pc.replace_with_mask(column, pa.array(is_odd), pa.array(texts, column.type))
 
 
 def _commit_columns(records: RecordsToDecode, check_time: Callable[[], None]) -> dict[str, pa.Array]:
     """The fields of offset commits; null for other records. Of a tombstone there are only group, topic and partition."""
-    commits = read_offset_commits(records.keys, records.values)
+    commits = read_offset_commits(records.keys, records.values, check_time)
     other, no_value = commits.kind == OTHER, commits.kind != COMMIT
     texts = {"group_id": (commits.group, other), "topic_name": (commits.topic, other), "metadata": (commits.metadata, no_value)}
     numbers = {
@@ -144,20 +148,17 @@ def _commit_columns(records: RecordsToDecode, check_time: Callable[[], None]) ->
         "commit_timestamp": commits.commit_timestamp,
         "expire_timestamp": commits.expire_timestamp,
     }
-    ids = [uuid_text(topic_id) if topic_id else None for topic_id in _pieces(commits.topic_id, check_time)]
+    ids = _column(pa.binary(), commits.topic_id, no_value | (np.diff(commits.topic_id.offsets) == 0)).dictionary_encode()
+    id_texts = [uuid_text(each.as_py()) for each in looking(ids.dictionary, check_time, BLOCK_RECORDS)]
     return {
-        **{name: _text_column(column, mask, check_time) for name, (column, mask) in texts.items()},
+        **{name: _column(pa.string(), column, mask) for name, (column, mask) in texts.items()},
         "partition_id": pa.array(commits.partition, mask=other),
         **{name: pa.array(column, mask=no_value | (column == ABSENT)) for name, column in numbers.items()},
-        "topic_id": pa.array(ids, pa.string()),
+        "topic_id": pa.array(id_texts, pa.string()).take(ids.indices),
     }
 
 
-def _text_column(column: Keys, mask: Bools, check_time: Callable[[], None]) -> pa.Array:
-    texts = [None if absent else text for text, absent in zip(_pieces(column, check_time), mask.tolist(), strict=True)]
-    return pa.array(texts, pa.binary()).cast(pa.string())
-
-
-def _pieces(column: Keys, check_time: Callable[[], None]) -> list[bytes]:
-    data = column.data.tobytes()
-    return [data[start:end] for start, end in _timed(pairwise(column.offsets.tolist()), check_time)]
+def _column(kind: pa.DataType, keys: Keys, mask: Bools) -> pa.Array:
+    """Keys as a column, null where the mask is true."""
+    valid = pa.py_buffer(np.packbits(~mask, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(keys), [valid, pa.py_buffer(keys.offsets), pa.py_buffer(keys.data)])

@@ -4,12 +4,14 @@ Nearly all records of the topic are offset commits. A kernel reads those that ar
 others are for ``coordinator_records.read_group_record``, which reads every type and raises an error for what is unreadable.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from service.core.clock import UNLIMITED
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.keys.codecs import copy_rows
 from service.core.model import Int32s, Int64s, KeyArrays, Keys, offsets_of
@@ -24,6 +26,9 @@ OTHER, COMMIT, TOMBSTONE = 0, 1, 2
 
 ABSENT: Final = -1
 """The leader epoch, expiry or number of a record that has none."""
+
+RECORDS_BETWEEN_LOOKS: Final = 2**14
+"""Records between two looks at the time, some 3 ms."""
 
 _TEXTS: Final = ("group", "topic", "metadata", "topicId")
 _NUMBERS: Final = ("partition", "offset", "leaderEpoch", "commitTimestamp", "expireTimestamp")
@@ -69,12 +74,15 @@ class _Columns(NamedTuple):
     numbers: Int64s
 
 
-def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
+def read_offset_commits(keys: Keys, values: Keys, check_time: Callable[[], None] = UNLIMITED) -> OffsetCommits:
     """The offset commits among some records. keys, values : of the same length; a null value is a tombstone."""
     n, names = len(keys), (*_TEXTS, *_NUMBERS)
     of_field = np.array([names.index(field.name) if field.name in names else 0 for field in FIELDS])
     columns = _Columns(of_field, np.zeros(n, np.int8), np.zeros((4, 2, n), np.int32), np.full((5, n), ABSENT, np.int64))
-    _read(keys.arrays(), values.arrays(), GROUP_TABLES, wire.new_arrays(), columns)
+    sources = keys.arrays(), values.arrays(), GROUP_TABLES, wire.new_arrays()
+    for start in range(0, n, RECORDS_BETWEEN_LOOKS):
+        check_time()
+        _read(*sources, start, min(start + RECORDS_BETWEEN_LOOKS, n), columns)
     group, topic, metadata, topic_id = (
         Keys(offsets := offsets_of(lengths), copy_rows(source.data, starts, offsets))
         for source, (starts, lengths) in zip((keys, keys, values, values), columns.spans, strict=True)
@@ -85,13 +93,13 @@ def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
 
 
 @kernel
-def _read(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, columns: _Columns) -> None:
-    """Fill the columns, which are zero, or ABSENT. keys, values : of one length
+def _read(keys: KeyArrays, values: KeyArrays, tables: Tables, arrays: Arrays, start: int, stop: int, columns: _Columns) -> None:
+    """Fill the columns, which are zero, or ABSENT, from row ``start`` up to ``stop``. keys, values : of one length
 
     Reproduces OffsetCommitKey.read and OffsetCommitValue.read of versions 0–4, also of LegacyOffsetCommit.
     Plain-Python twin: tests/reference/wire.py.
     """
-    for i in range(len(columns.kind)):
+    for i in range(start, stop):
         columns.kind[i] = _read_row(keys, values, tables, arrays, columns, i)
 
 

@@ -112,8 +112,7 @@ def read_offsets_topic(
     data, offsets = keys.data.tobytes(), keys.offsets.tolist()
     last = {data[offsets[row] : offsets[row + 1]]: row for row in looking(range(n), check_time, CHECKED_RECORDS)}
     rows = np.array(sorted(last.values()), np.int64)
-    check_time()
-    commits = read_offset_commits(keys, values)
+    commits = read_offset_commits(keys, values, check_time)
     names, groups = dict(topic_names), dict[str, _GroupRecords]()
     are_commits = np.isin(commits.kind[rows], (COMMIT, TOMBSTONE))
     _add_commits(commits, rows[are_commits].tolist(), names, groups, check_time)

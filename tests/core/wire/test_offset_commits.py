@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service.core.model import Keys
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
-from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
+from service.core.wire.offset_commits import COMMIT, OTHER, RECORDS_BETWEEN_LOOKS, TOMBSTONE, read_offset_commits
 from tests.core.wire.test_altered_bytes import altered
 from tests.support.captures import captures
 
@@ -108,3 +108,9 @@ def test_arrays_that_begin_in_the_middle_of_a_buffer_are_read_where_they_begin()
     assert np.array_equal(middle.kind, whole.kind[5:59])
     assert np.array_equal(middle.offset, whole.offset[5:59])
     assert text(middle.group, 3) == text(whole.group, 8)
+
+
+def test_the_time_is_looked_at_every_few_milliseconds():
+    records, looks = as_keys([b""] * (RECORDS_BETWEEN_LOOKS + 1)), []
+    read_offset_commits(records, records, lambda: looks.append(None))
+    assert len(looks) == 2
