@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from operator import methodcaller
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,9 @@ from marshmallow import Schema, ValidationError, fields
 from service.core.errors import MAX_ERRORS
 from service.decisions.rows import arrays
 from service.web.fields import Integer, List, budget
+
+ODD_BYTES: Final = 28_000
+"""Memory for a row that is an array by itself, until all are joined. Measured: 17,800 for a topic, 27,700 for a disk."""
 
 
 class Columns(List):
@@ -50,6 +53,7 @@ class Columns(List):
                 yield from self._pieces(rows[half:], first + half, faults)
         else:
             budget().check_time()
+            budget().reserve(ODD_BYTES)
             try:
                 (row,) = super()._deserialize(rows, None, None)
             except ValidationError as error:

@@ -245,6 +245,12 @@ def test_assignors_of_clients_take_what_is_reserved_for_them(measured, assignor,
     assert peak < reserved + 12 * M
 
 
+def test_lines_reserve_their_memory_before_there_are_any(client, reserved):
+    """A body of 256 MB of empty lines took 2 GB."""
+    client.post("/v1/decodings?kind=group_record", data=b"\n" * M, content_type="application/jsonl")
+    assert sum(reserved) > 50 * M
+
+
 def test_what_an_assignor_takes_is_reserved_once_for_all_that_is_simulated_and_planned(client, reserved):
     question = {"assignor": "sarama:roundrobin", "topics": [{"topic_name": "t" * 99, "partitions_count": 10_000}]}
     question["members"] = [{"member_id": "a"}, {"member_id": "b"}]

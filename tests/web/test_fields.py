@@ -9,11 +9,16 @@ from dataclasses import replace
 
 import pytest
 from marshmallow import Schema, fields
+from marshmallow.experimental.context import Context
 
 import service.api
+from service.api.connect.schema import ConnectAssignmentSchema
+from service.api.groups.schema import GroupAssignmentSchema
 from service.app import create_app
 from service.config import Settings
-from service.web.fields import FEW, FlatRows, Integer, List, Name
+from service.decisions.budget import Budget, OutOfTime
+from service.web.columns_field import ODD_BYTES
+from service.web.fields import CHECKED_ROWS, FEW, FlatRows, Integer, List, Name
 from service.web.keys import KeyList
 
 MODULES = [
@@ -144,3 +149,19 @@ def test_many_rows_are_refused_as_one_by_one(odd):
     assert Rows().load({"flat": rows}) == {"flat": rows}
     rows[FEW] = odd
     assert Rows().validate({"flat": rows})["flat"] == Rows().validate({"plain": rows})["plain"]
+
+
+def test_short_lists_of_objects_look_at_the_time_too():
+    """A body of a thousand lists of 999 workers took half a minute without a look at the clock."""
+    body = {"rounds": [{"workers": [{"member_id": "a"}] * CHECKED_ROWS}]}
+    with Context(Budget(seconds=0)), pytest.raises(OutOfTime):
+        ConnectAssignmentSchema().load(body)
+
+
+def test_a_row_that_is_read_by_itself_reserves_its_memory():
+    """Floats hold no such weight exactly, so that Arrow leaves these rows to the schema."""
+    sizes: list[int] = []
+    topics = [{"topic_name": str(i), "partitions_count": 1, "partition_weights": [2**53 + 1]} for i in range(9)]
+    with Context(Budget(reserve=sizes.append)):
+        GroupAssignmentSchema().load({"topics": topics, "members": []})
+    assert sizes == [ODD_BYTES] * 9

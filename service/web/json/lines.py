@@ -11,11 +11,15 @@ from service.core.errors import InvalidQuestion
 from service.web.arrow.parser import ArrowParser
 from service.web.blueprint import query_values
 from service.web.bodies import check_json, check_utf8, read_body
+from service.web.context import reserve
 from service.web.fields import budget
 from service.web.json.codec import loads
 from service.web.media_types import JSON_LINES
 
 MEDIA_TYPES: Final = (JSON_LINES, "application/jsonl")
+
+LINE_BYTES: Final = 64
+"""Memory for each line beside its text, which is there twice: as bytes, and in two lists."""
 
 CHECKED_LINES: Final = 10_000
 """Lines between two checks of the time, where each is read by itself."""
@@ -38,6 +42,7 @@ class LinesParser(ArrowParser):
 def read_lines(text: bytes) -> list[Any]:
     """The values of JSON lines; empty lines are skipped. Raises BadRequest with the number of the first line that is not JSON."""
     check_utf8(text)
+    reserve(2 * len(text) + LINE_BYTES * text.count(b"\n"))
     lines = [line for line in text.split(b"\n") if line and not line.isspace()]
     joined = b"[%s]" % b",".join(lines)
     check_json(joined)
