@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from service.api.streams.views import EXAMPLE
+from service.decisions.budget import Budget
+from service.decisions.streams.answer import answer
+from service.decisions.streams.question import StreamsQuestion
 
 PATH = "/v1/streams-assignments"
 
@@ -150,3 +153,21 @@ def test_what_is_wrong_is_named(client, body, pointers):
     response = client.post(PATH, json=body)
     assert response.status_code == 422
     assert [error["pointer"] for error in response.json["errors"]] == pointers
+
+
+class Looked(list):
+    """A list that counts how often it is gone through."""
+
+    times = 0
+
+    def __iter__(self):
+        self.times += 1
+        return super().__iter__()
+
+
+def test_subtopologies_are_not_gone_through_for_each_client():
+    """Bodies of 3 MB took minutes, in which nothing looked at the clock."""
+    rows = Looked({"subtopology_id": str(i), "tasks_count": 1, "stateful": False} for i in range(3))
+    clients = [{"process_id": f"00000000-0000-0000-0000-{i:012}", "threads_count": 1} for i in range(50)]
+    answer(StreamsQuestion(subtopologies=rows, member_protocol="classic", clients=clients), Budget())
+    assert rows.times < len(clients)

@@ -294,6 +294,7 @@ def _faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
 def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
     """Subtopologies are numbers there, and clients' ids UUIDs; with high-availability the lags decide."""
     counts = {row["subtopology_id"]: row["tasks_count"] for row in question.subtopologies}
+    stateful = [row["subtopology_id"] for row in question.subtopologies if row["stateful"] and row["tasks_count"]]
     for i, row in enumerate(question.subtopologies):
         if not NUMBER.fullmatch(row["subtopology_id"]):
             yield InvalidQuestion("Must be a number, as in the ids of tasks (0 in 0_1).", "subtopologies", i, "subtopology_id")
@@ -303,7 +304,7 @@ def _classic_faults(question: StreamsQuestion) -> Iterator[InvalidQuestion]:
         if _lags_decide(question):
             tasks = {(each["subtopology_id"], each["task_id"]) for each in row.get("lags") or ()}
             known = Counter(name for name, task in tasks if task < counts.get(name, 0))
-            for each in question.subtopologies:
-                if each["stateful"] and known[each["subtopology_id"]] < each["tasks_count"]:
-                    detail = f"There must be the lag of every task of subtopology {each['subtopology_id']}, which has state."
+            for name in stateful:
+                if known[name] < counts[name]:
+                    detail = f"There must be the lag of every task of subtopology {name}, which has state."
                     yield InvalidQuestion(detail, "clients", i, "lags")
