@@ -221,3 +221,13 @@ def test_small_decisions_are_answered_while_long_simulations_have_all_other_plac
         for thread in threads:
             thread.join()
         assert set(statuses) <= {200, 503}
+
+
+def test_a_topic_that_is_created_again_and_again_is_compared_in_proportion_to_the_body(client: FlaskClient) -> None:
+    """Each time all of its partition_weights became Python objects."""
+    topic = {"topic_name": "t", "partitions_count": 50_000, "partition_weights": [1] * 50_000}
+    again = {"topic_name": "t", "partitions_count": 1, "partition_weights": [1]}
+    events = [{"at_ms": 0, "type": "topic_created", "topic": again}] * 400
+    status, answer, seconds = posted(client, group(*events, topics=[topic]))
+    assert (status, answer["errors"][0]["pointer"]) == (422, "/events/0/topic/topic_name")
+    assert seconds < 1

@@ -122,6 +122,7 @@ def _topics(question: RebalancesQuestion) -> tuple[pa.StructArray, dict[str, int
     """
     own = question.topics
     rows: dict[str, Row] = {}
+    formers: dict[str, Row] = {}
     created_by: dict[str, int] = {}
     places = {name: i for i, name in enumerate(own.field("topic_name").to_pylist())}
     for i, event in enumerate(question.events):
@@ -132,7 +133,9 @@ def _topics(question: RebalancesQuestion) -> tuple[pa.StructArray, dict[str, int
         if name not in places and name not in rows:
             rows[name], created_by[name] = topic, i
             continue
-        former = rows[name] if name in rows else own[places[name]].as_py()
+        if name not in rows and name not in formers:
+            formers[name] = own[places[name]].as_py()
+        former = rows.get(name) or formers[name]
         for field in ("topic_id", "partition_racks", "partition_weights"):
             given, was = topic.get(field), former.get(field)
             if given is not None and (was is None or given != was[: len(given)]):
