@@ -689,3 +689,12 @@ def test_leaders_alone_even_out_what_they_cost(client):
     answer = client.post(PATH, json=body).json
     assert answer["moves"]["replicas"] == 0
     assert answer["after"]["broker_load"]["leader_bytes_per_second"]["totals"] == [101.0, 101.0]
+
+
+@pytest.mark.parametrize("path", [PATH, "/v1/reassignments:lint"])
+def test_too_many_brokers_are_refused_before_they_are_read(client, path):
+    """What they replace was looked up in all of them, for each."""
+    body = question(brokers=[{"broker_id": i, "replaces": i + 9_999} for i in range(4_000)])
+    answer = client.post(path, json=body | ({} if path == PATH else {"reassignment": {"version": 1, "partitions": []}}))
+    assert answer.json["errors"][0]["pointer"] == "/brokers"
+    assert "brokers × brokers" in answer.json["detail"]

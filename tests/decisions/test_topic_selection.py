@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.errors import LimitExceeded
+from service.core.errors import MAX_ERRORS, LimitExceeded
+from service.core.model import NONE, Cluster
+from service.core.reassignments.model import Brokers
 from service.decisions.budget import Budget
-from service.decisions.reassignments.selection import excluded_topics
+from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
 
 NAMES = st.text("ab.é[\\\n", min_size=1, max_size=6)
 SELECTORS = st.lists(st.text("ab.é[\\\n*?", min_size=1, max_size=6), max_size=3)
@@ -46,3 +49,13 @@ def test_patterns_are_refused_by_their_length_times_that_of_the_names() -> None:
     with pytest.raises(LimitExceeded, match="1200 characters of patterns") as caught:
         excluded_topics(names, ["*aaaaa"], (), budget)
     assert caught.value.field == ("included_topics",)
+
+
+def test_no_more_faults_are_collected_than_an_answer_lists() -> None:
+    names, budget = pa.array(["t"]), Budget()
+    _, faults = excluded_topics(names, ["u"] * (2 * MAX_ERRORS), (), budget)
+    assert len(faults) == MAX_ERRORS
+    brokers = Brokers.of(Cluster(np.array([1], np.int32), (), np.array([NONE], np.int32), np.array([False])))
+    unknown, topics = [7] * (2 * MAX_ERRORS), np.zeros(1, np.int32)
+    assert len(broker_sets([("t", unknown), ("t", unknown)], names, brokers, topics, budget)[1]) == MAX_ERRORS
+    assert len(topic_leaders([("t", 1, unknown), ("t", 1, unknown)], names, brokers, topics, budget)[1]) == MAX_ERRORS

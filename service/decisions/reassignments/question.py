@@ -114,7 +114,8 @@ def read(question: ReassignmentQuestion, budget: Budget) -> CurrentCluster:
     factors = np.array(topics.field("replication_factor").fill_null(factor), np.int64)
     cells = max(len(replicas.flatten()), partitions * max(factor, int(factors.max(initial=0))))
     budget.check("max_placement_cells", cells, "partitions × replicas", field)
-    brokers = read_brokers(question.brokers, np.unique(np.array(replicas.flatten(), np.int32)), question.destinations)
+    mentioned = np.unique(np.array(replicas.flatten(), np.int32))
+    brokers = read_brokers(question.brokers, mentioned, budget, question.destinations)
     _check_size(question, topics, len(brokers), cells, budget)
     excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included_topics, question.excluded_topics, budget)
     try:
@@ -139,7 +140,6 @@ def read(question: ReassignmentQuestion, budget: Budget) -> CurrentCluster:
 def _check_size(question: ReassignmentQuestion, topics: pa.StructArray, brokers: int, cells: int, budget: Budget) -> None:
     """Raise LimitExceeded for more than a plan may take, and reserve its memory. cells : partitions × replicas"""
     partitions = len(topics.field("placements").flatten())
-    budget.check("max_placement_cells", brokers**2, "brokers × brokers", "brokers")
     budget.check("max_assignment_cells", cells * brokers, "replicas × brokers")
     sets = len(question.broker_sets)
     budget.check("max_placement_cells", sets * max(len(topics), brokers), "broker sets × topics or brokers", "broker_sets")

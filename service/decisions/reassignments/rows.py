@@ -1,7 +1,8 @@
 """Brokers and placements of a reassignment, from Arrow to arrays."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,11 @@ from service.decisions.rows import duplicates
 from service.decisions.rows.arrays import struct_rows
 from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.rows.numbers import in_range, plain_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from service.decisions.budget import Budget
 
 TARGET_BROKER = pa.struct(
     {
@@ -120,17 +126,18 @@ def as_topics(rows: pa.StructArray) -> tuple[pa.StructArray, Int64s]:
     return struct_rows(PLACED_TOPIC, columns, count), order
 
 
-def read_brokers(rows: pa.StructArray, mentioned: Int32s, destinations: Sequence[int] = ()) -> Brokers:
+def read_brokers(rows: pa.StructArray, mentioned: Int32s, budget: Budget, destinations: Sequence[int] = ()) -> Brokers:
     """The brokers of these rows of type TARGET_BROKER, none twice, and after them those that only the placements mention.
 
     mentioned : int32[...]   ids of all replicas
     destinations : ids of the brokers that may get replicas; none: all
-    Raises InvalidQuestion for unknown destinations, and for a broker that replaces what it cannot.
+    Raises LimitExceeded for too many, InvalidQuestion for unknown destinations and for a broker that replaces what it cannot.
     """
     ids = np.array(rows.field("broker_id"), np.int32)
     gone = np.setdiff1d(mentioned, ids).astype(np.int32)
     racks = pc.dictionary_encode(rows.field("rack_id"))
     count = len(ids) + len(gone)
+    budget.check("max_placement_cells", count**2, "brokers × brokers", "brokers")
 
     def column(name: str, absent: Any, dtype: Any) -> Any:
         values = np.array(pc.fill_null(rows.field(name), absent), dtype)
@@ -194,14 +201,13 @@ def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32
         if replaced_by[index[old]] != NONE:
             raise InvalidQuestion(f"Broker {old} is replaced twice.", *at)
         replaced_by[index[old]] = row
-    for row in np.flatnonzero(replaced_by != NONE).tolist():
-        if (replaced_by == row).any():
-            new = int(np.flatnonzero(replaced_by == row)[0])
-            taker = int(replaced_by[row])
-            raise InvalidQuestion(
-                f"Broker {cluster.broker_ids[row]} replaces broker {cluster.broker_ids[new]}, so nothing can replace it.",
-                "brokers", taker, "replaces",
-            )  # fmt: skip
+    replaced = np.flatnonzero(replaced_by != NONE)
+    for row in replaced[np.isin(replaced, replaced_by)][:1].tolist():
+        new = int(np.flatnonzero(replaced_by == row)[0])
+        raise InvalidQuestion(
+            f"Broker {cluster.broker_ids[row]} replaces broker {cluster.broker_ids[new]}, so nothing can replace it.",
+            "brokers", int(replaced_by[row]), "replaces",
+        )  # fmt: skip
     return replaced_by
 
 

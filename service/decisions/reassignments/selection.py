@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.errors import InvalidQuestion
+from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.reassignments.model import Brokers, BrokerSets, TopicLeaders
 
 if TYPE_CHECKING:
@@ -69,8 +69,10 @@ def broker_sets(
         known = np.isin(np.array(broker_ids, np.int64), ids)
         faults += (
             InvalidQuestion(f"Unknown broker {broker_ids[at]}.", "broker_sets", row, "broker_ids", at)
-            for at in np.flatnonzero(~known).tolist()
+            for at in np.flatnonzero(~known)[:MAX_ERRORS].tolist()
         )
+        if len(faults) >= MAX_ERRORS:
+            break
     used, rows = np.unique(row_of, return_inverse=True)
     return BrokerSets(rows.astype(np.int32)[topics], allowed[used]), faults
 
@@ -110,8 +112,10 @@ def topic_leaders(
                 else f"Unknown broker {named[at]}.",
                 "min_topic_leaders", row, "broker_ids", at,
             )
-            for at in np.flatnonzero(~leads).tolist()
+            for at in np.flatnonzero(~leads)[:MAX_ERRORS].tolist()
         )  # fmt: skip
+        if len(faults) >= MAX_ERRORS:
+            break
         cells = np.ix_(selected, leading)
         least[cells] = np.maximum(least[cells], number)
     least[np.bincount(topics, minlength=len(names)) == 0] = 0
@@ -135,6 +139,8 @@ def _selected(
         if not matches.any():
             nothing.add(pattern)
     for row, selector in enumerate(selectors):
+        if len(faults) >= MAX_ERRORS:
+            break
         if selector in nothing:
             faults.append(InvalidQuestion(f"No topic matches {selector!r}.", field, row))
         elif selector not in patterns and not known[row]:
