@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api.placements.document import Placed, placements_json, reassignment_json
+from service.api.placements.document import FORM, Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
+from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
+from service.decisions.budget import Budget, OutOfTime
+from service.decisions.placements.answer import answer
 from service.web.json.codec import dumps
 
 INTS = st.integers(-(2**31), 2**31 - 1)
@@ -282,3 +286,31 @@ def test_brokers_that_are_all_cordoned_are_refused_in_kafkas_words(client):
 def test_cordoned_is_rejected_where_kafka_had_no_such_thing(client):
     body = {"placer": "rack-aware", "partitions_count": 1, "replication_factor": 1, "brokers": CORDONED}
     assert [error["pointer"] for error in client.post(PATH, json=body).json["errors"]] == [f"/brokers/{len(BROKERS)}/cordoned"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"topics": [{"topic_name": "t", "partitions_count": 1, "replication_factor": 1}], "brokers": BROKERS},
+        {"operations": [{"operation": "create_topics", "topics": [{"topic_name": "t"}]}], "brokers": BROKERS},
+        {
+            "placer": "kafka-reassign-generate",
+            "topics_to_move": ["t"],
+            "broker_list": [1],
+            "cluster_brokers": BROKERS,
+            "current_assignments": [{"topic_name": "t", "partition_id": 0, "replicas": [1]}],
+        },
+    ],
+    ids=["topics", "operations", "topics_to_move"],
+)
+def test_topics_are_placed_within_their_time(question):
+    with pytest.raises(OutOfTime):
+        answer(FORM.schema.load(question), Budget(seconds=0))
+
+
+def test_many_duplicates_are_refused_in_proportion_to_their_number():
+    names = [str(i) for i in range(30_000)] * 2
+    started = time.thread_time()
+    with pytest.raises(AdminCommandFailed):
+        _refuse_repeats("List", names, _hashes(names))
+    assert time.thread_time() - started < 0.5

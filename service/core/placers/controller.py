@@ -5,12 +5,13 @@ protocol's, by their names in ``Errors``, and belong to one topic; only a reques
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
+from service.core.clock import UNLIMITED
 from service.core.errors import InvalidQuestion, KafkaError
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom
@@ -72,7 +73,7 @@ class Controller:
 
     brokers : in the order in which its hash map of registrations hands them to the placer, int32[brokers]
     topics : topic_name → partition count and the replication factor of its first partition
-    kafka_version : its release
+    kafka_version : its release; check_time : called for each topic, which Kafka compares with all others
     """
 
     cluster: Cluster
@@ -81,6 +82,7 @@ class Controller:
     default_replication_factor: int
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
     kafka_version: str = LATEST
+    check_time: Callable[[], None] = UNLIMITED
 
     def __post_init__(self) -> None:
         """Reject a duplicate broker_id: a controller registers each id once."""
@@ -110,6 +112,7 @@ class Controller:
         return [self._attempt(topic, self.topics, self._grow) for topic in topics]
 
     def _attempt(self, topic: TopicRequest, existing: dict[str, tuple[int, int]], change: Any) -> TopicResult:
+        self.check_time()
         try:
             return change(topic, existing)  # type: ignore[no-any-return]
         except TopicError as error:

@@ -4,11 +4,12 @@ A StripedReplicaPlacer places every topic anew; neither what the topics have now
 partition count and replication factor. The tool's Random is unseeded; here it has a seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from service.core.clock import UNLIMITED
 from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
@@ -70,6 +71,7 @@ def propose(
     random: JavaRandom,
     *,
     rack_aware: bool = True,
+    check_time: Callable[[], None] = UNLIMITED,
 ) -> Proposal:
     """What ``--generate`` proposes.
 
@@ -87,6 +89,7 @@ def propose(
     brokers = np.flatnonzero(np.isin(cluster.broker_ids, broker_list)).astype(np.int32)
     placements: dict[str, Int32s] = {}
     for name, factor in _in_placing_order(topics_to_move, current):
+        check_time()
         request = PlacementRequest(len(current[name].partition_ids), factor)
         placements[name] = brokers[striped.place(usable, request, random)]
     names = tuple(topics_to_move[i] for i in java_order(topics_to_move))
@@ -107,7 +110,8 @@ def _refuse_repeats(what: str, items: Sequence[object], hashes: Int32s) -> None:
         distinct.add(item)
     if repeated:
         order = iteration_order(hashes[list(repeated.values())])
-        listed = ", ".join(str(list(repeated)[i]) for i in order)
+        names = list(repeated)
+        listed = ", ".join(str(names[i]) for i in order)
         raise AdminCommandFailed(f"{what} contains duplicate entries: [{listed}]")
 
 

@@ -1,5 +1,6 @@
 """The commands that a question about replicas can be: place topics, operate a controller, generate a reassignment."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,8 +72,11 @@ class Command:
 
     cluster: Cluster
 
-    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
-        """Carry it out. explained : most entries of a list in the explanation; 0: no explanation"""
+    def run(self, placer: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
+        """Carry it out. explained : most entries of a list in the explanation; 0: no explanation
+
+        check_time : called for each topic
+        """
         raise NotImplementedError
 
 
@@ -83,13 +87,14 @@ class Create(Command):
     requests: tuple[tuple[str, PlacementRequest], ...]
     alone: bool
 
-    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
+    def run(self, placer: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
         """See Command."""
         results: list[Placed | NotPlaced] = []
         explanations: list[dict[str, Any]] = []
         each = max(1, explained // max(1, len(self.requests)))
         cluster = self.cluster
         for name, request in self.requests:
+            check_time()
             before = random.copy()
             try:
                 placement = placer.run(cluster, request, random)
@@ -119,7 +124,7 @@ class Operate(Command):
     default_replication_factor: int
     kafka_version: str
 
-    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
+    def run(self, _: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
         """See Command."""
         controller = Controller(
             self.cluster,
@@ -127,6 +132,7 @@ class Operate(Command):
             self.default_partitions_count,
             self.default_replication_factor,
             kafka_version=self.kafka_version,
+            check_time=check_time,
         )
         act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
         results: list[list[TopicResult] | NotPlaced] = []
@@ -159,9 +165,10 @@ class Generate(Command):
     current: dict[str, CurrentTopic] = field(repr=False)
     rack_aware: bool = True
 
-    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
+    def run(self, _: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
         """See Command."""
-        proposal = propose(self.cluster, self.broker_list, self.topics_to_move, self.current, random, rack_aware=self.rack_aware)
+        given = self.cluster, self.broker_list, self.topics_to_move, self.current
+        proposal = propose(*given, random, rack_aware=self.rack_aware, check_time=check_time)
         return Generated(
             [
                 Placed(name, np.arange(len(replicas), dtype=np.int32), replicas)
