@@ -18,7 +18,7 @@ from service.core.placers import PLACERS, Placer
 from service.core.ragged import taken
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-from service.decisions.placements.rows import read_cluster, read_placement
+from service.decisions.placements.rows import check_brokers, read_cluster, read_placement
 from service.decisions.rows import duplicates
 
 
@@ -73,6 +73,7 @@ def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
     # Arrays of the placement and of the placer's own, and the answer.
     budget.reserve(100_000 + 100 * len(question.placements) + 150 * replicas + 600 * len(question.brokers))
     cluster = read_cluster(question.brokers)
+    check_brokers(cluster, replicas, budget)
     raise_all(_faults(question, cluster))
     placer = _placer(question)
     ids, placement = read_placement(question.placements, cluster)
@@ -85,11 +86,11 @@ def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
     additions = tuple(partition_id - int(ids[0]) for partition_id in question.additions)
     if (order != np.arange(len(order))).any():
         placement = taken(placement, order)
-    result = audit(placer, cluster, placement, int(ids[0]), additions)
+    result = audit(placer.within(budget.check_time), cluster, placement, int(ids[0]), additions)
     lengths = placement.lengths()
     request = PlacementRequest(len(placement), int(lengths[0]), int(ids[0]))
     refused = result.broken_rule is not None and result.broken_rule.row is None
-    even = None if refused or (lengths != lengths[0]).any() else evenness(placer, cluster, request)
+    even = None if refused or (lengths != lengths[0]).any() else evenness(placer, cluster, request, budget.check_time)
     load, traffic = load_of(cluster, placement), placed_traffic(cluster, placement, None)
     return AuditAnswer(question, placer, cluster, int(ids[0]), placement, order, result, even, load, traffic)
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from service.api.placement_audits.document import FORM
 from service.api.placement_audits.schema import EXAMPLE
+from service.core.model import PlacementRequest
+from service.core.placement_audits.evenness import evenness
+from service.core.placers import PLACERS
+from service.decisions.budget import Budget, OutOfTime
+from service.decisions.placement_audits import answer
+from service.decisions.placements.rows import BROKER, read_cluster
 from service.descriptions import bodies, read_description
 from tests.support.golden import CHOICE, lines
 
@@ -226,3 +233,12 @@ def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
     body = {"brokers": BROKERS_ON_RACKS, "placements": [{"partition_id": 0, "replicas": [0, 1]}]}
     answer = client.post("/v1/placement-audits", json=body).get_json()
     assert answer["verdict"] == "The placer striped could have placed the topic this way."
+
+
+def test_draws_are_looked_for_within_the_time() -> None:
+    question = FORM.schema.load(EXAMPLE)
+    with pytest.raises(OutOfTime):
+        answer(question, Budget(seconds=0))
+    looks: list[None] = []
+    cluster = read_cluster(pa.array([{"broker_id": 77}], BROKER))
+    assert evenness(PLACERS["modulo"], cluster, PlacementRequest(1, 1), lambda: looks.append(None)).placements == len(looks)

@@ -310,7 +310,26 @@ def test_topics_are_placed_within_their_time(question):
 
 def test_many_duplicates_are_refused_in_proportion_to_their_number():
     names = [str(i) for i in range(30_000)] * 2
+    hashes = _hashes(names)
     started = time.thread_time()
     with pytest.raises(AdminCommandFailed):
-        _refuse_repeats("List", names, _hashes(names))
+        _refuse_repeats("List", names, hashes)
     assert time.thread_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("racks", "detail"),
+    [
+        (lambda _: None, "12250000 brokers × brokers"),
+        (lambda i: "ab"[i > 0], "replicas × racks and brokers that one may pass over"),
+    ],
+)
+def test_brokers_among_which_a_placement_takes_too_long_are_refused(client, racks, detail):
+    """Nothing stops a placer's kernel, which went on for minutes; balanced took 26 bytes for each two brokers."""
+    count = 3_500 if racks(0) is None else 3_000
+    brokers = [{"broker_id": i, "rack_id": racks(i)} for i in range(count)]
+    for placer in ("rack-aware", "striped", "balanced"):
+        body = {"placer": placer, "partitions_count": 5_000_000, "replication_factor": 2, "brokers": brokers}
+        error = client.post(PATH, json=body).json
+        assert error["errors"][0]["pointer"] == "/brokers"
+        assert detail in error["detail"]

@@ -6,13 +6,14 @@ It does not depend on how the topic is placed. Clusters have many topics of few 
 """
 
 import hashlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
 
+from service.core.clock import UNLIMITED
 from service.core.jvm.random import JavaRandom
 from service.core.measures.broker_load import COUNTS, Load, load_of, rack_load, rows_of_topics
 from service.core.model import Cluster, Float64s, Int32s, PlacementRequest
@@ -62,12 +63,12 @@ def skews_of(cluster: Cluster, of_brokers: Load) -> list[float]:
 _kept: dict[Hashable, Evenness] = {}
 
 
-def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Evenness:
+def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest, check_time: Callable[[], None] = UNLIMITED) -> Evenness:
     """How even the placer makes a topic of this size, in a cluster without known load. Raises what the placer raises."""
     key = (placer.name, placer.run, placer.draws, request, _digest(cluster))
     known = _kept.get(key)
     if known is None:
-        known = _computed(placer, cluster, request)
+        known = _computed(placer.within(check_time), cluster, request)
         if len(_kept) >= KEPT:
             _kept.clear()
         _kept[key] = known

@@ -70,6 +70,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         summary="As many racks as possible, then even brokers, counting what they have, and each topic spread over many of them.",
         options=("weight", "cordoned", "current_assignments"),
         draws=nothing_drawn(balanced.place, "The most even placement"),
+        is_timed=True,
     ),
     Placer(
         name="kafka-reassign-generate",

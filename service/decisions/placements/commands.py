@@ -93,11 +93,11 @@ class Create(Command):
         explanations: list[dict[str, Any]] = []
         each = max(1, explained // max(1, len(self.requests)))
         cluster = self.cluster
+        timed = placer.within(check_time)
         for name, request in self.requests:
-            check_time()
             before = random.copy()
             try:
-                placement = placer.run(cluster, request, random)
+                placement = timed.run(cluster, request, random)
             except KafkaError as refusal:
                 if self.alone:
                     raise

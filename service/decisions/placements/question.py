@@ -16,7 +16,7 @@ from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.decisions.budget import Budget
 from service.decisions.placements.commands import Command, Create, Generate, Operate
-from service.decisions.placements.rows import is_cordoned, read_cluster, read_load, uncordoned
+from service.decisions.placements.rows import check_brokers, is_cordoned, read_cluster, read_load, uncordoned
 from service.decisions.rows import duplicates
 
 UNNAMED: Final = "topic"
@@ -262,5 +262,8 @@ def _check_size(cluster: Cluster, topics: Iterable[tuple[str, int, int]], field:
     topics : of each the name, the number of partitions, and the replication factor
     """
     sizes = [(max(0, count), max(1, factor)) for _, count, factor in topics]
-    budget.check("max_placement_cells", sum(count * factor for count, factor in sizes), "partitions × replicas", field)
-    budget.reserve(2_000 + 600 * len(cluster) + sum(count * (40 + 32 * factor) for count, factor in sizes))
+    cells = sum(count * factor for count, factor in sizes)
+    budget.check("max_placement_cells", cells, "partitions × replicas", field)
+    check_brokers(cluster, cells, budget)
+    exchanges = 0 if cluster.known_load is None else 2 * 13 * len(cluster) ** 2  # of leaders, between two brokers each
+    budget.reserve(2_000 + 600 * len(cluster) + exchanges + sum(count * (40 + 32 * factor) for count, factor in sizes))

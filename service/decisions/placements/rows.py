@@ -1,5 +1,9 @@
 """Clusters, and what is placed on them, from Arrow to arrays."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +13,9 @@ from service.core.measures.skew import LARGEST, SMALLEST
 from service.core.model import NONE, BrokerLoad, Cluster, Int32s, Ragged, indices_in
 from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.rows.numbers import in_range
+
+if TYPE_CHECKING:
+    from service.decisions.budget import Budget
 
 BROKER = pa.struct(
     {"broker_id": pa.int32(), "rack_id": NAME, "fenced": pa.bool_(), "weight": pa.float64(), "cordoned": pa.bool_()}
@@ -73,6 +80,18 @@ def read_cluster(brokers: pa.StructArray) -> Cluster:
         np.array(pc.fill_null(racks.indices, NONE), np.int32),
         np.array(pc.fill_null(brokers.field("fenced"), False), np.bool_),
     )
+
+
+def check_brokers(cluster: Cluster, replicas: int, budget: Budget) -> None:
+    """Raise LimitExceeded for brokers among which so many replicas take too long to place.
+
+    Where racks differ in size, or only some have a broker that may lead, each replica may pass over all racks, and the brokers
+    that a rack has more than the smallest.
+    """
+    budget.check("max_placement_cells", len(cluster) ** 2, "brokers × brokers", "brokers")
+    sizes = np.unique(cluster.racks, return_counts=True)[1]
+    passed_over = len(sizes) + len(cluster) - len(sizes) * int(sizes.min(initial=len(cluster)))
+    budget.check("max_assignment_cells", replicas * passed_over, "replicas × racks and brokers that one may pass over", "brokers")
 
 
 def read_load(brokers: pa.StructArray, current: pa.StructArray | None, cluster: Cluster) -> BrokerLoad:

@@ -63,15 +63,15 @@ def misfit(draws: Draws, cluster: Cluster, placement: Int32s, expected: Int32s, 
     return replace(draws, replica=replica, rule="draws", detail=detail)
 
 
-def nothing_drawn(place: Callable[[Cluster, PlacementRequest, JavaRandom], Int32s], subject: str) -> RandomDraws:
+def nothing_drawn(place: Callable[..., Int32s], subject: str) -> RandomDraws:
     """For a placer that draws nothing: its one placement beside the one given. subject : of the sentence about a difference"""
 
-    def of_placement(cluster: Cluster, placement: Int32s, first_id: int, _: int | None) -> Draws:
-        placed = place(cluster, PlacementRequest(len(placement), placement.shape[1], first_id), JavaRandom(0))
+    def of_placement(cluster: Cluster, placement: Int32s, first_id: int, _: int | None, **options: Any) -> Draws:
+        placed = place(cluster, PlacementRequest(len(placement), placement.shape[1], first_id), JavaRandom(0), **options)
         draws = Draws(agreeing(placed, placement), {})
         return misfit(draws, cluster, placement, placed[draws.rows : draws.rows + 1].ravel(), subject)
 
-    def every(cluster: Cluster, request: PlacementRequest) -> tuple[int, Iterator[Int32s]]:
-        return 1, iter([place(cluster, request, JavaRandom(0))])
+    def every(cluster: Cluster, request: PlacementRequest, **options: Any) -> tuple[int, Iterator[Int32s]]:
+        return 1, iter([place(cluster, request, JavaRandom(0), **options)])
 
     return RandomDraws(of_placement, every, lambda cluster: partial(place, cluster))
