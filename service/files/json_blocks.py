@@ -8,11 +8,13 @@ from io import BufferedReader
 from itertools import islice
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from service.files.rejected import UNREADABLE, RejectedRows
 
 NEWLINE: Final = b"\n"
+SPACE: Final = ord(" ")
 
 Place = Callable[[int], str]
 """The place in the file of the row at a position of a batch."""
@@ -50,7 +52,9 @@ def _json_lines(
         return
     try:
         _check(text)
-        batches = read(text).to_batches()
+        table = read(text)
+        _check_rows(table.num_rows, text)
+        batches = table.to_batches()
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         lines = text.splitlines(keepends=True) if text.count(b"\n") < 2**12 else _halves(text)
         if len(lines) == 1:
@@ -82,6 +86,16 @@ def _check(text: bytes) -> None:
         text.decode()
     if text.lstrip().startswith(b"null") or b"\nnull" in text:
         raise pa.ArrowInvalid("Column() changed from object to null")
+
+
+def _check_rows(count: int, text: bytes) -> None:
+    """Raise ArrowInvalid if a line has several records, of which Arrow makes rows. count : of all rows"""
+    lines = text.count(NEWLINE) + (not text.endswith(NEWLINE))
+    data = np.frombuffer(text, np.uint8)
+    if data[0] <= SPACE or ((data[:-1] == ord(NEWLINE)) & (data[1:] <= SPACE)).any():  # some lines may be blank
+        lines = sum(1 for line in text.split(NEWLINE) if line.strip())
+    if count > lines:
+        raise pa.ArrowInvalid("several records in a line")
 
 
 def _fault(error: Exception) -> str:

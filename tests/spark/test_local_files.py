@@ -125,10 +125,12 @@ def test_rejected_rows_are_the_same(commands, count, rows, rejected, write, tmp_
 
 @pytest.mark.usefixtures("spark")
 def test_lines_that_are_no_records_and_partitions_that_are_none_are_rejected_alike(write, tmp_path):
-    """Spark would take an array's elements for records, and leave out an empty one. Blank lines are none."""
+    """Spark would take an array's elements for records, and leave out what follows a record. Blank lines are none."""
     no_records = ["null", "  null", "5", '"text"', "[1]", "[]", '[{"key": "x", "partition": 1}]', "{", "true"]
+    one = '{"key": "a", "partition": 1}'
+    no_records += [one + after for after in (one, f", {one}", " 5", ' {"x"', "}")]
     values = (("a", 1.0), ("b", 1.5), ("c", -1), ("d", 0), ("e", None))
-    records = [json.dumps({"key": key, "partition": value}) for key, value in values]
+    records = [json.dumps({"key": key, "partition": value, "{": [{"}{": {}}, {}]}) for key, value in values]
     file = write("records.jsonl", "\n".join([*records, "", "  ", *no_records, ""]))
     options = (file, "--partitioner", "java")
     ours = run("fingerprint", *options, "--partitions", "2", "--into", str(tmp_path / "ours"))

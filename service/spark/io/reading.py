@@ -27,6 +27,9 @@ BYTES: Final = "ISO-8859-1"
 OBJECT: Final = r"^\ufeff?\s*\{"
 """How a line of JSON begins that may be a record."""
 
+FLAT_OBJECT: Final = r"^[^{}]*\{[^{}]*\}\s*$"
+"""A line of JSON that ends where its object does, if it is one."""
+
 MARK: Final = "\ufffd"
 """How no JSON begins."""
 
@@ -148,12 +151,16 @@ def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
     """The lines of JSON as ``value``, and the columns of their folders, if any line is not UTF-8 or no object; None if all are.
 
     Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal, and the
-    elements of an array as records of their own. Such lines begin with MARK here, so that they are no JSON.
+    elements of an array as records of their own; it leaves out what follows an object. Such lines begin with MARK here, so that
+    they are no JSON.
     """
     if {"multiline", "mode"} & {name.lower() for name in source.options}:
         return None
     lines = spark.read.format("text").options(**source.options).load(source.location).where(F.col("value").rlike(r"\S"))
-    plain = F.is_valid_utf8("value") & F.col("value").rlike(OBJECT)
+    array = F.concat(F.lit("["), F.regexp_replace("value", "^\ufeff", ""), F.lit("\n]"))
+    objects = F.size(F.from_json(array, "array<string>", dict(source.options)))
+    is_one = F.when(F.col("value").rlike(FLAT_OBJECT), True).otherwise(F.coalesce(objects == 1, F.lit(False)))
+    plain = F.is_valid_utf8("value") & F.col("value").rlike(OBJECT) & is_one
     if lines.where(~plain).isEmpty():
         return None
     marked = F.concat(F.lit(MARK), F.make_valid_utf8("value"))

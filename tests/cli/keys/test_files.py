@@ -183,6 +183,7 @@ def test_a_json_key_may_be_absent_here_and_there(tmp_path):
         ("f.jsonl", b"[1]\n", {}, "line 1: the line is of type array, not object"),
         ("f.jsonl", b"null\n", {}, "line 1: the line is of type null, not object"),
         ("f.jsonl", b" null\nnull\n", {}, "line 1: the line is of type null, not object"),
+        ("f.jsonl", b'\n{"id": "2"} {"id": "3"}\n', {}, "line 2: several records in a line"),
         ("f.jsonl", b"", {}, "The file is empty."),
         ("f.parquet", b"PAR1 or so", {}, "Parquet"),
         ("f.txt", b"id\na\n", {}, "--file-format"),
