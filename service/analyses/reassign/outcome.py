@@ -1,5 +1,7 @@
 """A reassignment of all topics of a table: summary, tables and report."""
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ from service.analyses.outcome import Outcome
 from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
+from service.core.printable import printable
 from service.core.reassignments import RESOURCES
 from service.core.reassignments.batches.model import Batches
 from service.core.reassignments.model import Brokers, Placements
@@ -19,6 +22,7 @@ from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.balance import parse_balance, read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
+    MOST_BYTES,
     PLACED_TOPIC,
     RATES,
     TARGET_BROKER,
@@ -28,7 +32,7 @@ from service.decisions.reassignments.rows import (
 )
 from service.decisions.reassignments.tables import moves_table
 from service.decisions.rows.arrays import struct_rows
-from service.decisions.rows.names import NAME
+from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME, NAME
 from service.files.errors import WrongTable
 from service.report.numbers import number
 
@@ -94,10 +98,13 @@ def outcome_of(planned: ReassignmentAnswer, balance: str, source: str) -> Outcom
 
 def _topics(name: str, table: pa.Table) -> pa.StructArray:
     """The placements as rows of type PLACED_TOPIC, a row for each topic. Partitions are in order of their ids."""
+    _check_present(name, table, table.column_names)
+    for column in table.column_names[1:]:
+        if not pa.types.is_list(table.column(column).type):
+            row = pc.index(pc.less(table.column(column), 0), True).as_py()
+            if row >= 0:
+                raise WrongTable(f"{name}: {column} of row {row + 1:,} is {table.column(column)[row]}; it must not be negative.")
     table = table.sort_by([("topic_name", "ascending"), ("partition_id", "ascending")]).combine_chunks()
-    wrong = next((column for column in table.column_names if table.column(column).null_count), None)
-    if wrong:
-        raise WrongTable(f"{name}: Each row must have a {wrong}; {table.column(wrong).null_count} have none.")
     column = {name: _chunk(table.column(name)) for name in table.column_names}
     names = pc.dictionary_encode(column["topic_name"].cast(NAME))
     index = np.array(names.indices, np.int32)
@@ -107,8 +114,28 @@ def _topics(name: str, table: pa.Table) -> pa.StructArray:
     lists |= {"topic_name": names.dictionary, "placements": pa.ListArray.from_arrays(bounds, inner)}
     rows = struct_rows(PLACED_TOPIC, lists, len(names.dictionary))
     if not plain_placed_topics(rows):
-        raise WrongTable(f"{name}: Ids, sizes and rates must not be negative, and each row must have a replica.")
+        topic = rows[_first_odd(rows, plain_placed_topics)]["topic_name"].as_py()
+        raise WrongTable(
+            f"{name}: Topic {printable(topic)!r} must have a name of at most {LONGEST_TOPIC_NAME} characters, a replica of each "
+            f"partition, and sizes and rates of at most {number(MOST_BYTES)}."
+        )
     return rows
+
+
+def _check_present(name: str, table: pa.Table, required: Iterable[str]) -> None:
+    """Raise WrongTable for a table without rows, and for a row that lacks a value of a required column."""
+    if not len(table):
+        raise WrongTable(f"{name}: There are no records.")
+    for column in required:
+        if table.column(column).null_count:
+            raise WrongTable(
+                f"{name}: {column} of row {pc.index(pc.is_null(table.column(column)), True).as_py() + 1:,} is missing."
+            )
+
+
+def _first_odd(rows: pa.StructArray, is_plain: Callable[[pa.StructArray], bool]) -> int:
+    """The first row that is not well-formed; there is one."""
+    return bisect_left(range(len(rows)), True, key=lambda row: not is_plain(rows.take(pa.array(range(row + 1)))))
 
 
 def _chunk(column: pa.ChunkedArray) -> pa.Array:
@@ -118,10 +145,15 @@ def _chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def _brokers(name: str, table: pa.Table) -> pa.StructArray:
     """The cluster as rows of type TARGET_BROKER."""
+    _check_present(name, table, BROKERS[0])
     column = {name: _chunk(table.column(name)) for name in table.column_names}
     rows = struct_rows(TARGET_BROKER, column, len(table))
     if not plain_target_brokers(rows):
-        raise WrongTable(f"{name}: Each row must have a broker_id, and weights and limits that are not negative.")
+        row = _first_odd(rows, plain_target_brokers)
+        raise WrongTable(
+            f"{name}: Row {row + 1:,} must have a positive weight, limits from 0 to {number(MOST_BYTES)}, and a rack_id of at "
+            f"most {LONGEST_NAME} bytes."
+        )
     return rows
 
 

@@ -119,7 +119,7 @@ def test_replicas_may_be_text(pipeline: Pipeline, write: Callable[[str, str], st
             BROKERS,
             "partition_id of row 2 is 'x', which is not of type int32",
         ),
-        ('topic_name,partition_id,replicas\nt,0,"1"\nt,,"1"\n', BROKERS, "Each row must have a partition_id; 1 have none"),
+        ('topic_name,partition_id,replicas\nt,0,"1"\nt,,"1"\n', BROKERS, "partition_id of row 2 is missing"),
         ('topic_name,partition_id,replicas\nt,0,"1, b"\n', BROKERS, r"replicas of row 1 is '1, b', which is not of type list"),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "4,a,maybe\n", "draining of row 6 is 'maybe', .* type bool"),
         ('topic_name,partition_id,replicas\nt,0,"1"\n', BROKERS + "5000000000,a,\n", "broker_id of row 6 is '5000000000'"),
@@ -138,6 +138,34 @@ def test_what_is_wrong_with_a_table_is_named(
 ) -> None:
     with pytest.raises((WrongSource, WrongTable), match=message):
         planned(pipeline, write("placements.csv", text), write("brokers.csv", brokers))
+
+
+PLACED = {"topic_name": ["t", "t", "s"], "partition_id": [0, 1, 0], "replicas": [[0], [1], [0]], "partition_bytes": [5, 6, 7]}
+
+
+@pytest.mark.parametrize(
+    ("placements", "brokers", "message"),
+    [
+        ({"partition_bytes": [5, None, None]}, {}, "placements.csv: partition_bytes of row 2 is missing."),
+        ({"partition_bytes": [5, 6, -7]}, {}, "placements.csv: partition_bytes of row 3 is -7; it must not be negative."),
+        (
+            {"replicas": [[0], [], [0]]},
+            {},
+            "placements.csv: Topic 't' must have a name .*, a replica of each partition, and sizes",
+        ),
+        ({name: values[:0] for name, values in PLACED.items()}, {}, "placements.csv: There are no records."),
+        ({}, {"broker_id": [], "weight": []}, "brokers.csv: There are no records."),
+        ({}, {"broker_id": [0, None]}, "brokers.csv: broker_id of row 2 is missing."),
+        ({}, {"weight": [1.0, -1.0]}, "brokers.csv: Row 2 must have a positive weight, limits from 0 "),
+    ],
+)
+def test_a_row_that_no_plan_can_have_is_named(placements: dict, brokers: dict, message: str) -> None:
+    kinds = pa.schema([*outcomes.PLACED.items(), ("partition_bytes", pa.int64())])
+    placed = pa.table({**PLACED, **placements}, kinds)
+    kinds_of_brokers = pa.schema({"broker_id": pa.int32(), "weight": pa.float64()})
+    cluster = pa.table({"broker_id": [0, 1], "weight": [1.0, 2.0], **brokers}, kinds_of_brokers)
+    with pytest.raises(WrongTable, match=message):
+        outcomes.reassign(("placements.csv", placed), ("brokers.csv", cluster), objective="even")
 
 
 def test_what_cannot_be_fails_with_the_clash(pipeline: Pipeline, placements: str, write: Callable[[str, str], str]) -> None:
