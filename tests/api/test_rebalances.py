@@ -209,6 +209,10 @@ def test_ties_that_topic_ids_would_decide_are_a_guess(client: FlaskClient) -> No
     assert "uniform decides that by the ids of topics, and the request has the topic_id of 1 of 2 topics." in warning
     assert "warnings" in answer(client, body(topics=two, compare=[consumer]))
     assert "warnings" in answer(client, body(group_protocol="share", assignor="simple"))
+    created, changed = event("topic_created", topic=two[1]), event("assignor_changes", assignors=["uniform"])
+    (warning,) = answer(client, body(**consumer, topics=named[:1], events=[created]))["warnings"]
+    assert warning.endswith("the topic_id of 1 of 2 topics.")
+    assert "warnings" in answer(client, body(group_protocol="consumer", assignor="range", topics=two, events=[changed]))
     for certain in (body(topics=two), body(**consumer), body(**consumer, topics=named)):
         assert "warnings" not in answer(client, certain)
 

@@ -25,12 +25,14 @@ SEED: Final = 20_261_121
 class RecordSample:
     """What a task found, or several, merged.
 
-    largest : the largest partition; None without records
+    seen : records, also those that the scan that follows rejects
+    largest : the largest partition; None without records that are not rejected
     records : ``key``, ``partition`` (int64) and ``draw``, a random number, of the SAMPLE_RECORDS records with the smallest draws
     """
 
     largest: int | None = None
     records: pa.Table | None = None
+    seen: int = 0
 
     def add(self, keys: pa.Array, partitions: pa.Array, draws: pa.Array) -> None:
         """Add records, some without a key."""
@@ -40,6 +42,7 @@ class RecordSample:
 
     def merge(self, other: Self) -> None:
         """Add those of other records."""
+        self.seen += other.seen
         samples = [sample for sample in (self, other) if sample.largest is not None and sample.records is not None]
         if samples:
             self.largest = max(sample.largest for sample in samples if sample.largest is not None)
@@ -68,6 +71,7 @@ class CountScan:
         result = RecordSample()
         random = np.random.default_rng(SEED)
         for batch in batches:
+            result.seen += batch.num_rows
             readable, _ = self.scan.readable(batch)
             partitions = integers(readable.column(self.scan.partition_column))
             result.add(readable.column(self.scan.key_column), partitions, pa.array(random.random(readable.num_rows)))

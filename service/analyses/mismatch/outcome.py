@@ -94,6 +94,8 @@ def _tables(result: MismatchResult, summary: dict[str, Any]) -> dict[str, pa.Tab
 
 def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name: str) -> int:
     """The likeliest partition count: the largest partition + 1, unless the writers suggest more."""
+    if not sample.seen:
+        raise WrongTable(f"{name}: There are no records.")
     if sample.largest is None or sample.records is None:
         raise WrongTable(f"{name}: The column {scan.partition_column!r} has no partitions.")
     least = sample.largest + 1

@@ -44,9 +44,14 @@ def scan_of(records: Records, *, key_columns: tuple[str, ...], key_format: str |
 
 
 def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, duration_seconds: float | None) -> Outcome:
-    """Scan the records once. rates, duration_seconds : as of ``answer_from``. Raises InvalidQuestion if there is no key."""
+    """Scan the records once. rates, duration_seconds : as of ``answer_from``
+
+    Raises WrongTable without records, InvalidQuestion without a key.
+    """
     result: SkewResult
     result, rejected = records.scan(scan, "scanning")
+    if not (result.counts.records or result.counts.keyless[0] or rejected):
+        raise WrongTable(f"{records.name}: There are no records.")
     check_not_empty(result.counts)
     answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds)
     return Outcome(

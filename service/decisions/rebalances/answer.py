@@ -1,5 +1,6 @@
 """The answer: every rebalance that the events cause, and what other ways to run the group would have cost."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -65,19 +66,22 @@ class RebalancesAnswer:
         return [*self._client_warnings(), *self._tie_warnings()]
 
     def _client_warnings(self) -> list[str]:
-        timelines = [way.timeline for way in (self.first, *self.others)]
-        named = [timeline.assignor for timeline in timelines] + [
-            one for each in timelines for event in each.events for one in event.assignors
-        ]
-        clients = sorted({each.name.partition(":")[0] for each in named if ":" in each.name})
+        clients = sorted({name.partition(":")[0] for _, name in self._assignors() if ":" in name})
         if not clients:
             return []
         return [f"Members heartbeat and poll as Java's clients do; only the assignments are those of {' and '.join(clients)}."]
 
+    def _assignors(self) -> Iterator[tuple[str, str]]:
+        """The protocol and the name of each assignor of the simulations, with those that events change to."""
+        for timeline in (way.timeline for way in (self.first, *self.others)):
+            yield timeline.group_protocol, timeline.assignor.name
+            for event in timeline.events:
+                yield from ((event.group_protocol, assignor.name) for assignor in event.assignors)
+
     def _tie_warnings(self) -> list[str]:
-        world, ways = self.first.timeline.world, (self.first, *self.others)
+        world = self.first.timeline.world
         ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
-        names = {way.timeline.assignor.name for way in ways if way.timeline.group_protocol != "classic"}
+        names = {name for protocol, name in self._assignors() if protocol != "classic"}
         by_id = sorted(names & {"uniform", "simple"} if len(ids) > 1 else names & {"simple"})
         if not by_id or None not in ids:
             return []
