@@ -43,8 +43,8 @@ from service.decisions.keys.types import TYPE_OF_FORMAT
 from service.files.encodings import compression, wrong_encoding
 from service.files.errors import WrongTable
 from service.files.json_blocks import Place, json_blocks
-from service.files.rejected import UNREADABLE, RejectedRows, as_texts
-from service.files.types import integers
+from service.files.rejected import UNREADABLE, RejectedRows, as_texts, no_number, no_value
+from service.files.types import LARGEST, integers
 
 FORMAT_OF_SUFFIX: Final = {
     ".csv": "csv",
@@ -89,7 +89,7 @@ class Column:
         return pa.int32() if self.integers.stop <= 2**31 else pa.int64()
 
 
-INTEGER: Final = Column(integers=range(-(2**63), 2**63))
+NUMBER: Final = Column(integers=range(LARGEST + 1))
 PARTITION: Final = Column(integers=range(2**31))
 
 
@@ -304,8 +304,9 @@ def _converted(batch: pa.RecordBatch, columns: Mapping[str, Column], place: Plac
         array = batch.column(name)
         if column.converted:
             if column.integers is not None:
-                faults = dict.fromkeys(_positions(array.is_null()), (f"no value in column {name!r}", "")) | faults
-                array, reason = integers(array), f"column {name!r} has no {'partition' if column == PARTITION else 'integer'}"
+                faults = dict.fromkeys(_positions(array.is_null()), (no_value(name), "")) | faults
+                array = integers(array)
+                reason = f"column {name!r} has no partition" if column == PARTITION else no_number(name)
                 bad = pc.or_kleene(pc.less(array, column.integers[0]), pc.greater(array, column.integers[-1]))
                 bad = pc.fill_null(bad, True)
                 array = pc.if_else(bad, None, array).cast(column.type)

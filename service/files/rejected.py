@@ -21,6 +21,16 @@ SHOWN: Final = 3
 """Rejected rows that are shown."""
 
 
+def no_value(column: str) -> str:
+    """The reason for a row that lacks a value in a column which is no key's."""
+    return f"no value in column {column!r}"
+
+
+def no_number(column: str) -> str:
+    """The reason for a value that is no number of records or bytes."""
+    return f"column {column!r} has no integer in [0, 2^53]"
+
+
 class RejectedRows:
     """The rows of one file that were rejected.
 

@@ -23,8 +23,8 @@ from service.core.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, ke
 from service.core.sizing.distinct_keys import DistinctKeys
 from service.decisions.rows.texts import is_text, readable
 from service.files.key_columns import is_bytes, joined, misfit, read_keys
-from service.files.rejected import UNREADABLE
-from service.files.types import integers
+from service.files.rejected import UNREADABLE, as_texts, no_number, no_value
+from service.files.types import LARGEST, integers
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""
@@ -37,7 +37,8 @@ class SkewScan:
     key_columns : their texts, joined by ``separator``, are the key; a single column is the key as it is
     key_format : one of the core's
     records_column : the number of records that each row stands for, an integer; None: one
-    size_columns : columns that add up to a record's bytes: the length of strings and bytes, the value of integers
+    size_columns : columns that add up to a record's bytes: the length of strings and bytes (of a null 0, as of a tombstone), the
+        value of integers, without which a row is rejected
     untyped : whether the columns are of CSV, where a text of digits is an integer
     corrupt : the column of the rows that Spark could not read as records; None where there is none
     partitioners, partitions_counts, current, max_keys : as in the core's KeyCounter
@@ -78,6 +79,12 @@ class SkewScan:
             if corrupt.null_count < len(corrupt):
                 yield rejects(corrupt.drop_null(), UNREADABLE)
                 batch = batch.filter(pc.is_null(corrupt))
+        for name in self.size_columns:
+            for bad, reason in _without_size(batch.column(name), name):
+                yield rejects(
+                    as_texts(batch.filter(bad).select([*dict.fromkeys((*self.key_columns, *self.size_columns))])), reason
+                )
+                batch = batch.filter(pc.invert(bad))
         key = joined([batch.column(name) for name in self.key_columns], self.separator)
         column, bad = read_keys(key, self.key_format)
         if bad is not None:
@@ -98,7 +105,7 @@ class SkewScan:
         total = np.zeros(batch.num_rows, np.int64)
         for name in self.size_columns:
             column = batch.column(name)
-            if is_text(column.type) or is_bytes(column.type):
+            if _has_length(column.type):
                 lengths = pc.binary_length(column).cast(pa.int64())
                 column = pc.coalesce(integers(column), lengths) if self.untyped else lengths
             else:
@@ -184,6 +191,23 @@ def check_partitioners(names: Sequence[str], key_format: str | None) -> None:
         formats = hashing_rule(name).encoding.formats
         if key_format is not None and key_format not in formats:
             raise InvalidQuestion(f"The partitioner {name} does not accept {key_format} keys; it accepts {', '.join(formats)}.")
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    return is_text(kind) or is_bytes(kind)
+
+
+def _without_size(column: pa.Array, name: str) -> Iterator[tuple[pa.Array, str]]:
+    """bool[n] of the rows that have no size in a column of numbers, and the reason; first, if any, those without a value."""
+    if _has_length(column.type):
+        return
+    if column.null_count:
+        yield pc.is_null(column), no_value(name)
+        column = column.drop_null()
+    sizes = integers(column)
+    bad = pc.fill_null(pc.or_(pc.less(sizes, 0), pc.greater(sizes, LARGEST)), True)
+    if bad.true_count:
+        yield bad, no_number(name)
 
 
 def _text(column: pa.Array) -> pa.Array:

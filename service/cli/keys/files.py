@@ -8,10 +8,10 @@ import pyarrow as pa
 from service.cli.errors import BadInput, note
 from service.files import reader
 from service.files.errors import WrongTable
-from service.files.reader import INTEGER, PARTITION, Column
+from service.files.reader import NUMBER, PARTITION, Column
 from service.files.rejected import RejectedRows
 
-COLUMNS: Final = {"partition_id": PARTITION, "records": INTEGER, "bytes": INTEGER}
+COLUMNS: Final = {"partition_id": PARTITION, "records": NUMBER, "bytes": NUMBER}
 """Each column but the key."""
 
 

@@ -48,8 +48,8 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @click.option("--target-mb-per-second", type=float, help="Throughput that the topic must reach, in MB/s (10^6 bytes).")
 @click.option("--producer-mb-per-second", type=float, help="What producers write to one partition at most, in MB/s.")
 @click.option("--consumer-mb-per-second", type=float, help="What one consumer reads from one partition at most, in MB/s.")
-@click.option("--max-partition-records-per-second", type=float, help="Limit for every partition, in records per second.")
-@click.option("--max-partition-bytes-per-second", type=float, help="Limit for every partition, in bytes per second.")
+@click.option("--max-partition-records-per-second", type=float, help="Limit for the busiest partition, in records per second.")
+@click.option("--max-partition-bytes-per-second", type=float, help="Limit for the busiest partition, in bytes per second.")
 @click.option("--max-skew", type=float, help="Limit for the skew (maximum ÷ mean).")
 @click.option("--hottest-keys", type=int, default=10, show_default=True, help="Number of hottest keys to list.")
 @into_folder.option("skew")
@@ -117,14 +117,14 @@ def _skew(
     from service.core.partitioners import PARTITIONERS  # noqa: PLC0415
     from service.core.sizing.plans import CountLimits, Rates  # noqa: PLC0415
     from service.core.sizing.throughput import throughput  # noqa: PLC0415
-    from service.files.reader import INTEGER, Column, read  # noqa: PLC0415
+    from service.files.reader import NUMBER, Column, read  # noqa: PLC0415
 
     _check_rates(question)
     target, producer, consumer = (question[f"{what}_mb_per_second"] for what in ("target", "producer", "consumer"))
     needed = () if target is None else (throughput(target, producer, consumer).partitions_count,)
     key_column, records_column, size_column = columns
     read_as = {key_column: Column(key_format, converted=False)}
-    read_as |= dict.fromkeys((name for name in columns[1:] if name is not None), INTEGER)
+    read_as |= dict.fromkeys((name for name in columns[1:] if name is not None), NUMBER)
     if len(read_as) < len(columns) - columns.count(None):
         raise click.UsageError("Each of key, records and bytes needs a column of its own.")
     records = LocalRecords(file, lambda rejected: read(file, read_as, rejected, file_format), strict=strict)

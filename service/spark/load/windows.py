@@ -14,6 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
+from service.files.rejected import no_number, no_value
+from service.files.types import LARGEST
 from service.spark.io.columns import column, corrupt, integer, line, milliseconds
 from service.spark.io.sources import CORRUPT
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, SizedColumns
@@ -34,8 +36,9 @@ def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
     number = integer(frame, columns.partition).try_cast("int")
     at = milliseconds(columns.time, frame.schema[columns.time].dataType) / 1000
     total = F.lit(0).cast("long")
-    for name in columns.sizes:
-        total = total + F.greatest(_size(frame, name, untyped=columns.untyped), F.lit(0))
+    sizes = [(name, _size(frame, name, untyped=columns.untyped)) for name in columns.sizes]
+    for _, size in sizes:
+        total = total + F.greatest(size, F.lit(0))
     reason = (
         F.when(corrupt(frame).isNotNull(), "not readable as a record")
         .when(~F.is_valid_utf8(topic), "topic is not UTF-8")
@@ -43,6 +46,10 @@ def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
         .when(number.isNull() | (number < 0), "no partition")
         .when(at.isNull(), "no time")
     )
+    for name, size in sizes:
+        if not isinstance(frame.schema[name].dataType, types.StringType | types.BinaryType):
+            reason = reason.when(column(name).isNull(), no_value(name))
+            reason = reason.when(size.isNull() | ~size.between(0, LARGEST), no_number(name))
     return frame.select(
         topic.alias("topic"),
         number.alias("partition"),

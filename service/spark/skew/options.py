@@ -51,14 +51,18 @@ JOB: Final = Job(
             ["--partitions", "--partitions-counts", "partitions_counts"], type=COUNTS, default="6,12,24,48",
             show_default=True, help="Partition counts, such as 12,24,48 or 10-200:10.",
         ),
-        click.Option(["--current"], type=click.IntRange(1), help="The topic's current partition count."),
+        click.Option(["--current"], type=click.IntRange(1), help="Current number of partitions."),
         SIZE_COLUMNS,
         click.Option(
-            ["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="Time span in which the records were produced."
+            ["--duration-seconds"], type=click.FloatRange(0, min_open=True), help="Time span of the records, in seconds."
         ),
-        click.Option(["--max-partition-records-per-second"], type=float, help="Limit for the busiest partition."),
-        click.Option(["--max-partition-bytes-per-second"], type=float, help="Limit for the busiest partition."),
-        click.Option(["--max-skew"], type=click.FloatRange(1), help="Limit for fullest partition ÷ mean."),
+        *(
+            click.Option(
+                [f"--max-partition-{what}-per-second"], type=float, help=f"Limit for the busiest partition, in {what} per second."
+            )
+            for what in ("records", "bytes")
+        ),
+        click.Option(["--max-skew"], type=click.FloatRange(1), help="Limit for the skew (maximum ÷ mean)."),
         click.Option(
             ["--max-keys"], type=click.IntRange(1024), default=MAX_KEYS, show_default=True,
             help="Distinct keys to count exactly; more are estimated.",

@@ -81,7 +81,7 @@ def test_rows_that_cannot_be_read_are_counted_and_shown(client, tmp_path):
         '{"key": "a", "records": 1}\n{"key": "b", "rec\n{"key": "c", "records": "many"}\n{"key": "d", "records": 4}\n'
     )
     for file, first in (
-        (csv_file, "row 4: 1 cells, expected 2; row 3: column 'records' has no integer: 'many'"),
+        (csv_file, "row 4: 1 cells, expected 2; row 3: column 'records' has no integer in [0, 2^53]: 'many'"),
         (json_file, "line 2: "),
     ):
         ended = run(str(file), "--partitions", "3", "--records-column", "records")
@@ -97,7 +97,7 @@ def test_a_file_without_a_row_that_can_be_read_is_refused(tmp_path):
     file.write_text("key,records\na,few\nb,many\n")
     ended = run(str(file), "--partitions", "3", "--records-column", "records")
     assert ended.exit_code == 2
-    assert ended.stderr.endswith("No row can be read. row 2: column 'records' has no integer: 'few'\n")
+    assert ended.stderr.endswith("No row can be read. row 2: column 'records' has no integer in [0, 2^53]: 'few'\n")
     file.write_text("key,records\n" + "a,few\n" * 5_000 + "b,1\n")
     assert "More than 1000 rows cannot be read" in run(str(file), "--partitions", "3", "--records-column", "records").stderr
 

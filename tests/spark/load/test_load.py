@@ -81,10 +81,14 @@ def test_digits_are_a_size_in_csv_and_a_text_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "records.csv").write_text("partition,timestamp,value\n0,0,500\n0,1,abc\n0,2,\n")
     values = pa.table({"partition": [0, 0, 0], "timestamp": [0, 1, 2], "value": ["500", "abc", None]})
     pq.write_table(values, tmp_path / "records.parquet")
-    for name, size in (("records.csv", 503), ("records.parquet", 6)):
+    numbers = pa.table({"partition": [0, 0, 0], "timestamp": [0, 1, 2], "value": [5.0, None, -1.0]})
+    pq.write_table(numbers, tmp_path / "numbers.parquet")
+    lacking = {"column 'value' has no integer in [0, 2^53]": 1, "no value in column 'value'": 1}
+    for name, size, rejected in (("records.csv", 503, {}), ("records.parquet", 6, {}), ("numbers.parquet", 5, lacking)):
         options = ("--topic", "t", "--size-column", "value", "--into", str(tmp_path / "out"))
-        (busiest,) = run(str(tmp_path / name), *options)["partitions"]["busiest"]
-        assert busiest["bytes_per_second"] * 60 == size
+        summary = run(str(tmp_path / name), *options)
+        (busiest,) = summary["partitions"]["busiest"]
+        assert (busiest["bytes_per_second"] * 60, summary["rejected"]) == (size, rejected)
 
 
 @pytest.mark.usefixtures("spark")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from service.analyses import results
 from service.analyses.skew import scan as skew_scan
-from service.analyses.skew.scan import KeySample, SkewResult
+from service.analyses.skew.scan import KeySample, SkewResult, SkewScan
 from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
@@ -209,7 +209,7 @@ def test_a_source_without_keys_is_nothing_to_plan(tmp_path):
     arguments = ["pipeline", "skew", str(tmp_path / "empty.parquet"), "--max-skew", "1.2", "--into", str(tmp_path / "out")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
-    assert "Error: There is nothing to plan: there are no records." in result.output
+    assert result.stderr == f"Error: {tmp_path / 'empty.parquet'}: There are no records.\n"
 
 
 @pytest.fixture(scope="module")
@@ -308,4 +308,37 @@ def test_a_size_may_be_1_0_as_pandas_writes_it_beside_a_missing_one(suffix, tmp_
         pq.write_table(pa.table({"key": ["a", "b", "a"], "size": [10.0, None, 7.0]}), path)
     command = ["pipeline", "skew", str(path), "--size-column", "size", "--partitions", "3", "--into", str(tmp_path / "results")]
     done = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert (done.exit_code, orjson.loads(done.stdout)["bytes"]) == (0, 17)
+    summary = orjson.loads(done.stdout)
+    assert (done.exit_code, summary["bytes"]) == (0, 17)
+    # An empty cell of CSV may be a value without bytes.
+    assert summary["rejected"] == ({} if suffix == "csv" else {"no value in column 'size'": 1})
+
+
+def test_a_row_without_a_size_is_rejected_as_by_plan(tmp_path):
+    """Once for all columns, before its key is looked at; a tombstone has no bytes."""
+    scan = SkewScan(("key",), "int", ("java",), (3,), size_columns=("size", "other", "value"))
+    sizes = {
+        "size": [1.0, None, -1.0, 2.5, 4.0, 2.0**54],
+        "other": [0, None, 0, 0, None, 0],
+        "value": [None, b"a", None, None, None, None],
+    }
+    *rejected, _ = scan.of_batches(iter([pa.record_batch({"key": ["1", "x", "3", "4", "5", "6"], **sizes})]))
+    assert [(row["reason"], row["record"]) for rows in rejected for row in rows.to_pylist()] == [
+        ("no value in column 'size'", "key=x, size=None, other=None, value=a"),
+        ("column 'size' has no integer in [0, 2^53]", "key=3, size=-1.0, other=0, value=None"),
+        ("column 'size' has no integer in [0, 2^53]", "key=4, size=2.5, other=0, value=None"),
+        ("column 'size' has no integer in [0, 2^53]", "key=6, size=1.8014398509481984e+16, other=0, value=None"),
+        ("no value in column 'other'", "key=5, size=4.0, other=None, value=None"),
+    ]
+    file = tmp_path / "keys.csv"
+    file.write_text("key,size\na,1\nb,\nc,-1\n")
+    for into in ((), ("--into", str(tmp_path / "results"))):
+        done = CliRunner().invoke(main, ["plan", str(file), "--size-column", "size", "--partitions", "3", *into])
+        assert done.exit_code == 0, done.output
+        assert (
+            into or "2 rows were rejected (row 3: no value in column 'size'; row 4: column 'size' has no integer" in done.stderr
+        )
+    assert orjson.loads(done.stdout)["rejected"] == {
+        "column 'size' has no integer in [0, 2^53]": 1,
+        "no value in column 'size'": 1,
+    }
