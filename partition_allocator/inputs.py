@@ -44,7 +44,7 @@ def column(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
     of_pandas = _is_of_pandas(values)  # where NaN is a missing value
     try:
         return pa.array(values if of_pandas or hasattr(values, "__len__") else list(values), from_pandas=of_pandas)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+    except (pa.ArrowException, OverflowError) as error:
         raise TypeError(f"{name} must be of one type: {error}") from None
 
 
@@ -61,6 +61,8 @@ def key_column(keys: Any, key_format: str | None) -> pa.Array | pa.ChunkedArray 
         return list(keys)
     if key_format is None and pa.types.is_floating(array.type) and (_is_of_pandas(keys) or isinstance(keys, np.ndarray)):
         _check_not_integers(array)
+    if not isinstance(key_format, str):  # the service refuses what is no name
+        return array
     if key_format in TYPE_OF_FORMAT:
         return _cast(array, TYPE_OF_FORMAT[key_format])
     if key_format in BYTES and pa.types.is_null(array.type):
@@ -73,10 +75,18 @@ def _cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa
     try:
         own = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if own == kind or pa.types.is_null(own) or (_is_number(own) and _is_number(kind)):
-            return array.cast(kind)
+            typed = array.cast(kind)
+            if kind != pa.float32() or _infinities(typed) == _infinities(array.cast(pa.float64())):
+                return typed
     except pa.ArrowInvalid:
         pass
     return array.to_pylist()
+
+
+def _infinities(array: pa.Array | pa.ChunkedArray) -> int:
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes 30 ms, and most keys are text
+
+    return pc.sum(pc.is_inf(array)).as_py() or 0
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -40,6 +40,16 @@ BIG = 2**64
         ),
         ("/v1/partitions", {"partitions_count": BIG, "keys": ["a"]}, lambda: library.partitions(["a"], BIG)),
         (
+            "/v1/partitions",
+            {"partitions_count": 6, "key_format": "float", "keys": [1.5, 1e300]},
+            lambda: library.partitions([1.5, 1e300], 6, key_format="float"),
+        ),
+        (
+            "/v1/partitions",
+            {"partitions_count": 6, "key_format": ["int"], "keys": ["a"]},
+            lambda: library.partitions(["a"], 6, key_format=["int"]),
+        ),
+        (
             "/v1/partition-count-plans",
             {"partitions_counts": [6], "key_format": "int", "histogram": [{"key": 2**31, "records": 2, "bytes": 5}]},
             lambda: library.plan([2**31], [6], records=[2], sizes=[5], key_format="int"),
@@ -120,6 +130,7 @@ def test_a_tombstone_has_no_value(client):
         (lambda: library.plan(["a"], [6], records=[True]), "records must be integers, not bool"),
         (lambda: library.plan(None, [6], records=[1]), "keys must be"),
         (lambda: library.partitions([BIG], 6), "keys must be of one type"),
+        (lambda: library.partitions(np.array([1j]), 6), "keys must be of one type"),
         (lambda: library.decode("assignment", "AAEA"), "data must be bytes, not str"),
         (lambda: library.reassign(3, {"orders": 5}), r"topics\['orders'\] must be"),
         (lambda: library.place(6, 3, 2, racks="2"), "racks must be an integer"),
