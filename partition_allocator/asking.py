@@ -26,13 +26,14 @@ Output: TypeAlias = Literal["dict", "arrow", "pandas"]
 
 
 class Rejected(ValueError):
-    """The request is invalid, or Kafka rejects it; ``str()`` is the reason.
+    """The request is invalid, or Kafka rejects it; ``str()`` is the reason, after the place of the first invalid value.
 
     problem : the problem document of the service: ``type``, ``detail``, ``errors`` with JSON pointers, Kafka's ``error``
     """
 
     def __init__(self, problem: dict[str, Any]) -> None:
-        super().__init__(problem["detail"])
+        place, detail = next((error["pointer"] for error in problem.get("errors", ())), ""), problem["detail"]
+        super().__init__(f"{place}: {detail}" if place and not detail.startswith(place) else detail)
         self.problem = problem
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -87,6 +87,7 @@ def test_the_same_problem(client, path, body, call):
     with pytest.raises(Rejected) as raised:
         call()
     assert raised.value.problem == problem
+    assert str(raised.value).startswith(problem["errors"][0]["pointer"])
 
 
 def test_keys_that_arrow_cannot_hold_have_the_services_partitions(client):
