@@ -70,7 +70,7 @@ def output(*forms: str, names: tuple[str, ...] = ("--output",), default: str | N
     return click.option(*names, "output", type=click.Choice(forms), default=default, help=text)
 
 
-PRICE: Final = click.option("--price-per-gb", type=float, help="Price of 10⁹ bytes that cross racks, for their cost per month.")
+PRICE: Final = click.option("--price-per-gb", type=float, help="Price of 10⁹ bytes that cross zones, for their cost per month.")
 EXPLAIN: Final = click.option("--explain", is_flag=True, help="Add an explanation of the answer (JSON only).")
 
 

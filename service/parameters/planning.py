@@ -134,6 +134,6 @@ PLANNING: Final = (
     _count("--throttle", "throttle_bytes_per_second", text="Bytes per second of each broker, in each direction."),
     *PACE,
     click.Option(
-        ["--price-per-gb"], type=click.FloatRange(0), help="Price of 10⁹ bytes that cross racks, for their cost per month."
+        ["--price-per-gb"], type=click.FloatRange(0), help="Price of 10⁹ bytes that cross zones, for their cost per month."
     ),
 )

@@ -53,7 +53,7 @@ class PartitionCountPlansSchema(QuestionSchema):
     max_partition_records_per_second = Number("limit of the busiest partition")
     max_partition_bytes_per_second = Number("limit of the busiest partition")
     max_skew = Number("limit of the skew of records, and of bytes where they are given")
-    hottest_keys = Integer("how many keys to list", minimum=0, maximum=100, load_default=10)
+    hottest_keys = Integer("how many of the hottest keys to list", minimum=0, maximum=100, load_default=10)
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def has_counts(self, _: dict[str, Any], sent: Any, **__: Any) -> None:

@@ -96,7 +96,7 @@ def _compared(
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. Default: inferred.")
 @click.option("--max-partitions", "max_partitions_count", type=int, help="Largest number of partitions to try.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
-@click.option("--examples", type=int, default=3, show_default=True, help="Records to show for each partitioner.")
+@click.option("--examples", type=int, default=3, show_default=True, help="Records to show for each writer.")
 @click.option("--max-candidates", type=int, default=20, show_default=True, help="Maximum number of candidates to list.")
 @click.option("--expected", default="java", show_default=True, help="Partitioner that should have placed every record (--into).")
 @into_folder.option("mismatch")

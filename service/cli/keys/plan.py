@@ -45,7 +45,7 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @click.option("--duration-seconds", type=float, help="Time span of the records, in seconds.")
 @click.option("--records-per-second", type=float, help="Records per second of the topic, instead of --duration-seconds.")
 @click.option("--bytes-per-second", type=float, help="Bytes per second of the topic, instead of --duration-seconds.")
-@click.option("--target-mb-per-second", type=float, help="Throughput that the topic must reach, in MB/s (10^6 bytes).")
+@click.option("--target-mb-per-second", type=float, help="Throughput that the topic must reach, in MB/s (10⁶ bytes).")
 @click.option("--producer-mb-per-second", type=float, help="What producers write to one partition at most, in MB/s.")
 @click.option("--consumer-mb-per-second", type=float, help="What one consumer reads from one partition at most, in MB/s.")
 @click.option("--max-partition-records-per-second", type=float, help="Limit for the busiest partition, in records per second.")

@@ -22,7 +22,7 @@ PATH: Final = "/v1/log-dir-plans"
 @click.option(
     "--drain", "drained", multiple=True, metavar="[ID:]PATH", help="Directory to empty, of one broker or of all. Repeatable."
 )
-@click.option("--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory to add no replicas to. Repeatable.")
+@click.option("--cordon", "cordoned", multiple=True, metavar="[ID:]PATH", help="Directory that gets no replicas. Repeatable.")
 @click.option("--broker", "broker_ids", type=int, multiple=True, metavar="ID", help="Broker to plan. Repeatable. Default: all.")
 @click.option(
     "--tolerance", type=float, help="Copy few bytes to bring every disk within this share of its broker's mean, such as 0.1."

@@ -88,7 +88,9 @@ JOB: Final = Job(
         click.Argument(["source"], type=SOURCE),
         click.Option(["--topic-column"], default="topic", show_default=True, help="Column of the topic."),
         click.Option(["--topic"], help="Topic of all records, in place of --topic-column."),
-        click.Option(["--partition-column"], default="partition", show_default=True, help="Column of the partition."),
+        click.Option(
+            ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
+        ),
         click.Option(["--time-column"], default="timestamp", show_default=True, help="Column of timestamps, or ms since 1970."),
         SIZE_COLUMNS,
         click.Option(

@@ -31,12 +31,14 @@ JOB: Final = Job(
         click.Argument(["source"], type=SOURCE),
         click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
         KEY_FORMAT,
-        click.Option(["--partition-column"], default="partition", show_default=True, help="Column of the record's partition."),
         click.Option(
-            ["--partitions-count"], type=click.IntRange(1), help="Partition count of the topic. Default: estimated by a scan."
+            ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
+        ),
+        click.Option(
+            ["--partitions-count"], type=click.IntRange(1), help="Number of partitions of the topic. Default: inferred."
         ),
         click.Option(["--expected"], default="java", show_default=True, help="Partitioner that should have placed every record."),
-        click.Option(["--partitioner", "partitioners"], multiple=True, help="Possible partitioner. Repeatable. Default: all."),
+        click.Option(["--partitioner", "partitioners"], multiple=True, help="Partitioner to consider. Repeatable. Default: all."),
     ),
     check=check,
     columns=columns,

@@ -49,7 +49,7 @@ JOB: Final = Job(
         ),
         click.Option(
             ["--partitions", "--partitions-counts", "partitions_counts"], type=COUNTS, default="6,12,24,48",
-            show_default=True, help="Partition counts, such as 12,24,48 or 10-200:10.",
+            show_default=True, help="Counts to compare: 12,18,24 or 12-48:12.",
         ),
         click.Option(["--current"], type=click.IntRange(1), help="Current number of partitions."),
         SIZE_COLUMNS,
