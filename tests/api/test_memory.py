@@ -212,9 +212,22 @@ def long_topics(n):
     }
 
 
+def long_explanation(n):
+    """In the lists of what is kept and given, and of what is withheld, with those that claim it."""
+    restart = {"type": "member_restarts", "down_ms": 100_000}
+    return {
+        "topics": [{"topic_name": NAME[:249], "partitions_count": n}],
+        "members": [{"member_id": f"{i}{NAME}"} for i in range(3)],
+        "assignor": "cooperative-sticky",
+        "events": [restart | {"at_ms": 400_000 * i, "member_id": f"{i % 3}{NAME}"} for i in range(1, 7)],
+        "detail": "assignments",
+    }
+
+
 @pytest.mark.parametrize(
     ("path", "body", "n"),
     [
+        ("/v1/group-rebalances?explain=true", long_explanation, 1_000),
         ("/v1/streams-assignments", long_subtopology, 10_000),
         ("/v1/connect-assignments", long_connector, 10_000),
         ("/v1/group-rebalances", long_topics, 400),

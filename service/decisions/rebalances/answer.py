@@ -125,7 +125,8 @@ def _detail(question: RebalancesQuestion, extent: Extent, budget: Budget) -> str
     if detail == "assignments":
         budget.check("max_partitions", most * partitions, "partitions × rebalances", "detail")
         topic, member = _longest_names(question)
-        answered = partitions * (100 + topic) + members * (1_000 + member)
+        explained = min(budget.explained, partitions) if question.explain else 0
+        answered = partitions * (100 + topic) + members * (1_000 + member) + explained * (300 + topic + 2 * member)
     budget.reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members)
     return detail
 

@@ -25,10 +25,13 @@ def assign(group: Group) -> Assignment:
 
 
 def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
-    """The order of the subscribers, and per topic its quota and who gets one more. ``limit`` bounds the entries of each list."""
+    """The order of the subscribers, and per topic its quota and who gets one more.
+
+    limit : bounds the number of topics, the number of subscribers, and that of those with one more, listed in all
+    """
     order = static_first(group)
     subscribers = topic_subscribers(group, order)
-    topics = []
+    topics, members_left = [], limit
     for topic, count in enumerate(group.topics.partitions_counts()[:limit].tolist()):
         circle = order[subscribers.row(topic)]
         quota, extra = divmod(count, len(circle)) if len(circle) else (0, 0)
@@ -39,9 +42,10 @@ def explain(group: Group, assignment: Assignment, limit: int) -> dict[str, Any]:
                 "subscribers_count": len(circle),
                 "quota": quota,
                 "extra_partitions": extra,
-                "members_with_one_more": [group.member_ids[member] for member in circle[: min(extra, limit)]],
+                "members_with_one_more": [group.member_ids[member] for member in circle[: min(extra, members_left)]],
             }
         )
+        members_left -= min(extra, members_left)
     counts = assignment.rows.lengths()
     return {
         "algorithm": "range",

@@ -63,3 +63,14 @@ def test_explains_the_order_and_each_topic_s_quota():
             "members_with_one_more": ["b"],
         }
     ]
+
+
+def test_the_topics_of_an_explanation_name_as_many_members_as_its_limit_in_all():
+    """A thousand names for each of a thousand topics took 6 GB."""
+    body = {
+        "topics": [{"topic_name": name, "partitions_count": 5} for name in "tuv"],
+        "members": [{"member_id": name} for name in "abc"],
+    }
+    group = group_of(body)
+    told = consumer_range.explain(group, consumer_range.assign(group), 3)["topics"]
+    assert [topic["members_with_one_more"] for topic in told] == [["a", "b"], ["a"], []]

@@ -57,8 +57,8 @@ def explain(
     claims, phases = solve(group, rules, check_time)
     changing = changing_hands(group, claims, phases, rules)
     withheld = placed(group, claims, changing, phases.new_owners, limit)
-    for partition, one in zip(np.flatnonzero(changing).tolist(), withheld, strict=False):
-        one["claimed_by"] = claimants(group, partition)[:limit]
+    for one, members in zip(withheld, claimants(group, np.flatnonzero(changing)[:limit].tolist(), limit), strict=True):
+        one["claimed_by"] = members
     return {
         **explained(group, claims, phases, assignment, limit),
         "follow_up_rebalance": bool(changing.any()),

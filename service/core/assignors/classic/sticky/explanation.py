@@ -1,5 +1,6 @@
 """How a sticky assignment came about, as a JSON object: for a person who wants to know why a member has what it has."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -9,12 +10,14 @@ from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.general import General
 from service.core.model import NONE, Assignment, Bools, Group, Int32s
+from service.core.ragged import transposed
 
 Json = dict[str, Any]
 
 
 def explained(group: Group, claims: Claims, phases: Constrained | General, assignment: Assignment, limit: int) -> Json:
-    """The algorithm, racks, claims, phases and members of a solution; every list has at most ``limit`` entries.
+    """The algorithm, racks, claims, phases and members of a solution; every list has at most ``limit`` entries, and so have the
+    lists of those that claim a partition all together.
 
     assignment : what the assignor made of it
     """
@@ -43,10 +46,13 @@ def placed(group: Group, claims: Claims, which: Bools, members: Int32s, limit: i
     ]
 
 
-def claimants(group: Group, partition: int) -> list[str]:
-    """The member_ids of those that say they own a partition."""
-    places = np.flatnonzero(group.owned.values == partition)
-    return [group.member_ids[i] for i in np.unique(np.searchsorted(group.owned.offsets, places, "right") - 1)]
+def claimants(group: Group, partitions: list[int], limit: int) -> Iterator[list[str]]:
+    """Of each partition the member_ids of those that say they own it; ``limit`` in all, since there may be thousands of each."""
+    members_of = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
+    for partition in partitions:
+        members = np.unique(members_of.row(partition))[:limit]
+        limit -= len(members)
+        yield [group.member_ids[member] for member in members]
 
 
 def name(group: Group, claims: Claims, partition: int) -> Json:
@@ -82,6 +88,7 @@ def _claims(group: Group, claims: Claims, limit: int) -> Json:
     claimed = group.owned.lengths()
     stale = np.flatnonzero((group.generations < newest) & (claimed > 0))
     contested = np.flatnonzero(claims.contested)
+    listed = contested[:limit].tolist()
     return {
         "partitions_claimed": int(claimed.sum()),
         "partitions_owned": int((claims.owners != NONE).sum()),
@@ -97,8 +104,8 @@ def _claims(group: Group, claims: Claims, limit: int) -> Json:
         ],
         "contested_partitions": len(contested),
         "contested": [
-            {**name(group, claims, partition), "claimed_by": claimants(group, partition)[:limit]}
-            for partition in contested[:limit].tolist()
+            {**name(group, claims, partition), "claimed_by": members}
+            for partition, members in zip(listed, claimants(group, listed, limit), strict=True)
         ],
     }
 
