@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Timer
 from typing import Any, Final
@@ -37,10 +37,11 @@ path = "lib.rs"
 rdkafka-sys = "={}"
 """
 
-PLAIN: Final = ("ssl", "gssapi", "curl", "zstd", "lz4-ext", "zlib", "c11threads")
-"""What is left out of the library, for assignors need none of it."""
+PLAIN: Final = ("ssl", "gssapi", "curl", "zstd", "lz4-ext", "zlib", "c11threads", "optimization", "debug-symbols")
+"""What is left out of the library, for assignors need none of it; optimized it takes three times as long to compile."""
 
 GO: Final = Path(__file__).parent / "go"
+OF_GO: Final = ("franz-go", "sarama", "kafka-go")
 UNOPTIMIZED: Final = "-gcflags=github.com/...=-N -l"
 """Without optimizations Go compiles the clients in two thirds of the time; the standard library stays as a cache has it."""
 
@@ -169,3 +170,17 @@ class Library:
         """End the program."""
         self._process.kill()
         self._process.communicate()
+
+
+def main() -> None:
+    """Build all that can be built here, so that tests need not."""
+    builds = [partial(librdkafka, release, seconds=1) for release in CRATES] + [partial(of_go, client) for client in OF_GO]
+    for build in (*builds, kafkajs):
+        try:
+            build()
+        except NotHere as reason:
+            sys.stderr.write(f"{reason}\n")
+
+
+if __name__ == "__main__":
+    main()
