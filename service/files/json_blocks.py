@@ -8,13 +8,11 @@ from io import BufferedReader
 from itertools import islice
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from service.files.rejected import UNREADABLE, RejectedRows
 
 NEWLINE: Final = b"\n"
-SPACE: Final = ord(" ")
 
 Place = Callable[[int], str]
 """The place in the file of the row at a position of a batch."""
@@ -90,11 +88,7 @@ def _check(text: bytes) -> None:
 
 def _check_rows(count: int, text: bytes) -> None:
     """Raise ArrowInvalid if a line has several records, of which Arrow makes rows. count : of all rows"""
-    lines = text.count(NEWLINE) + (not text.endswith(NEWLINE))
-    data = np.frombuffer(text, np.uint8)
-    if data[0] <= SPACE or ((data[:-1] == ord(NEWLINE)) & (data[1:] <= SPACE)).any():  # some lines may be blank
-        lines = sum(1 for line in text.split(NEWLINE) if line.strip())
-    if count > lines:
+    if count > text.count(b"\n{") + text.startswith(b"{") and count > sum(1 for line in text.split(NEWLINE) if line.strip()):
         raise pa.ArrowInvalid("several records in a line")
 
 
