@@ -99,8 +99,8 @@ def check_standstill(led):
 
 
 def test_a_leader_that_is_killed_within_assign_does_not_stop_the_group(broker, started, adviser):
-    """It is killed by the service, when it asks."""
-    group = a_group(broker, started, adviser.url)
+    """It is killed by the service, when it asks, for which it has a tenth of the session's time: no less on a busy machine."""
+    group = a_group(broker, started, adviser.url, session_timeout_ms=20_000, partition_allocator_timeout_ms=2_000)
     group.produce()
     doomed = group.join(*BOTH)
     properties = json.dumps(doomed.properties | {"client.id": "doomed", "enable.auto.commit": "false"})
