@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-MAX_DEPTH, MAX_MEMBERS = 32, 64
+MAX_DEPTH, MAX_MEMBERS, MOST_MEMBERS = 32, 64, 1_000
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]|[-0-9][-+.0-9eE]*', re.DOTALL)
 ASCII_ESCAPE = re.compile(rb"\\u00([0-7][0-9a-fA-F])")
 
 
-def look(text: bytes) -> tuple[str, int, bytes | None]:
-    """("fine", "twice" or "too deep"; the bytes that the values take; the key that is there twice) for a well-formed text."""
+def look(text: bytes) -> tuple[str, int, bytes | None]:  # noqa: C901 - a rule for each token
+    """("fine", "twice", "too many" or "too deep"; the bytes that the values take; the key that is there twice) of proper JSON."""
     size = 0
     open_objects: list[list[bytes] | None] = []  # the keys of an object; None for a list
     last_names: dict[tuple[int, int], str] = {}  # by depth and place in the object
@@ -33,14 +33,16 @@ def look(text: bytes) -> tuple[str, int, bytes | None]:
             wants_key = False
             name = same_characters(token)
             keys = open_objects[-1]
-            if name in keys:
+            if len(keys) == MOST_MEMBERS:
+                return "too many", size, None
+            if name in keys[:MAX_MEMBERS]:
                 return "twice", size, token[1:-1]
             size += 64 if len(keys) < 8 else 144
             if len(keys) < MAX_MEMBERS:
                 place = len(open_objects), len(keys)
                 size -= 40 if last_names.get(place) == name else 0
                 last_names[place] = name
-                keys.append(name)
+            keys.append(name)
         elif token[:1] == b'"':
             width = 4 if b"\\u" in token.replace(b"\\\\", b"") or max(token) >= 0xF0 else 2 if max(token) >= 0xC4 else 1
             size += 64 + width * (len(token) - 2)

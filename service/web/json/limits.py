@@ -21,10 +21,13 @@ MAX_DEPTH: Final = 32
 MAX_MEMBERS: Final = 64
 """How many members of an object are compared; a larger object is not a body of this service: its unknown fields are refused."""
 
+MOST_MEMBERS: Final = 1_000
+"""How many members an object may have: each that is unknown would become an error."""
+
 SMALL_OBJECT: Final = 8
 """Members of an object that do not grow its table."""
 
-FINE, DUPLICATE, TOO_DEEP = 0, 1, 2
+FINE, DUPLICATE, TOO_DEEP, TOO_MANY = 0, 1, 2, 3
 
 VERDICT, BYTES, DEPTH, START, STATE = 0, 1, 2, 3, 4
 """Where the kernel writes its results; from STATE on, four rows of MAX_DEPTH + 1 numbers follow."""
@@ -48,6 +51,8 @@ def memory_bytes(text: bytes) -> int:
     if state[VERDICT] == DUPLICATE:
         name = _unquoted(text, int(state[START]))
         raise JsonRejected(f"Duplicate member {name!r}.", (*_path(text, state, int(state[DEPTH]) - 1), name))
+    if state[VERDICT] == TOO_MANY:
+        raise JsonRejected(f"An object has more than {MOST_MEMBERS} members.", _path(text, state, int(state[DEPTH]) - 1))
     if state[VERDICT] == TOO_DEEP:
         raise JsonRejected(f"Brackets are nested more than {MAX_DEPTH} deep.", _path(text, state, MAX_DEPTH))
     return int(state[BYTES])
@@ -167,10 +172,13 @@ def _key_hash(text: Bytes, i: int) -> tuple[np.uint64, int]:
 
 @borrowing_kernel
 def _key_bytes(state: Int64s, hashes: Int64s, depth: int, start: int, hashed: np.uint64) -> int:
-    """The bytes of a key and its place in the object; the verdict if the object has it already."""
+    """The bytes of a key and its place in the object; the verdict if the object has it already, or has too many."""
     count, base = state[KEYS + depth], depth * MAX_MEMBERS
     state[KEY + depth] = start
-    for other in range(count):
+    if count == MOST_MEMBERS:
+        state[VERDICT], state[DEPTH] = TOO_MANY, depth
+        return 0
+    for other in range(min(count, MAX_MEMBERS)):
         if hashes[base + other] == np.int64(hashed):
             state[VERDICT], state[DEPTH], state[START] = DUPLICATE, depth, start
             return 0
@@ -179,7 +187,7 @@ def _key_bytes(state: Int64s, hashes: Int64s, depth: int, start: int, hashed: np
         # orjson makes a name once if many objects have it; it costs 40 bytes where the last one had another.
         size -= 40 if hashes[base + count] == np.int64(hashed) else 0
         hashes[base + count] = np.int64(hashed)
-        state[KEYS + depth] = count + 1
+    state[KEYS + depth] = count + 1
     return size
 
 
