@@ -62,10 +62,14 @@ def fill(offsets: Int32s, data: Bytes, begin: int, end: np.uint64, pairs: UInt64
     """
     start, length = np.uint64(offsets[0]) + np.uint64(begin), np.uint64(offsets[1] - offsets[0])
     rows = min(np.uint64(PAIRS), (end - np.uint64(begin)) >> np.uint64(3))
-    for i in range(np.uint64(len(offsets) - 1)):
-        at = start + i * length
-        for row in range(rows):
-            pairs[row, i] = long_word(data, at + np.uint64(8) * row)
+    for row in range(ONE, rows, TWO):
+        for i in range(np.uint64(len(offsets) - 1)):
+            at = start + i * length + np.uint64(8) * row
+            pairs[row - ONE, i] = long_word(data, at - np.uint64(8))
+            pairs[row, i] = long_word(data, at)
+    if rows & ONE:
+        for i in range(np.uint64(len(offsets) - 1)):
+            pairs[rows - ONE, i] = long_word(data, start + i * length + np.uint64(8) * (rows - ONE))
     return rows
 
 

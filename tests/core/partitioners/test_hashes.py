@@ -109,7 +109,7 @@ def test_a_kernel_is_its_twin(kernel, twin):
     check()
 
 
-LENGTHS = st.integers(0, 21) | st.sampled_from([63, 64, 65, 71, 72, 128, 135, 140])
+LENGTHS = st.integers(0, 31) | st.sampled_from([63, 64, 65, 71, 72, 128, 135, 140])
 
 
 SIDE_BY_SIDE = {
