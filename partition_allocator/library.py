@@ -49,7 +49,7 @@ def compare(
     output: Output = "dict",
     **fields: Any,
 ) -> Any:
-    """On which share of these keys each pair of partitioners agrees: the answer of ``POST /v1/partitioner-comparisons``.
+    """The share of these keys on which each pair of partitioners agrees: the answer of ``POST /v1/partitioner-comparisons``.
 
     keys : as for ``partitions``; partitioners : names of ``partitioners()``; default: all
     output : "dict" is the answer; "arrow" and "pandas" its table of pairs

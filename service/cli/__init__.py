@@ -16,7 +16,7 @@ COMMANDS: Final = {
     "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
     "audit": ("service.cli.reassignments.audit", "Check whether Kafka could have placed topics this way."),
     "body": ("service.cli.descriptions.body", "Print a request, or write tables, made from a description of a cluster."),
-    "compare": ("service.cli.keys.partitioners", "Show on which share of the records each pair of partitioners agrees."),
+    "compare": ("service.cli.keys.partitioners", "Show the share of the records on which each pair of partitioners agrees."),
     "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
     "disks": ("service.cli.reassignments.disks", "Plan moves between the disks of brokers."),
     "fingerprint": ("service.cli.keys.partitioners", "Identify the partitioners that wrote the records."),

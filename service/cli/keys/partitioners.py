@@ -41,7 +41,7 @@ def compare(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, strict: bool, partitioners: tuple[str, ...],
     into: str | None, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
-    """Show on which share of the records each pair of partitioners agrees.
+    """Show the share of the records on which each pair of partitioners agrees.
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
