@@ -206,8 +206,7 @@ def _weights(own_weights: Float64s, to_world: Int32s, first: Int32s) -> Float64s
     """float64[world's partitions]: as given, and for partitions that are added the mean of their topic."""
     weights = np.full(int(first[-1]), np.nan)
     weights[to_world] = own_weights
-    for start, stop in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
-        missing = np.isnan(weights[start:stop])
-        if missing.any():
-            weights[start:stop][missing] = 0.0 if missing.all() else float(weights[start:stop][~missing].mean())
-    return weights
+    topics, is_given = np.repeat(np.arange(len(first) - 1), np.diff(first)), ~np.isnan(weights)
+    given = np.bincount(topics[is_given], minlength=len(first) - 1)
+    means = np.bincount(topics[is_given], weights[is_given], minlength=len(first) - 1) / np.maximum(given, 1)
+    return np.where(is_given, weights, means[topics])
