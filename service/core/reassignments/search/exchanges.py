@@ -187,13 +187,19 @@ def pull(first: Int32s, after: Int32s, before: Int32s, item: int, broker: int) -
 @borrowing_kernel
 def is_home(s: ReplicaSets, partition: int, broker: int) -> bool:
     """Is the broker a home of the partition?"""
-    return broker in s.homes[s.home_offsets[partition] : s.home_offsets[partition + 1]]
+    home = False
+    for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+        home |= s.homes[i] == broker
+    return home
 
 
 @borrowing_kernel
 def is_member(s: ReplicaSets, partition: int, broker: int) -> bool:
     """Has the partition a replica on the broker?"""
-    return broker in s.members[s.offsets[partition] : s.offsets[partition + 1]]
+    member = False
+    for place in range(s.offsets[partition], s.offsets[partition + 1]):
+        member |= s.members[place] == broker
+    return member
 
 
 def list_exchanges(s: ReplicaSets, check: Callable[[], None]) -> None:
