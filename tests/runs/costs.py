@@ -304,12 +304,12 @@ def requests() -> dict[str, Callable[[], Request]]:
                 "brokers": [{"broker_id": i} for i in range(30)],
             },
         ),
-        "placements: rack-aware, 600,000 × 2, 3,100 brokers, one of them on a rack of its own (gzip)": lambda: packed(
+        "placements: rack-aware, 60,000 × 2, 3,100 brokers, one of them on a rack of its own (gzip)": lambda: packed(
             "/v1/replica-placements",
             {
                 "placer": "rack-aware",
                 "kafka_version": "4.0.0",
-                "partitions_count": 600_000,
+                "partitions_count": 60_000,
                 "replication_factor": 2,
                 "brokers": [{"broker_id": i, "rack_id": "ab"[i > 0]} for i in range(3_100)],
             },

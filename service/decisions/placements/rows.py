@@ -86,12 +86,13 @@ def check_brokers(cluster: Cluster, replicas: int, budget: Budget) -> None:
     """Raise LimitExceeded for brokers among which so many replicas take too long to place.
 
     Where racks differ in size, or only some have a broker that may lead, each replica may pass over all racks, and the brokers
-    that a rack has more than the smallest.
+    that a rack has more than the smallest. Each takes as long as ten cells of an assignment.
     """
     budget.check("max_placement_cells", len(cluster) ** 2, "brokers × brokers", "brokers")
     sizes = np.unique(cluster.racks, return_counts=True)[1]
     passed_over = len(sizes) + len(cluster) - len(sizes) * int(sizes.min(initial=len(cluster)))
-    budget.check("max_assignment_cells", replicas * passed_over, "replicas × racks and brokers that one may pass over", "brokers")
+    what = "10 × replicas × racks and brokers that one may pass over"
+    budget.check("max_assignment_cells", 10 * replicas * passed_over, what, "brokers")
 
 
 def read_load(brokers: pa.StructArray, current: pa.StructArray | None, cluster: Cluster) -> BrokerLoad:
