@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-MAX_DEPTH, MAX_MEMBERS, MOST_MEMBERS = 32, 64, 1_000
+MAX_DEPTH, COMPARED_MEMBERS, MOST_MEMBERS = 32, 64, 1_000
 TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]|[-0-9][-+.0-9eE]*', re.DOTALL)
 ASCII_ESCAPE = re.compile(rb"\\u00([0-7][0-9a-fA-F])")
 
 
 def look(text: bytes) -> tuple[str, int, bytes | None]:  # noqa: C901 - a rule for each token
-    """("fine", "twice", "too many" or "too deep"; the bytes that the values take; the key that is there twice) of proper JSON."""
+    """("fine", "twice", "too many" or "too deep"; the bytes that the values take; the key that is repeated) of proper JSON."""
     size = 0
     open_objects: list[list[bytes] | None] = []  # the keys of an object; None for a list
     last_names: dict[tuple[int, int], str] = {}  # by depth and place in the object
@@ -35,10 +35,10 @@ def look(text: bytes) -> tuple[str, int, bytes | None]:  # noqa: C901 - a rule f
             keys = open_objects[-1]
             if len(keys) == MOST_MEMBERS:
                 return "too many", size, None
-            if name in keys[:MAX_MEMBERS]:
+            if name in keys[:COMPARED_MEMBERS]:
                 return "twice", size, token[1:-1]
             size += 64 if len(keys) < 8 else 144
-            if len(keys) < MAX_MEMBERS:
+            if len(keys) < COMPARED_MEMBERS:
                 place = len(open_objects), len(keys)
                 size -= 40 if last_names.get(place) == name else 0
                 last_names[place] = name

@@ -18,7 +18,7 @@ from service.core.words import long_word
 MAX_DEPTH: Final = 32
 """Deepest nesting of brackets; no body needs a third of it."""
 
-MAX_MEMBERS: Final = 64
+COMPARED_MEMBERS: Final = 64
 """How many members of an object are compared; a larger object is not a body of this service: its unknown fields are refused."""
 
 MOST_MEMBERS: Final = 1_000
@@ -47,7 +47,7 @@ class JsonRejected(ValueError):
 def memory_bytes(text: bytes) -> int:
     """How many bytes a parser and the values of a JSON text would take in memory, at most; raises JsonRejected."""
     state = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
-    scan(np.frombuffer(text, np.uint8), state, np.zeros((MAX_DEPTH + 1) * MAX_MEMBERS, np.int64))
+    scan(np.frombuffer(text, np.uint8), state, np.zeros((MAX_DEPTH + 1) * COMPARED_MEMBERS, np.int64))
     if state[VERDICT] == DUPLICATE:
         name = _unquoted(text, int(state[START]))
         raise JsonRejected(f"Duplicate member {name!r}.", (*_path(text, state, int(state[DEPTH]) - 1), name))
@@ -106,7 +106,7 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:
     state : int64[STATE + 4 · (MAX_DEPTH + 1)]    zeros; written: the verdict, the bytes that the values would take (as CPython's
         objects), the depth and the place of a duplicate member; and for each depth whether it is an object, where its
         last key starts, how many elements were before, how many keys
-    hashes : int64[(MAX_DEPTH + 1) · MAX_MEMBERS]    zeros; used for the hashes of the keys of the last object of each depth
+    hashes : int64[(MAX_DEPTH + 1) · COMPARED_MEMBERS]    zeros; used for the hashes of the keys of the last object of each depth
 
     Two keys are one if their characters are, so "a" and "\u0061"; beyond ASCII escapes are taken as they stand.
     Plain-Python twin: tests/reference/json_limits.py.
@@ -173,17 +173,17 @@ def _key_hash(text: Bytes, i: int) -> tuple[np.uint64, int]:
 @borrowing_kernel
 def _key_bytes(state: Int64s, hashes: Int64s, depth: int, start: int, hashed: np.uint64) -> int:
     """The bytes of a key and its place in the object; the verdict if the object has it already, or has too many."""
-    count, base = state[KEYS + depth], depth * MAX_MEMBERS
+    count, base = state[KEYS + depth], depth * COMPARED_MEMBERS
     state[KEY + depth] = start
     if count == MOST_MEMBERS:
         state[VERDICT], state[DEPTH] = TOO_MANY, depth
         return 0
-    for other in range(min(count, MAX_MEMBERS)):
+    for other in range(min(count, COMPARED_MEMBERS)):
         if hashes[base + other] == np.int64(hashed):
             state[VERDICT], state[DEPTH], state[START] = DUPLICATE, depth, start
             return 0
     size = 64 if count < SMALL_OBJECT else 144
-    if count < MAX_MEMBERS:
+    if count < COMPARED_MEMBERS:
         # orjson makes a name once if many objects have it; it costs 40 bytes where the last one had another.
         size -= 40 if hashes[base + count] == np.int64(hashed) else 0
         hashes[base + count] = np.int64(hashed)

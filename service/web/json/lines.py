@@ -19,7 +19,7 @@ from service.web.media_types import JSON_LINES
 MEDIA_TYPES: Final = (JSON_LINES, "application/jsonl")
 
 LINE_BYTES: Final = 64
-"""Memory for each line beside its text, which is there twice: as bytes, and in two lists."""
+"""Memory for each line beside its text: its bytes object, and its places in two lists."""
 
 CHECKED_LINES: Final = 10_000
 """Lines between two checks of the time, where each is read by itself."""

@@ -285,8 +285,8 @@ def test_those_that_claim_partitions_are_as_many_as_the_limit_in_all():
     owns = [{"topic_name": "t", "partition_ids": [0, 1]}]
     members = [{"member_id": name, "generation_id": 1, "owned_partitions": owns} for name in "AB"]
     body = {"topics": [{"topic_name": "t", "partitions_count": 2}], "members": members}
-    told = explanation("sticky", body, 3)["claims"]["contested"]
-    assert [partition["claimed_by"] for partition in told] == [["A", "B"], ["A"]]
+    contested = explanation("sticky", body, 3)["claims"]["contested"]
+    assert [partition["claimed_by"] for partition in contested] == [["A", "B"], ["A"]]
 
 
 def test_explains_why_the_general_algorithm_is_used_and_how_much_it_moved():

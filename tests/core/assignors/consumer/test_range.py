@@ -72,5 +72,5 @@ def test_the_topics_of_an_explanation_name_as_many_members_as_its_limit_in_all()
         "members": [{"member_id": name} for name in "abc"],
     }
     group = group_of(body)
-    told = consumer_range.explain(group, consumer_range.assign(group), 3)["topics"]
-    assert [topic["members_with_one_more"] for topic in told] == [["a", "b"], ["a"], []]
+    topics = consumer_range.explain(group, consumer_range.assign(group), 3)["topics"]
+    assert [topic["members_with_one_more"] for topic in topics] == [["a", "b"], ["a"], []]
