@@ -72,7 +72,7 @@ def mismatch(
         scan = replace(scan, partitions_count=_partitions_count(sample, scan, records.name))
     result, rejected = records.scan(scan, "scanning")
     if not (result.keyless or result.records.any() or rejected):
-        raise WrongTable(f"{records.name}: There are no records.")
+        raise WrongTable.without_records(records.name)
     summary = _summary(scan, result, rejected, found=partitions_count is None)
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
@@ -95,7 +95,7 @@ def _tables(result: MismatchResult, summary: dict[str, Any]) -> dict[str, pa.Tab
 def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name: str) -> int:
     """The likeliest partition count: the largest partition + 1, unless the writers suggest more."""
     if not sample.seen:
-        raise WrongTable(f"{name}: There are no records.")
+        raise WrongTable.without_records(name)
     if sample.largest is None or sample.records is None:
         raise WrongTable(f"{name}: The column {scan.partition_column!r} has no partitions.")
     least = sample.largest + 1

@@ -125,7 +125,7 @@ def _topics(name: str, table: pa.Table) -> pa.StructArray:
 def _check_present(name: str, table: pa.Table, required: Iterable[str]) -> None:
     """Raise WrongTable for a table without rows, and for a row that lacks a value of a required column."""
     if not len(table):
-        raise WrongTable(f"{name}: There are no records.")
+        raise WrongTable.without_records(name)
     for column in required:
         if table.column(column).null_count:
             raise WrongTable(

@@ -51,7 +51,7 @@ def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, du
     result: SkewResult
     result, rejected = records.scan(scan, "scanning")
     if not (result.counts.records or result.counts.keyless[0] or rejected):
-        raise WrongTable(f"{records.name}: There are no records.")
+        raise WrongTable.without_records(records.name)
     check_not_empty(result.counts)
     answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds)
     return Outcome(
