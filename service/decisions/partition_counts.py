@@ -22,9 +22,7 @@ from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 from service.decisions.keys.columns import from_arrow
 from service.decisions.keys.types import Stream
-
-MOST: Final = 2**53
-"""Largest number of records, or bytes, of one row; also JSON's largest exact one."""
+from service.decisions.rows.numbers import MOST
 
 RESIDUE_BYTES: Final = 64
 """Memory for each residue in the tables of a partitioner. Measured for two counts of 1,000,000: 44; for 200 around 10,000: 54."""

@@ -40,11 +40,12 @@ from rich.progress import Progress, TaskID
 from service.core.errors import InvalidQuestion
 from service.core.printable import printable
 from service.decisions.keys.types import TYPE_OF_FORMAT
+from service.decisions.rows.numbers import MOST
 from service.files.encodings import compression, wrong_encoding
 from service.files.errors import WrongTable
 from service.files.json_blocks import Place, json_blocks
 from service.files.rejected import UNREADABLE, RejectedRows, as_texts, no_number, no_value
-from service.files.types import LARGEST, integers
+from service.files.types import integers
 
 FORMAT_OF_SUFFIX: Final = {
     ".csv": "csv",
@@ -89,7 +90,7 @@ class Column:
         return pa.int32() if self.integers.stop <= 2**31 else pa.int64()
 
 
-NUMBER: Final = Column(integers=range(LARGEST + 1))
+NUMBER: Final = Column(integers=range(MOST + 1))
 PARTITION: Final = Column(integers=range(2**31))
 
 

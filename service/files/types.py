@@ -10,9 +10,6 @@ from service.core.printable import printable
 from service.decisions.rows.texts import is_text, not_utf8
 from service.files.errors import WrongTable
 
-LARGEST: Final = 2**53
-"""The largest number of records or bytes of a row; also JSON's largest exact one."""
-
 
 def typed(table: pa.Table, types: Mapping[str, pa.DataType], source: str) -> pa.Table:
     """The columns of ``types``, where the table has them, as these types. A list may be text, as ``1,2,3`` or ``[1, 2, 3]``.

@@ -21,10 +21,11 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
+from service.decisions.rows.numbers import MOST
 from service.decisions.rows.texts import is_text, readable
 from service.files.key_columns import is_bytes, joined, misfit, read_keys
 from service.files.rejected import UNREADABLE, as_texts, no_number, no_value
-from service.files.types import LARGEST, integers
+from service.files.types import integers
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""
@@ -205,7 +206,7 @@ def _without_size(column: pa.Array, name: str) -> Iterator[tuple[pa.Array, str]]
         yield pc.is_null(column), no_value(name)
         column = column.drop_null()
     sizes = integers(column)
-    bad = pc.fill_null(pc.or_(pc.less(sizes, 0), pc.greater(sizes, LARGEST)), True)
+    bad = pc.fill_null(pc.or_(pc.less(sizes, 0), pc.greater(sizes, MOST)), True)
     if bad.true_count:
         yield bad, no_number(name)
 

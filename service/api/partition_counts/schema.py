@@ -6,7 +6,8 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from service.core.keys.formats import FORMATS
-from service.decisions.partition_counts import MOST, THROUGHPUT, PlansQuestion
+from service.decisions.partition_counts import THROUGHPUT, PlansQuestion
+from service.decisions.rows.numbers import MOST
 from service.web import described as fields
 from service.web.columns_field import Columns
 from service.web.fields import Boolean, Integer, List, Number, Subject

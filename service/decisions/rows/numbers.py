@@ -1,10 +1,15 @@
 """Numbers in rows: what each may be."""
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.measures.skew import LARGEST, SMALLEST
+
+MOST: Final = 2**53
+"""Largest number of records, or bytes, of one row; also JSON's largest exact one."""
 
 
 def in_range(values: pa.Array, least: float, most: float = np.inf) -> bool:

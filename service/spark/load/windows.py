@@ -14,8 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.analyses.fleet.assignments import COLUMNS as GROUP_COLUMNS
 from service.analyses.fleet.assignments import RESULT, Choice, assign_groups
+from service.decisions.rows.numbers import MOST
 from service.files.rejected import no_number, no_value
-from service.files.types import LARGEST
 from service.spark.io.columns import column, corrupt, integer, line, milliseconds
 from service.spark.io.sources import CORRUPT
 from service.spark.load.options import BROKER, CONSUMER, PARTITION, SizedColumns
@@ -49,7 +49,7 @@ def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
     for name, size in sizes:
         if not isinstance(frame.schema[name].dataType, types.StringType | types.BinaryType):
             reason = reason.when(column(name).isNull(), no_value(name))
-            reason = reason.when(size.isNull() | ~size.between(0, LARGEST), no_number(name))
+            reason = reason.when(size.isNull() | ~size.between(0, MOST), no_number(name))
     return frame.select(
         topic.alias("topic"),
         number.alias("partition"),
