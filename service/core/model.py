@@ -28,6 +28,9 @@ Bools = npt.NDArray[np.bool_]
 NONE: Final = -1
 """The index that means "none": a member without a rack, a partition without an owner."""
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Between these lies a load or rate that is not an integer, or it is 0: its squares and sums neither overflow nor vanish."""
+
 
 def offsets_of(lengths: npt.ArrayLike) -> Int32s:
     """int32[n + 1], the offsets of rows of these lengths, from 0."""

@@ -7,7 +7,7 @@ from marshmallow import ValidationError, validate
 from marshmallow.experimental.context import Context
 
 from service.core.errors import MAX_ERRORS
-from service.core.measures.skew import LARGEST, SMALLEST
+from service.core.model import LARGEST, SMALLEST
 from service.decisions.budget import Budget
 from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME
 from service.web import described as fields

@@ -6,9 +6,6 @@ from service.core.frozen import frozen
 from service.core.kernels import brief_kernel
 from service.core.model import Float64s, Int32s, Int64s, Ragged
 
-SMALLEST, LARGEST = 1e-100, 1e100
-"""Between these lies a load or rate that is not an integer, or it is 0: its squares and sums neither overflow nor vanish."""
-
 
 @frozen
 class Spread:

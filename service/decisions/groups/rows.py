@@ -15,8 +15,21 @@ import pyarrow.compute as pc
 from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
 from service.core.jvm.sorting import java_order
 from service.core.kernels import kernel
-from service.core.measures.skew import LARGEST, SMALLEST
-from service.core.model import NONE, Bools, Float64s, Group, Int32s, Int64s, Ragged, Topics, distinct, offsets_of, ranks_of
+from service.core.model import (
+    LARGEST,
+    NONE,
+    SMALLEST,
+    Bools,
+    Float64s,
+    Group,
+    Int32s,
+    Int64s,
+    Ragged,
+    Topics,
+    distinct,
+    offsets_of,
+    ranks_of,
+)
 from service.core.ragged import first_repeat
 from service.decisions.rows import duplicates
 from service.decisions.rows.arrays import with_columns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.measures.skew import LARGEST, SMALLEST
+from service.core.model import LARGEST, SMALLEST
 from service.core.reassignments import BALANCES, RESOURCES
 from service.core.reassignments.resources.loads import names_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.measures.skew import LARGEST, SMALLEST
+from service.core.model import LARGEST, SMALLEST
 
 MOST: Final = 2**53
 """Largest number of records, or bytes, of one row; also JSON's largest exact one."""
