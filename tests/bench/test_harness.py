@@ -8,11 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from benchmarks import every, groups, groups_ask, groups_http, harness, partitions  # noqa: F401 - importing declares the benchmarks
+from benchmarks import every, groups, harness, partitions, servers  # noqa: F401 - importing declares the benchmarks
 from benchmarks.groups_streams import Streams
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
-from benchmarks.servers import serving
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from tests.support.groups import group_of as read_body
@@ -125,9 +124,9 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def running():
-    """``serving`` of benchmarks.servers, with one server of each kind for all benchmarks."""
+    """``server`` of benchmarks.servers, with one server of each kind for all benchmarks but those that measure its memory."""
     with ExitStack() as stack:
-        start = cache(lambda *command: stack.enter_context(serving(*command)))
+        start = cache(lambda *command, server=servers.server: stack.enter_context(server(*command)))
         yield lambda *command: nullcontext(start(*command))
 
 
@@ -138,8 +137,8 @@ def test_every_kind_of_benchmark_runs(name: str, monkeypatch, running):
     monkeypatch.setattr(groups, "JVM_SECONDS", 0.01)
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", " ".join(SHORT_LIVED))
     monkeypatch.setenv("ALLOCATOR_WORKERS", "1")
-    for module in (partitions, groups_http, groups_ask):
-        monkeypatch.setattr(module, "serving", running)
+    for module in (servers, partitions):
+        monkeypatch.setattr(module, "server", running)
     measured = next(b for b in BENCHMARKS if b.rows[0].name == name)
     rows = 1 if "sizes" in SMALL[name] else len(measured.rows)
     try:
