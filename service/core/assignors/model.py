@@ -33,6 +33,7 @@ class Assignor(Strategy):
     divides : does ``run`` take ``min_partitions`` and ``max_records``, by which it divides partitions into ranges of offsets?
     frontier : the trade-off of moves and evenness, ``(group, run)``; None if it has none
     on_racks : ``run`` with franz-go's ``BalanceRacks``; None if it has no such option
+    drops_deleted : do its members give up partitions of deleted topics as soon as they see it, without a rebalance?
     wraps : the cooperative assignor that its clients list after it and whose protocol they follow: they carry an answer out in
         two rebalances, of which the first withholds what must be revoked (RemoteAssignor). None if it wraps none
     """
@@ -47,6 +48,7 @@ class Assignor(Strategy):
     divides: bool = False
     frontier: Callable[[Group, Callable[..., Assignment]], tuple[TradeOff, ...]] | None = None
     on_racks: Callable[[Group], Assignment] | None = None
+    drops_deleted: bool = False
     wraps: Assignor | None = None
 
     @property

@@ -115,8 +115,11 @@ class Course:
             rebalance.zone_traffic = zone_traffic(before, owners)
         if self.detailed:
             rebalance.assignment, rebalance.group, rebalance.counts = rows, before, rows.lengths()
-            if self.timeline.most_explained and assignor.explain:
-                rebalance.explanation = assignor.explain(before, assignment, self.timeline.most_explained)
+
+    def explain(self, rebalance: TimelineRebalance, claims: Group, assignment: Assignment, assignor: Assignor) -> None:
+        """Write into a rebalance how the assignment came about, if asked. claims : the group as the assignor saw it"""
+        if self.detailed and self.timeline.most_explained and assignor.explain:
+            rebalance.explanation = assignor.explain(claims, assignment, self.timeline.most_explained)
 
     def backlog(self, rebalance: TimelineRebalance, missed: Float64s, rows: Ragged, view: View) -> None:
         """Add what came in for idle partitions, and the time that their new readers take to work it off.

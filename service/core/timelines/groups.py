@@ -26,19 +26,31 @@ class Groups:
         self._rack_ids, self._first, self._cost = timeline.group.rack_ids, timeline.world.first, timeline.cost()
         self._same: tuple[View | None, int, Ragged] = (None, NONE, Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)))
 
-    def claiming(self, numbers: Int32s, view: View, owner: Int32s) -> Group:
-        """The group of these members. owner : int32[world's partitions], the number of the member that claims each, or NONE"""
+    def claiming(self, numbers: Int32s, view: View, owner: Int32s, mentioned: Int32s | None = None) -> Group:
+        """The group of these members.
+
+        owner : int32[world's partitions], the number of the member that claims each, or NONE
+        mentioned : likewise; its partitions are in the group even if they do not exist and are not claimed
+        """
         slots = np.full(len(self.members.all) + 1, NONE, np.int32)
         slots[numbers] = np.arange(len(numbers), dtype=np.int32)
         labels = slots[owner]
         if view.is_whole:
             return self.owning(numbers, view, grouped(labels, len(numbers)))
-        unknown = np.flatnonzero((labels != NONE) & (view.from_world == NONE))
+        named = labels != NONE if mentioned is None else (labels != NONE) | (mentioned != NONE)
+        unknown = np.flatnonzero(named & (view.from_world == NONE))
         topics = self.topology.topic_of[unknown]
         pairs = np.stack([view.topic_index[topics], unknown - self._first[topics]], axis=1).astype(np.int32)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         owned = grouped(np.concatenate([labels[view.to_world], labels[unknown[order]]]), len(numbers))
         return self.owning(numbers, view, owned, pairs[order])
+
+    def in_world(self, group: Group, view: View) -> Int32s:
+        """int32[partitions of the group], existing or not: the world's index of each."""
+        if not len(group.unknown_partitions):
+            return view.to_world
+        topics, ids = group.unknown_partitions.T
+        return np.concatenate([view.to_world, self._first[np.argsort(view.topic_index)[topics]] + ids])
 
     def owning(self, numbers: Int32s, view: View, owned: Ragged, unknown_partitions: Int32s | None = None) -> Group:
         """The group of these members with what they own.

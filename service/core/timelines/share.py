@@ -99,6 +99,7 @@ class ShareCoordinator(ConsumerCoordinator):
         assignor = self._preferred(numbers)
         assignment = assignor.run(before)
         self.course.describe(current, before, assignment, assignor)
+        self.course.explain(current, before, assignment, assignor)
         current.epoch = self.target_epoch = self.epoch
         self.since_ms, self._assigned_at = max(self.changed_ms, self.ready_ms()), now
         beats = np.where(self.members.columns.died[numbers] == NEVER, self.course.paces.coming_beats(numbers, now), NEVER)

@@ -32,6 +32,7 @@ GROUPS = (
     ("classic", "sticky"),
     ("classic", "cooperative-sticky"),
     ("classic", "balanced"),
+    ("classic", "librdkafka:cooperative-sticky"),
     ("consumer", "uniform"),
     ("consumer", "range"),
     ("share", "simple"),

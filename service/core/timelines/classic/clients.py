@@ -4,18 +4,19 @@ Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and Cons
 names its own.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged, distinct
-from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, distinct
+from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator, Led
 from service.core.timelines.classic.plans import LeaderPlans, scene_of
 from service.core.timelines.classic.polls import batches, polls_wait, receipts
 from service.core.timelines.course import PASSED, Course
 from service.core.timelines.ledger import Wait
 from service.core.timelines.members import Member
 from service.core.timelines.model import NEVER, TimelineRebalance
-from service.core.timelines.topics import View
 
 METADATA = "cached metadata has changed"
 SUBSCRIPTION = "subscription has changed"
@@ -27,6 +28,8 @@ class ClassicClients:
     """The members of a group of the classic protocol, and their coordinator.
 
     snapshot : the version of the topology that the leader assigned
+    deleted : bool[world's partitions], was it deleted since its owner was told to read it?
+    deleted_ms : int64[names, 2], when each topic was last deleted, and made again
     """
 
     def __init__(self, course: Course) -> None:
@@ -36,6 +39,8 @@ class ClassicClients:
         self.snapshot = 0
         self._watched: tuple[int, int] = (NONE, NONE)
         self._plans = LeaderPlans()
+        self.deleted = np.zeros(len(self.ledger.reader), np.bool_)
+        self.deleted_ms = np.full((len(self.topology.counts), 2), NEVER, np.int64)
 
     # ---- clients that start, stop, stall and change --------------------------------------------------------------------
 
@@ -110,18 +115,21 @@ class ClassicClients:
 
     # ---- assignments -------------------------------------------------------------------------------------------------------
 
-    def lead(self, numbers: Int32s) -> tuple[Ragged, View]:
-        """The leader assigns: ConsumerCoordinator.onLeaderElected. Returns the members' rows, and the topics that it has seen."""
+    def lead(self, numbers: Int32s) -> Led:
+        """The leader assigns: ConsumerCoordinator.onLeaderElected."""
         current, columns, leader = self.course.rebalances[-1], self.members.columns, self.coordinator.leader
         topics = self.members.joined_topics(numbers)
         if not set(topics) <= set(self.members.subscriptions[columns.joined[leader]]):
             # ConsumerCoordinator.updateGroupSubscription: the leader asks for the topics that only others subscribe to.
             columns.metadata_ms[leader] = self.clock.now
         self.snapshot = self._metadata_version(leader, topics)
-        view = self.topology.view(self.snapshot)
-        before = self.course.groups.claiming(numbers, view, self.coordinator.owner)
+        view, groups, owner = self.topology.view(self.snapshot), self.course.groups, self.coordinator.owner
         assignor = next(one for one in self.members.all[leader].assignors if one.protocol_name == self.coordinator.assignor)
-        claims = self._claims(numbers, view, before) if assignor.is_cooperative else before
+        if assignor.drops_deleted:
+            self._drop_deleted()
+        claimed = self._claimed() if assignor.is_cooperative else owner
+        claims = groups.claiming(numbers, view, claimed)
+        before = claims if claimed is owner else groups.claiming(numbers, view, owner, mentioned=claimed)
         if assignor.wraps is None:
             assignment = assignor.run(claims)
         else:
@@ -130,69 +138,95 @@ class ClassicClients:
         if assignment.left_open is not None:
             detail = f"At {self.clock.now} ms a timeline needs one answer of {assignor.name}. {assignment.left_open.warning}"
             raise InvalidQuestion(detail, "assignor")
+        self.course.explain(current, claims, assignment, assignor)
+        partitions = groups.in_world(claims, view)[assignment.rows.values]
+        if len(claims.unknown_partitions):  # librdkafka assigns those, too; in the group as it was they may have other numbers
+            in_world = groups.in_world(before, view)
+            order = np.argsort(in_world)
+            numbered = order[np.searchsorted(in_world, partitions, sorter=order)].astype(np.int32)
+            assignment = replace(assignment, rows=Ragged(assignment.rows.offsets, numbered))
         self.course.describe(current, before, assignment, assignor)
-        return assignment.rows, view
+        return Led(assignment.rows, partitions, view)
 
-    def _claims(self, numbers: Int32s, view: View, before: Group) -> Group:
-        """The group as the leader of a cooperative one sees it: what each member's subscription claims.
+    def _claimed(self) -> Int32s:
+        """int32[world's partitions], who claims each when a cooperative group is assigned, by what the subscriptions say.
 
-        That is what it still reads, or read when it ended after its JoinGroup. For a member with an eager assignor in its list it
-        is nothing. StickyAssignor remembers its last assignment itself (userData).
+        That is what each member still reads, or read when it ended after its JoinGroup, and what it had of topics that were
+        deleted: it has them until its assignment says otherwise. For a member with an eager assignor in its list it is nothing.
+        StickyAssignor remembers its last assignment itself (userData).
         """
-        if np.array_equal(self.ledger.reader, self.coordinator.owner):
-            return before
+        owner = self.coordinator.owner
+        if np.array_equal(self.ledger.reader, owner):
+            return owner
         columns, joined = self.members.columns, self.coordinator.joined
         eager = columns.eager[: len(self.members.all)]
         claimed = self.ledger.reader.copy()
         silent = joined[columns.died[joined] != NEVER]
         if len(silent):
-            kept = (claimed == NONE) & np.isin(self.coordinator.owner, silent)
-            claimed[kept] = self.coordinator.owner[kept]
+            kept = (claimed == NONE) & np.isin(owner, silent)
+            claimed[kept] = owner[kept]
+        deleted = self._had_deleted()
+        deleted = deleted[(columns.died[owner[deleted]] == NEVER) | np.isin(owner[deleted], joined)]
+        claimed[deleted] = owner[deleted]
         if eager.any():
             claimed[(claimed != NONE) & np.append(eager, False)[claimed]] = NONE
-        return self.course.groups.claiming(numbers, view, claimed)
+        return claimed
 
-    def receive(self, numbers: Int32s, rows: Ragged, view: View) -> None:
+    def receive(self, numbers: Int32s, led: Led) -> None:
         """Members get what they are assigned by the responses to their SyncGroups: ConsumerCoordinator.onJoinComplete."""
         columns = self.members.columns
         starts = np.full(len(self.members.all), NEVER, np.int64)
         starts[numbers] = receipts(self.course.paces, numbers, self.clock.now)
-        revokes = self._hand_out(numbers, rows, view, starts)[numbers]
+        revokes = self._hand_out(numbers, led, starts)[numbers]
         synced = numbers[columns.syncs[numbers] < NEVER]
         columns.generation[synced], columns.metadata_version[synced] = self.coordinator.generation, self.snapshot
         self._join_again(numbers, revokes, starts)
         self._watch_metadata()
 
-    def _hand_out(self, numbers: Int32s, rows: Ragged, view: View, starts: Int64s) -> Bools:
+    def _hand_out(self, numbers: Int32s, led: Led, starts: Int64s) -> Bools:
         """Members read what they are assigned. starts : int64[members], when each hears of it
 
         Returns bool[members], which of them lose something.
         """
-        current, coordinator = self.course.rebalances[-1], self.coordinator
+        current, coordinator, columns = self.course.rebalances[-1], self.coordinator, self.members.columns
         owner = np.full(len(coordinator.owner), NONE, np.int32)
-        owner[view.to_world[rows.values]] = numbers[rows.row_of_each_value()]
+        owner[led.partitions] = numbers[led.rows.row_of_each_value()]
         wait = polls_wait(self.course.paces, coordinator.first_rejoin)
         revokes, missed = self.ledger.hand_out(owner, starts, self.clock.now, current, wait)
-        revokes[self._had_deleted(view)] = True
-        self.course.backlog(current, missed[numbers], rows, view)
+        lost = self._had_deleted()
+        lost = lost[owner[lost] != coordinator.owner[lost]]
+        losers = distinct(coordinator.owner[lost])
+        revokes[losers[~columns.eager[losers] & (columns.syncs[losers] < NEVER)]] = True
+        self.course.backlog(current, missed[numbers], led.rows, led.view)
+        self.deleted &= (owner == coordinator.owner) & (self.ledger.reader != owner)
         coordinator.owner = owner
         late = numbers[(starts[numbers] > self.clock.now) & (starts[numbers] < NEVER)]
         for at_ms, gains, loses in batches(owner, self.ledger.reader, starts, late):
             self.course.later(at_ms, self._sync_late, gains, loses, coordinator.generation, current, wait)
         return revokes
 
-    def _had_deleted(self, view: View) -> Int32s:
-        """int32[...], the cooperative members with partitions of topics that no longer exist, which they now revoke.
+    def _had_deleted(self) -> Int32s:
+        """int32[...], the world's partitions of topics that were deleted, which the members that read them still have.
 
         They have them until their assignment says otherwise, or they unsubscribe: ConsumerCoordinator.onJoinComplete.
         """
-        owner, columns = self.coordinator.owner, self.members.columns
-        gone = (owner != NONE) & (view.from_world == NONE)
-        if not gone.any():
-            return owner[:0]
-        owned = np.unique(np.stack([owner[gone], self.topology.topic_of[gone]]), axis=1).T.tolist()
-        had = [number for number, topic in owned if topic in self.members.subscriptions[columns.joined[number]]]
-        return np.array([n for n in had if not columns.eager[n] and columns.syncs[n] < NEVER], np.int32)
+        owner, members, names = self.coordinator.owner, self.members, len(self.topology.counts)
+        deleted = np.flatnonzero(self.deleted & (owner != NONE))
+        codes = members.columns.joined[owner[deleted]]
+        subscribed = [code * names + np.array(members.subscriptions[code], np.int64) for code in distinct(codes).tolist()]
+        had = np.isin(codes * names + self.topology.topic_of[deleted], np.concatenate([codes[:0], *subscribed]))
+        return deleted[had].astype(np.int32)
+
+    def _drop_deleted(self) -> None:
+        """Members of librdkafka give up what was deleted as soon as their own metadata says so.
+
+        Reproduces rd_kafka_cgrp_owned_but_not_exist_partitions (librdkafka 2.12.1); each member requests metadata in its time.
+        """
+        deleted = np.flatnonzero(self.deleted & (self.coordinator.owner != NONE))
+        since, gone_until = self.deleted_ms[self.topology.topic_of[deleted]].T
+        requested_ms, age_ms = self.members.columns.metadata_ms[self.coordinator.owner[deleted]], self.timing.metadata_max_age_ms
+        seen_ms = requested_ms + -((requested_ms - since) // age_ms) * age_ms
+        self.deleted[deleted[(seen_ms <= self.clock.now) & (seen_ms < gone_until)]] = False
 
     def _sync_late(self, gains: Int32s, loses: Int32s, generation: int, current: TimelineRebalance, wait: Wait | None) -> None:
         """Members that poll only now get their assignment: GroupMetadataManager.classicGroupSyncToClassicGroup in Stable."""
@@ -237,12 +271,20 @@ class ClassicClients:
         If it reads a topic that is deleted, the error of its fetch has it do so at once: FetchCollector.handleInitializeErrors.
         """
         leader, topic = self.coordinator.leader, self.topology.last_topic()
-        if not self.topology.counts[topic] and leader != NONE:
-            columns, first = self.members.columns, self.course.timeline.world.first
-            reads = (self.coordinator.owner[first[topic] : first[topic + 1]] == leader).any()
-            if reads and max(columns.stalled_until[leader], columns.metadata_ms[leader]) < self.clock.now < columns.died[leader]:
-                columns.metadata_ms[leader] = self.clock.now
+        if self.topology.counts[topic]:
+            self.deleted_ms[topic, 1] = min(self.deleted_ms[topic, 1], self.clock.now)
+        else:
+            self._topic_deleted(topic, leader)
         self._watch_metadata()
+
+    def _topic_deleted(self, topic: int, leader: int) -> None:
+        columns, now, first = self.members.columns, self.clock.now, self.course.timeline.world.first
+        partitions = slice(first[topic], first[topic + 1])
+        self.deleted[partitions] = True
+        self.deleted_ms[topic] = now, NEVER
+        reads = leader != NONE and (self.coordinator.owner[partitions] == leader).any()
+        if reads and max(columns.stalled_until[leader], columns.metadata_ms[leader]) < now < columns.died[leader]:
+            columns.metadata_ms[leader] = now
 
     def _metadata_version(self, number: int, topics: list[int]) -> int:
         """The version of the topology that a member's metadata has: ConsumerCoordinator.metadataSnapshot."""

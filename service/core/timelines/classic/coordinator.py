@@ -18,7 +18,7 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager, classic.Classic
 names its own.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,13 +37,26 @@ ALREADY = "group is already rebalancing"
 """A reason of a client's JoinGroup: AbstractCoordinator.requestRejoin."""
 
 
+class Led(NamedTuple):
+    """What a leader has assigned.
+
+    rows : Ragged member → partitions of the group as it was before
+    partitions : int32[values of the rows], the world's index of each
+    view : the topics that the leader has seen
+    """
+
+    rows: Ragged
+    partitions: Int32s
+    view: View
+
+
 class ClassicCallbacks(Protocol):
     """The clients, as their coordinator answers them."""
 
-    def lead(self, numbers: Int32s) -> tuple[Ragged, View]:
-        """The leader assigns. Returns the rows of these members, and the topics that it has seen."""
+    def lead(self, numbers: Int32s) -> Led:
+        """The leader assigns to these members."""
 
-    def receive(self, numbers: Int32s, rows: Ragged, view: View) -> None:
+    def receive(self, numbers: Int32s, led: Led) -> None:
         """The responses to SyncGroup: what each of these members is assigned."""
 
     def regain(self, member: Member, partitions: Int32s) -> None:
@@ -335,12 +348,12 @@ class ClassicCoordinator:
         if this_round != self._round or self.state != COMPLETING:
             return
         numbers = self.member_order()
-        rows, view = self.clients.lead(numbers)
+        led = self.clients.lead(numbers)
         self.course.requests("SyncGroup", numbers, self.members.columns.syncs[numbers])
         self._enter(STABLE)
         self.course.rebalances[-1].stable_at_ms = self.clock.now
         self._round += 1
-        self.clients.receive(numbers, rows, view)
+        self.clients.receive(numbers, led)
 
     def _end_sync(self, this_round: int) -> None:
         """Members that have not asked for their assignment are removed: GroupMetadataManager.expirePendingSync."""

@@ -301,6 +301,7 @@ class ConsumerCoordinator:
         assignor = self._preferred(numbers)
         assignment: Assignment = assignor.run(before)
         self.course.describe(current, before, assignment, assignor)
+        self.course.explain(current, before, assignment, assignor)
         current.epoch = self.target_epoch = self.epoch
         self.since_ms, self._assigned_at = max(self.changed_ms, self.ready_ms()), self.clock.now
         self.slots = {number: slot for slot, number in enumerate(numbers.tolist())}

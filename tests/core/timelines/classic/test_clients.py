@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from service.core.errors import KafkaAssignorFails
 from service.core.timelines.model import NEVER
+from service.core.timelines.simulation import Simulation
 from tests.support.simulations import event, simulation, stable
 
 STATIC = [
@@ -92,3 +97,58 @@ def test_a_member_of_a_poll_interval_takes_over_in_a_poll_of_its_own() -> None:
         run.run()
     assert slow.outcome().totals.idle.sum_ms > quick.outcome().totals.idle.sum_ms
     assert (slow.course.ledger.reader >= 0).all()
+
+
+TWO_TOPICS = [{"topic_name": "t0", "partitions_count": 4}, {"topic_name": "t1", "partitions_count": 5}]
+THREE = [{"member_id": f"c{i}", "topic_names": ["t0", "t1"]} for i in range(3)]
+JOINS = event(60_000, "member_joins", member={"member_id": "c3", "topic_names": ["t0", "t1"]})
+
+
+def assigned(run) -> list[dict[str, list[str]]]:
+    """What each member is assigned in each rebalance."""
+    steps = []
+    for rebalance in run.outcome().rebalances:
+        group, rows = rebalance.group, rebalance.assignment
+        parts = np.split(rows.values, rows.offsets[1:-1])
+        steps.append({name: sorted(map(group.partition_name, part)) for name, part in zip(group.member_ids, parts, strict=True)})
+    return steps
+
+
+def test_members_of_librdkafka_give_up_a_deleted_topic_when_their_own_metadata_says_so() -> None:
+    """As four consumers of librdkafka 2.16.1 did on a broker, of which the leader alone had refreshed its metadata."""
+    deleted = event(20_000, "topic_deleted", topic_name="t1")
+    group = {"assignor": "librdkafka:cooperative-sticky", "topics": TWO_TOPICS, "members": THREE}
+    run = simulation("classic", deleted, JOINS, **group)
+    run.run()
+    followers = {"c1": ["t0-1", "t1-0", "t1-3"], "c2": ["t0-2", "t1-1", "t1-4"]}
+    assert assigned(run) == [
+        {"c0": ["t0-0", "t0-3", "t1-2"], **followers},
+        {"c0": ["t0-0", "t0-3"], **followers},
+        {"c0": ["t0-3"], **followers, "c3": []},
+        {"c0": ["t0-3"], **followers, "c3": ["t0-0"]},
+    ]
+    run = simulation("classic", deleted, JOINS, **group, timing={"metadata_max_age_ms": 7_000})
+    run.run()
+    assert assigned(run)[2:] == [
+        {"c0": ["t0-3"], "c1": ["t0-1"], "c2": ["t0-2"], "c3": []},
+        {"c0": ["t0-3"], "c1": ["t0-1"], "c2": ["t0-2"], "c3": ["t0-0"]},
+    ]
+
+
+def test_cooperative_members_claim_what_they_had_of_a_topic_that_was_made_again() -> None:
+    """Nobody reads it until the rebalance, and yet all stay where they were; with fewer partitions Kafka's assignor throws."""
+    members = [
+        {**member, "owned_partitions": [{"topic_name": "t1", "partition_ids": ids}]}
+        for member, ids in zip(THREE, ([0, 4], [2, 3], [1]), strict=True)
+    ]
+
+    def again(count: int) -> Simulation:
+        topic = {"topic_name": "t1", "partitions_count": count}
+        events = (event(20_000, "topic_deleted", topic_name="t1"), event(20_500, "topic_created", topic=topic))
+        return simulation("classic", *events, JOINS, assignor="cooperative-sticky", topics=TWO_TOPICS[1:], members=members)
+
+    run = again(5)
+    run.run()
+    assert assigned(run)[0] == {"c0": ["t1-0", "t1-4"], "c1": ["t1-2", "t1-3"], "c2": ["t1-1"]}
+    with pytest.raises(KafkaAssignorFails, match="deleted and made again with fewer"):
+        again(2).run()

@@ -53,5 +53,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         setting="partition.assignment.strategy=cooperative-sticky",
         is_timed=True,
         reserves=True,
+        drops_deleted=True,
     ),
 )
