@@ -12,7 +12,7 @@ from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityToo
 from service.web.arrow.limits import unpacked_bytes
 from service.web.context import request_budget, reserve
 from service.web.error_handlers import invalid
-from service.web.json.limits import JsonRejected, character_bytes, memory_bytes
+from service.web.json.limits import JsonRejected, character_bytes, scanned
 from service.web.middleware import PROGRESS
 
 PIECE: Final = 2**20
@@ -82,17 +82,21 @@ def check_utf8(text: bytes) -> None:
             raise BadRequest(f"The body is not UTF-8 at byte {start - kept + error.start}: {error.reason}.") from None
 
 
-def check_json(text: bytes) -> None:
-    """Refuse a JSON text that is not UTF-8, repeats a member or is too deep, and reserve the memory of its values."""
+def check_json(text: bytes) -> int:
+    """Refuse a JSON text that is not UTF-8, repeats a member or is too deep, and reserve the memory of its values.
+
+    Returns how many elements of the outer list end with a comma and a line feed.
+    """
     check_utf8(text)
     try:
-        size = memory_bytes(text)
+        size, lines = scanned(text)
     except JsonRejected as rejected:
         messages: object = [str(rejected)]
         for part in reversed(rejected.field):
             messages = {part: messages}
         raise invalid("json", messages) from None
     reserve(size + int(len(text) * max(COLUMN_BYTES, character_bytes(text))))
+    return lines
 
 
 def check_arrow(body: bytes, limit: int) -> None:

@@ -263,6 +263,8 @@ def test_a_line_that_is_not_json_is_named(client):
     assert ask(b'{"key_base64": "AAM="}\n\n{"key_base64"}\n').json["detail"].startswith("Line 3 of the body is not JSON")
     assert ask(b'{"key_base64": "AAM="}, {"key_base64": "AAM="}').status_code == 400
     assert ask(b'{"key_base64": "AAM=", "key_base64": "AAM="}').status_code == 422
+    together = b'{"key_base64": "AAM="}\n{"key_base64": "AAM="}, {"key_base64": "AAM="\n"value_base64": null}'
+    assert ask(together).json["detail"].startswith("Line 2 of the body is not JSON")
     response = client.post(PATH, query_string={"kind": "group_record", "records": "1"}, data=b"", content_type=JSON_LINES)
     assert response.json["errors"][0]["detail"] == "Not allowed: the stream has the records."
 

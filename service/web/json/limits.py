@@ -29,7 +29,7 @@ SMALL_OBJECT: Final = 8
 
 FINE, DUPLICATE, TOO_DEEP, TOO_MANY = 0, 1, 2, 3
 
-VERDICT, BYTES, DEPTH, START, STATE = 0, 1, 2, 3, 4
+VERDICT, BYTES, DEPTH, START, LINES, STATE = range(6)
 """Where the kernel writes its results; from STATE on, four rows of MAX_DEPTH + 1 numbers follow."""
 
 KIND, KEY, INDEX, KEYS = range(STATE, STATE + 4 * (MAX_DEPTH + 1), MAX_DEPTH + 1)
@@ -46,6 +46,11 @@ class JsonRejected(ValueError):
 
 def memory_bytes(text: bytes) -> int:
     """How many bytes a parser and the values of a JSON text would take in memory, at most; raises JsonRejected."""
+    return scanned(text)[0]
+
+
+def scanned(text: bytes) -> tuple[int, int]:
+    """``memory_bytes``, and how many elements of the outer list end with a comma and a line feed. Raises JsonRejected."""
     state = np.zeros(STATE + 4 * (MAX_DEPTH + 1), np.int64)
     scan(np.frombuffer(text, np.uint8), state, np.zeros((MAX_DEPTH + 1) * COMPARED_MEMBERS, np.int64))
     if state[VERDICT] == DUPLICATE:
@@ -55,7 +60,7 @@ def memory_bytes(text: bytes) -> int:
         raise JsonRejected(f"An object has more than {MOST_MEMBERS} members.", _path(text, state, int(state[DEPTH]) - 1))
     if state[VERDICT] == TOO_DEEP:
         raise JsonRejected(f"Brackets are nested more than {MAX_DEPTH} deep.", _path(text, state, MAX_DEPTH))
-    return int(state[BYTES])
+    return int(state[BYTES]), int(state[LINES])
 
 
 def character_bytes(text: bytes) -> int:
@@ -104,14 +109,15 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:
 
     text : uint8[...]    any bytes
     state : int64[STATE + 4 · (MAX_DEPTH + 1)]    zeros; written: the verdict, the bytes that the values would take (as CPython's
-        objects), the depth and the place of a duplicate member; and for each depth whether it is an object, where its
-        last key starts, how many elements were before, how many keys
+        objects), the depth and the place of a duplicate member, how many elements of the outermost bracket end with a comma
+        and a line feed; and for each depth whether it is an object, where its last key starts, how many elements were before,
+        how many keys
     hashes : int64[(MAX_DEPTH + 1) · COMPARED_MEMBERS]    zeros; used for the hashes of the keys of the last object of each depth
 
     Two keys are one if their characters are, so "a" and "\u0061"; beyond ASCII escapes are taken as they stand.
     Plain-Python twin: tests/reference/json_limits.py.
     """
-    depth, size, i, n, wants_key = 0, np.int64(0), 0, len(text), False
+    depth, size, lines, i, n, wants_key = 0, np.int64(0), np.int64(0), 0, len(text), False
     while i < n:
         c = text[i]
         if c == 34:
@@ -129,6 +135,7 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:
             size += 24  # 8 of the list, 16 that orjson has for each value until it has made all
             if depth:
                 state[INDEX + depth] += 1
+                lines += depth == 1 and i + 1 < n and text[i + 1] == 10
                 wants_key = state[KIND + depth] == 1
         elif c in (123, 91):
             if depth == MAX_DEPTH:
@@ -145,7 +152,7 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:
             size += 32
             i = _number_end(text, i) - 1
         i += 1
-    state[BYTES] = size
+    state[BYTES], state[LINES] = size, lines
 
 
 @borrowing_kernel

@@ -44,14 +44,14 @@ def read_lines(text: bytes) -> list[Any]:
     check_utf8(text)
     reserve(2 * len(text) + LINE_BYTES * text.count(b"\n"))
     lines = [line for line in text.split(b"\n") if line and not line.isspace()]
-    joined = b"[%s]" % b",".join(lines)
-    check_json(joined)
+    joined = b"[%s]" % b",\n".join(lines)
+    ends = check_json(joined)
     try:
         values = loads(joined)
     except ValueError:
         values = None
-    # Lines that are JSON only together, or more than one value, make a list of another length.
-    if isinstance(values, list) and len(values) == len(lines):
+    # Lines that are JSON only together have their ends within a value; a line of several values makes the list longer.
+    if isinstance(values, list) and len(values) == len(lines) == ends + 1:
         return values
     return [_value(line, number) for number, line in enumerate(text.split(b"\n"), 1) if line and not line.isspace()]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.json.limits import JsonRejected, memory_bytes
+from service.web.json.limits import JsonRejected, memory_bytes, scanned
 from tests.reference import json_limits as twin
 
 ODD = st.sampled_from(
@@ -23,7 +23,7 @@ NUMBERS = st.sampled_from(["0", "-1", "12", "1.5", "1e10", "-2E-3"])
 def bracketed(draw, inner):
     blank = draw(st.sampled_from(["", " ", "\n\t"]))
     if draw(st.booleans()):
-        return "[" + f"{blank},".join(draw(st.lists(inner, max_size=4))) + blank + "]"
+        return "[" + draw(st.sampled_from([f"{blank},", ",\n"])).join(draw(st.lists(inner, max_size=4))) + blank + "]"
     members = draw(st.lists(st.tuples(STRINGS, inner), max_size=4))
     return "{" + f",{blank}".join(f"{key}{blank}:{blank}{value}" for key, value in members) + "}"
 
@@ -48,6 +48,12 @@ def test_the_kernel_finds_what_its_twin_finds(text):
         assert seen_size == size
     if verdict == "twice" and key.isalnum():
         assert field[-1] == key.decode()
+
+
+@given(TEXTS)
+def test_elements_that_end_their_line_are_counted(text):
+    if found(text.encode())[0] == "fine":
+        assert scanned(text.encode())[1] == twin.line_ends(text.encode())
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
