@@ -83,10 +83,9 @@ def test_warming_raises_what_a_service_would_answer_with_a_500(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def copied_cache(tmp_path_factory):
+def copied_cache(tmp_path_factory, server):  # noqa: ARG001 (it has compiled the kernels, whatever was cached before)
     """A copy of the compiled kernels where NUMBA_CACHE_DIR would have them."""
     folder = tmp_path_factory.mktemp("kernels")
-    warm()  # so that there are some
     for file in Path(service.__file__).parent.rglob("*.nb[ic]"):
         copy = folder / UserProvidedCacheLocator.get_suitable_cache_subpath(str(file.parent.parent / "source.py")) / file.name
         copy.parent.mkdir(exist_ok=True)

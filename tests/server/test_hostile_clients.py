@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import signal
 import socket
 import ssl
@@ -30,7 +29,6 @@ HEAD = b"POST /v1/partitions HTTP/1.1\r\nHost: x\r\nContent-Type: application/js
 @pytest.fixture(scope="module")
 def tight():
     """A server with tight limits, 256 open files among them."""
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     settings = {
         "ALLOCATOR_WORKERS": "1",
         "ALLOCATOR_MAX_BODY_BYTES": "1048576",
@@ -39,12 +37,7 @@ def tight():
         "ALLOCATOR_KEEP_ALIVE_SECONDS": "7",
         "SCRIPT_NAME": "/prefix",
     }
-    with ExitStack() as stack:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))  # what the server inherits
-        try:
-            running = stack.enter_context(serving(**settings))
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    with serving(forked=True, open_files=256, **settings) as running:
         yield running
 
 

@@ -7,6 +7,7 @@ that has loaded them, and calls the same command.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -93,19 +94,22 @@ class Forked:
 
 
 @contextmanager
-def serving(*, verify: str | None = None, until: str = "/readyz", forked: bool = False, **environment: str) -> Iterator[Server]:
+def serving(
+    *, verify: str | None = None, until: str = "/readyz", forked: bool = False, open_files: int | None = None, **environment: str
+) -> Iterator[Server]:
     """``partition-allocator serve`` with these settings, ready; stopped by SIGTERM at the end.
 
     verify : the certificates to trust, where the settings say TLS
     until : what the server answers with 200 when it may be used
     forked : from a process that has loaded what a start loads, which takes a quarter of the time
+    open_files : of a forked one, how many files it may have open, if not as many as this process
     """
     port, environment = free_port(), {**os.environ, **environment}
     with NamedTemporaryFile("r") as output, Path(output.name).open("ab") as written:
         if forked:
             context = get_context("forkserver")
             context.set_forkserver_preload(["tests.support.loaded"])
-            process = Forked(context.Process(target=serve, args=(port, environment, written.name)))
+            process = Forked(context.Process(target=serve, args=(port, environment, written.name, open_files)))
         else:
             command = [sys.executable, "-m", "service", "serve", "--port", str(port)]
             process = subprocess.Popen(command, env=environment, stdout=written, stderr=subprocess.STDOUT)
@@ -123,10 +127,12 @@ def serving(*, verify: str | None = None, until: str = "/readyz", forked: bool =
             server.output = output.read()
 
 
-def serve(port: int, environment: dict[str, str], output: str) -> None:
+def serve(port: int, environment: dict[str, str], output: str, open_files: int | None) -> None:
     """The command in this process. output : the file that has what it prints"""
     from tests.support.loaded import main  # noqa: PLC0415 - the fork server has imported it
 
+    if open_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     os.environ.clear()
     os.environ.update(environment)
     descriptor = os.open(output, os.O_WRONLY | os.O_APPEND)
