@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _WILDCARDS: Final = re.compile(r"(\*+|\?)")
 
+SELECTOR_BYTES: Final = 40
+"""Memory for each name or pattern beside its text: an array of them, its hash table, and whether they are known."""
+
 _AT_ONCE: Final = 1_000
 """Names between two looks at the time: half a second with the longest names and the worst pattern."""
 
@@ -127,24 +130,25 @@ def _selected(
     names: pa.StringArray, selectors: Sequence[str], field: str, budget: Budget, faults: list[InvalidQuestion]
 ) -> Bools:
     """bool[topics], which some of these names and patterns select; appends to ``faults``."""
-    known = np.array(pc.is_in(pa.array(selectors, names.type), value_set=names), np.bool_)
-    selected = np.array(pc.is_in(names, value_set=pa.array(selectors, names.type)), np.bool_)
-    patterns = {selector for selector in selectors if _WILDCARDS.search(selector)}
+    budget.reserve(SELECTOR_BYTES * len(selectors))
+    given = pa.array(selectors, names.type)
+    wild = np.array(pc.match_substring_regex(given, "[*?]"), np.bool_)
+    patterns = pc.unique(given.filter(wild)).to_pylist() if wild.any() else []
     characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(map(len, patterns))
     budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", field)
-    nothing = set[str]()
-    for pattern in sorted(patterns):
+    selected = np.array(pc.is_in(names, value_set=given), np.bool_)
+    fits = list[str]()
+    for pattern in patterns:
         matches = _matches(names, pattern, budget)
         selected |= matches
-        if not matches.any():
-            nothing.add(pattern)
-    for row, selector in enumerate(selectors):
-        if len(faults) >= MAX_ERRORS:
-            break
-        if selector in nothing:
-            faults.append(InvalidQuestion(f"No topic matches {selector!r}.", field, row))
-        elif selector not in patterns and not known[row]:
-            faults.append(InvalidQuestion(f"Unknown topic {selector!r}.", field, row))
+        if matches.any():
+            fits.append(pattern)
+    known = np.array(pc.is_in(given, value_set=names), np.bool_)
+    if patterns:
+        known[wild] = pc.is_in(given.filter(wild), value_set=pa.array(fits, names.type))
+    for row in np.flatnonzero(~known)[: MAX_ERRORS - len(faults)].tolist():
+        detail = "No topic matches" if _WILDCARDS.search(selectors[row]) else "Unknown topic"
+        faults.append(InvalidQuestion(f"{detail} {selectors[row]!r}.", field, row))
     return selected
 
 
