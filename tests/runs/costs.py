@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from service.app import create_app
 from service.config import Settings
+from service.server.warm import warm
 from service.web.arrow.limits import unpacked_bytes
 from service.web.media_types import ARROW_STREAM
-from tests.runs.extremes import seeds, warm_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -479,7 +479,7 @@ def _posted(request: Request, settings: Settings) -> tuple[int, float, float]:
 def main() -> int:
     """Print a table of the requests whose name has the argument in it, or of all; fail if one takes more than it may."""
     part = sys.argv[1] if len(sys.argv) > 1 else ""
-    warm_app(seeds())
+    warm()
     print("| request | content in KB | sent in KB | status | s of CPU | s per KB sent | s late |")  # noqa: T201 - the output
     print("| --- | --- | --- | --- | --- | --- | --- |")  # noqa: T201
     failed = False

@@ -29,6 +29,7 @@ import orjson
 
 from service.app import create_app
 from service.config import Settings
+from service.server.warm import warm
 from tests.support.golden import lines
 
 if TYPE_CHECKING:
@@ -548,13 +549,10 @@ def extreme(value: Any, draw: random.Random) -> Any:
     return draw.choice(([], value * 2, value[:1] * draw.choice((2, 100, 3_000)), [draw.choice(NUMBERS)], [draw.choice(TEXTS)]))
 
 
-def warm_app(bodies: list[tuple[str, dict[str, Any]]]) -> Flask:
-    """An app that has loaded its kernels, which the children inherit."""
-    app = create_app(Settings(max_decision_bytes=MAX_BYTES))
-    client = app.test_client()
-    for path, body in bodies:
-        client.post(path, json=body)
-    return app
+def warm_app() -> Flask:
+    """An app in a process that has loaded every kernel, which the children inherit."""
+    warm()
+    return create_app(Settings(max_decision_bytes=MAX_BYTES))
 
 
 def run(app: Flask, bodies: list[tuple[str, dict[str, Any]]], cases: int, seed: int) -> Iterator[Outcome]:
@@ -630,8 +628,7 @@ def main() -> int:
     arguments = parser.parse_args()
     statuses: Counter[int] = Counter()
     faults = 0
-    bodies = seeds()
-    for case in run(warm_app(bodies), bodies, arguments.cases, arguments.seed):
+    for case in run(warm_app(), seeds(), arguments.cases, arguments.seed):
         statuses[case.status] += 1
         if case.fault:
             faults += 1

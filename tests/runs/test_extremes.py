@@ -51,8 +51,7 @@ GROUPS = [
 
 @pytest.fixture(scope="module")
 def warmed():
-    bodies = seeds()
-    return warm_app(bodies), bodies
+    return warm_app(), seeds()
 
 
 @pytest.mark.slow
