@@ -7,10 +7,14 @@ import json
 import time
 from io import BytesIO
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.core.errors import LimitExceeded
 from service.decisions.budget import Budget, OutOfTime, longest_text
+from service.decisions.rows.names import longest_name
 from service.web.context import request_budget
 
 
@@ -76,6 +80,11 @@ def test_the_longest_name_is_measured_as_text():
     assert [longest_text([name]) for name in names] == [len(json.dumps(name)) for name in names]
     assert longest_text(iter(names)) == len(json.dumps("\0\0"))
     assert longest_text([]) == 0
+
+
+@given(st.lists(st.text(st.sampled_from('ab"\\\0\x1f\x7fé😀~ '), max_size=4), max_size=4), st.integers(0, 3))
+def test_the_longest_name_of_a_column_is_that_of_its_texts(names, start):
+    assert longest_name(pa.array(names, pa.string())[start:]) == longest_text(names[start:])
 
 
 def test_works_that_are_done_one_after_the_other_take_what_the_largest_needs():

@@ -15,6 +15,7 @@ from service.decisions.groups.rows import subscriptions_total
 from service.decisions.rebalances.extent import Extent
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
+from service.decisions.rows.names import longest_name
 
 SLOW_POLL_MS: Final = 10_000
 """How often members poll where that takes long."""
@@ -138,8 +139,8 @@ def _longest_names(question: RebalancesQuestion) -> tuple[int, int]:
     members = [event["member"]["member_id"] for event in events if "member" in event]
     restarted = [event["new_member_id"] for event in events if event.get("new_member_id")]
     return (
-        longest_text([*question.topics.field("topic_name").to_pylist(), *topics]),
-        longest_text([*question.members.field("member_id").to_pylist(), *members, *restarted]),
+        max(longest_name(question.topics.field("topic_name")), longest_text(topics)),
+        max(longest_name(question.members.field("member_id")), longest_text([*members, *restarted])),
     )
 
 

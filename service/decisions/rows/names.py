@@ -2,7 +2,10 @@
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+
+from service.decisions.budget import longest_text
 
 NAME = pa.string()
 
@@ -11,6 +14,8 @@ LONGEST_TOPIC_NAME: Final = 249
 
 LONGEST_NAME: Final = 1024
 """Bytes of UTF-8 in any other name: of a member, an instance, a rack, a group or a client. Kafka has no limit below 32 KiB."""
+
+_ONE_BYTE_IN_JSON: Final = bytes(set(range(32, 127)) - set(b'"\\'))
 
 
 def plain_names(names: pa.Array, longest: int = LONGEST_NAME, shortest: int = 1) -> bool:
@@ -21,3 +26,14 @@ def plain_names(names: pa.Array, longest: int = LONGEST_NAME, shortest: int = 1)
         return True
     lengths = pc.min_max(pc.binary_length(names)).as_py()
     return bool(shortest <= lengths["min"] and lengths["max"] <= longest)
+
+
+def longest_name(names: pa.StringArray) -> int:
+    """``longest_text`` of a column without nulls; only if a character of it is escaped in JSON, each name is looked at."""
+    _, offsets, text = names.buffers()
+    if not len(names):
+        return 0
+    ends = np.frombuffer(offsets, np.int32)[names.offset : names.offset + len(names) + 1]
+    if text is None or not bytes(memoryview(text)[ends[0] : ends[-1]]).translate(None, _ONE_BYTE_IN_JSON):
+        return int(np.diff(ends).max()) + 2
+    return longest_text(names.to_pylist())
