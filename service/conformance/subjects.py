@@ -15,7 +15,6 @@ from service.core.partitioners import PARTITIONERS, Partitioner
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
-from service.decisions.groups.tables import names_of_topics
 from service.decisions.partitions import PartitionsQuestion
 from service.decisions.partitions import answer as allocate
 
@@ -59,7 +58,7 @@ class AssignorSubject:
         group, assignment = found.first.group, found.first.outcome.assignment
         if self.assignor.warnings and self.assignor.warnings(group):
             return None
-        names = names_of_topics(group)
+        names = group.topic_names
 
         def named(partitions: Any) -> list[TopicPartition]:
             topics, ids = group.topic_partitions(partitions)

@@ -116,6 +116,10 @@ class Ragged:
         """The first rows, views."""
         return Ragged(self.offsets[: count + 1], self.values[: self.offsets[count]])
 
+    def firsts(self) -> Int32s:
+        """int32[rows], the first value of each row, none of which is empty."""
+        return self.values[self.offsets[:-1]]
+
     def lengths(self) -> Int32s:
         """int32[rows], the length of each row."""
         return self.offsets[1:] - self.offsets[:-1]
@@ -263,6 +267,21 @@ class Group:
     def __len__(self) -> int:
         return len(self.member_ids)
 
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        """The name of each topic, also of those that do not exist."""
+        return (*self.topics.names, *self.unknown_topic_names)
+
+    @property
+    def total_topics(self) -> int:
+        """The number of topics, also of those that do not exist."""
+        return len(self.topics) + len(self.unknown_topic_names)
+
+    @property
+    def total_partitions(self) -> int:
+        """The number of partitions, also of those that do not exist."""
+        return self.topics.partitions_count + len(self.unknown_partitions)
+
     @cached_property
     def by_id(self) -> Int32s:
         """int32[members], the members by member_id, as Java sorts them."""
@@ -287,7 +306,7 @@ class Group:
     def partition_name(self, partition: int) -> str:
         """``orders-3``, existing or not."""
         topics, ids = self.topic_partitions(np.array([partition], np.int32))
-        return f"{(*self.topics.names, *self.unknown_topic_names)[topics[0]]}-{ids[0]}"
+        return f"{self.topic_names[topics[0]]}-{ids[0]}"
 
     def topic_partitions(self, partitions: Int32s) -> tuple[Int32s, Int32s]:
         """The topic and the partition_id of each partition, existing or not: int32[...] each."""

@@ -240,7 +240,7 @@ def _counted(change: GroupChange, old: GroupAnswer, new: GroupAnswer) -> GroupCh
     """With the numbers of partitions that are assigned otherwise and that move."""
     group = old.first.group
     rows = [final_rows((each.second or each.first).outcome.assignment) for each in (old, new)]
-    found = differences(rows[0], rows[1], group.topics.partitions_count + len(group.unknown_partitions))
+    found = differences(rows[0], rows[1], group.total_partitions)
     chance = [each.first.outcome.assignment.left_open for each in (old, new)]
     sentences = [f"{each.warning} These partitions are not counted." for each in chance if each is not None]
     for each in chance:

@@ -194,7 +194,7 @@ def _summary(planned: ReassignmentAnswer, balance: str) -> dict[str, Any]:
     brokers, placements, question = planned.brokers, planned.placements, planned.question
     result, batches, timing = planned.plan, planned.batches, planned.timing
     now = placements.replicas
-    leads = now.values[now.offsets[:-1]] != result.replicas.values[result.replicas.offsets[:-1]]
+    leads = now.firsts() != result.replicas.firsts()
     before, after = (load_summary(brokers, load) for load in planned.loads)
     for state, traffic in zip((before, after), planned.traffic, strict=True):
         if traffic is not None:

@@ -23,7 +23,6 @@ from service.decisions.groups.tables import (
     difference_rows,
     frontier_table,
     moves_table,
-    names_of_topics,
     ranges_table,
 )
 from service.web import described as fields
@@ -360,7 +359,7 @@ def _compared(comparison: GroupComparison) -> dict[str, Any]:
 def moves_json(group: Group, moves: Moves) -> LongText:
     """``[{"topic_name", "partition_id", "from_member_id", "to_member_id"}]``."""
     topics, ids = group.topic_partitions(moves.partitions)
-    names = [b'{"topic_name":%s,"partition_id":' % dumps(name) for name in names_of_topics(group)]
+    names = [b'{"topic_name":%s,"partition_id":' % dumps(name) for name in group.topic_names]
     members = [dumps(name) for name in (*group.member_ids, None)]
     sources, targets = (np.where(each == NONE, len(members) - 1, each) for each in (moves.source, moves.target))
     return json_list(
@@ -390,7 +389,7 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> 
 
     Its lines are a topic's partitions in a row each, or a row without partitions.
     """
-    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in names_of_topics(group)]
+    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in group.topic_names]
     topics, ids = group.topic_partitions(rows.values)
     is_empty = rows.lengths() == 0
     begins = np.append(True, topics[1:] != topics[:-1])[: len(topics)]

@@ -302,7 +302,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
     placements, inferred = answer.placements, answer.replacements
     now = placements.replicas
     sized = placements.sizes is not None
-    leads = now.values[now.offsets[:-1]] != plan.replicas.values[plan.replicas.offsets[:-1]]
+    leads = now.firsts() != plan.replicas.firsts()
     texts = PlanTexts(answer)
     onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
     elected = np.flatnonzero(leads).astype(np.int32)

@@ -274,7 +274,7 @@ def _rebalance(rebalance: TimelineRebalance, price_per_gb: float | None) -> dict
 
 
 def _ordered(group: Group, rows: Ragged) -> Ragged:
-    owners = transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
+    owners = transposed(rows, group.total_partitions)
     return in_answer_order(group, rows, owners)
 
 

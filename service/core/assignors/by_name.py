@@ -62,7 +62,7 @@ def by_name(
 
 
 def _subscriptions(group: Group) -> dict[str, Subscription]:
-    topic_names = (*group.topics.names, *group.unknown_topic_names)
+    topic_names = group.topic_names
 
     def owned(partitions: Int32s) -> list[TopicPartition]:
         topics, ids = group.topic_partitions(partitions)

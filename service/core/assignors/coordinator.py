@@ -136,7 +136,7 @@ def topic_order(group: Group, member: int, hashes: Int32s) -> Int32s:
     hashes : int32[topics]   ``java_hash_codes`` of all topic names, those that do not exist at the end
     """
     topics = group.subscriptions.row(member)
-    names = (*group.topics.names, *group.unknown_topic_names)
+    names = group.topic_names
     ranks = _ranks(hashes[topics], names, topics)
     topics = topics[iteration_order(hashes[topics], capacity=capacity_for_set(len(topics)), ranks=ranks)]
     return topics[topics < len(group.topics)]

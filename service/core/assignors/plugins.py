@@ -47,7 +47,7 @@ def checked(assignment: Any, group: Group, *, sharing: bool) -> Assignment:
         members = np.concatenate([members, withheld.row_of_each_value()])
         partitions = np.concatenate([partitions, withheld.values])
     topic_of = group.topics.topic_of
-    subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
+    subscribed = np.zeros(group.total_topics, np.bool_)
     subscribed[group.subscriptions.values] = True
     has_subscribers = subscribed[topic_of]
     _check_subscriptions(group, members, partitions, topic_of, may_keep=~has_subscribers & sharing)

@@ -74,13 +74,8 @@ def load_of(group: Group, rows: Ragged) -> MembersLoad:
         float(loads.sum() / capacities.sum()) if len(rows) else 0.0,
         int(counts.max(initial=0)),
         int(np.count_nonzero(counts == 0)),
-        None if group.topics.racks is None else zone_traffic(group, _owners(group, rows)),
+        None if group.topics.racks is None else zone_traffic(group, transposed(rows, group.total_partitions)),
     )
-
-
-def _owners(group: Group, rows: Ragged) -> Ragged:
-    """Partition → members."""
-    return transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
 
 
 @kernel
@@ -111,7 +106,7 @@ def settled(group: Group, assignment: Assignment) -> Ragged:
     if assignment.left_open is None:
         return rows
     topics = group.topics
-    subscribers = transposed(group.subscriptions, len(topics) + len(group.unknown_topic_names))
+    subscribers = transposed(group.subscriptions, group.total_topics)
     topic_of = np.searchsorted(topics.first, assignment.left_open.partitions, "right").astype(np.int32) - np.int32(1)
     takers = _takers(topic_of, subscribers.offsets, subscribers.values, rows.lengths().astype(np.int64))
     members = np.concatenate([rows.row_of_each_value(), takers])
@@ -172,7 +167,7 @@ def _read_by_first(group: Group) -> Int64s:
 def _plan(group: Group, now: Group, unread: int, assignor: Assignor) -> MembersPlan:
     assignment = assignor.run(group)
     rows = settled(group, assignment)
-    moves = movement(now, _owners(group, rows))
+    moves = movement(now, transposed(rows, group.total_partitions))
     bound = assignment.certificate.load.bound if assignment.certificate else None
     load = load_of(group, rows)
     return MembersPlan(len(group), load, moves.moved, unread, bound, gains=False, left_open=assignment.left_open)

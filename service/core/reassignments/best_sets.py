@@ -82,7 +82,7 @@ class Search:
         cls, brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None], *, whole_curve: bool = False
     ) -> Search:
         """whole_curve : whether every point is kept"""
-        chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+        chosen = placements.chosen()
         chosen = chosen[np.argsort(placements.bytes_of_each()[chosen], kind="stable")]
         points = 2 + int(placements.replication_factors[chosen].sum(dtype=np.int64)) if whole_curve else 1
         return cls(brokers, placements, goal, check, chosen, points)

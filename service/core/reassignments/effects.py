@@ -156,7 +156,7 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         names = broker_names(cluster.broker_ids[plan.outside].tolist())
         stay = f"{names.capitalize()} stay{'s' * (len(plan.outside) == 1)}"
         yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
-    leads = np.flatnonzero(brokers.demoted[plan.replicas.values[plan.replicas.offsets[:-1]]])
+    leads = np.flatnonzero(brokers.demoted[plan.replicas.firsts()])
     if len(leads):
         first = placements.name(leads[0])
         subject = f"{len(leads):,} partitions stay" if len(leads) > 1 else "1 partition stays"

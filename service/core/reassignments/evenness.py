@@ -46,7 +46,7 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
     may_stay, stays = placements.excluded[rows] | at_home, that_stay(placements, at_home, copies)
     kept_at_most = np.bincount(now.values[may_stay], sizes[rows[may_stay]], len(brokers))
     fixed = np.bincount(now.values[stays], sizes[rows[stays]], len(brokers)).astype(np.float64)
-    free = np.flatnonzero(~placements.excluded).astype(np.int32)
+    free = placements.chosen()
     settled = stays & ~placements.excluded[rows]
     more = float((sizes[free] * factors[free]).sum() - sizes[rows[settled]].sum())
     limits = brokers.capacity_bytes if goal.balance == "bytes" else brokers.max_replicas

@@ -36,14 +36,14 @@ def elect(
         demoted, get another leader
     per_topic : also even out the leaders of each topic, by partitions of two topics that swap leaders, whatever that changes
     """
-    now = placements.replicas.values[placements.replicas.offsets[:-1]]
+    now = placements.replicas.firsts()
     can_lead = _may_lead(brokers, replicas)
     stays, possible = _leaders_that_stay(replicas.offsets, replicas.values, now, can_lead)
     free = possible & ~placements.excluded
     if rule in ("keep", "demote"):
         free &= ~stays
     chosen = np.flatnonzero(free).astype(np.int32)
-    fixed = np.where(stays, now, replicas.values[replicas.offsets[:-1]])
+    fixed = np.where(stays, now, replicas.firsts())
     loads = np.bincount(fixed[~free], minlength=len(brokers))
     if rule == "demote" and placements.in_sync is not None:  # only what is in sync can be elected
         can_lead = _where_any(replicas, can_lead, can_lead & placements.in_sync)
@@ -96,8 +96,8 @@ def leading(brokers: Brokers, placements: Placements, replicas: Ragged, *, per_t
 
     Evenness is the sum of (leaders on a usable broker)² ÷ weight. per_topic : whether the leaders of each topic count
     """
-    now = placements.replicas.values[placements.replicas.offsets[:-1]]
-    leaders, count = replicas.values[replicas.offsets[:-1]], len(brokers)
+    now = placements.replicas.firsts()
+    leaders, count = replicas.firsts(), len(brokers)
     usable = brokers.usable
     squares = (np.bincount(leaders, minlength=count)[usable] ** 2 / brokers.weights[usable]).sum()
     of_topics = 0.0
@@ -116,9 +116,9 @@ def with_leaders(
 
     leaders : int32[partitions], one of the replicas of each
     """
-    now = placements.replicas.values[placements.replicas.offsets[:-1]]
+    now = placements.replicas.firsts()
     kept = elect(brokers, placements, replicas, "keep", check)
-    keeps = kept.values[kept.offsets[:-1]]
+    keeps = kept.firsts()
     demoted = ~brokers.usable[leaders] | brokers.demoted[leaders]
     chosen = np.where(demoted | (keeps == now if rule == "keep" else placements.excluded), keeps, leaders).astype(np.int32)
     holds = _holds(placements, replicas, _may_lead(brokers, replicas), chosen, check)

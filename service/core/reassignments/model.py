@@ -175,6 +175,10 @@ class Placements:
     def __len__(self) -> int:
         return len(self.topics)
 
+    def chosen(self) -> Int32s:
+        """int32[...], the partitions whose replicas and leaders may change, ascending."""
+        return np.flatnonzero(~self.excluded).astype(np.int32)
+
     def in_sync_now(self, brokers: Brokers) -> Bools:
         """bool[replicas], which serve and are in sync as far as is known."""
         live = brokers.live[self.replicas.values]

@@ -47,7 +47,7 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[]
     needed = np.bincount(least.brokers, least.least, len(brokers))
     if not goal.only_leaders and (needed > brokers.max_replicas).any():
         return None
-    chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+    chosen = placements.chosen()
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=False)
     if not goal.only_leaders and not keep_and_fill(state, copies, check):
         return None

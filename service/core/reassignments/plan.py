@@ -57,7 +57,7 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     free = _found(brokers, placements, goal, check)
     if free is None:
         raise explain(brokers, placements, goal, check)
-    if enough(placements, free.replicas.values[free.replicas.offsets[:-1]]):
+    if enough(placements, free.replicas.firsts()):
         return free
     pinned = None if goal.only_leaders else pin(brokers, placements, goal, check)
     best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free, check)

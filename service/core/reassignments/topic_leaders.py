@@ -36,7 +36,7 @@ def spare_leaders(brokers: Brokers, placements: Placements, chosen: Int32s, repl
     if least is None:
         return np.zeros(len(chosen), np.int32), np.full((1, len(brokers)), NO_LIMIT, np.int64)
     spare = np.zeros((len(placements.topic_names), len(brokers)), np.int64)
-    np.add.at(spare, (placements.topics, replicas.values[replicas.offsets[:-1]]), 1)
+    np.add.at(spare, (placements.topics, replicas.firsts()), 1)
     spare[least.topics, least.brokers] -= least.least
     return placements.topics[chosen], spare
 

@@ -33,7 +33,7 @@ class Rebalance:
 def rebalance(group: Group, assignor: Assignor) -> Rebalance:
     """Rebalance the group. Raises KafkaAssignorFails and InvalidQuestion, as the assignor does."""
     assignment: Assignment = assignor.run(group)
-    owners = transposed(assignment.rows, group.topics.partitions_count + len(group.unknown_partitions))
+    owners = transposed(assignment.rows, group.total_partitions)
     unassigned = np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
     if assignment.left_open is not None:
         unassigned = np.setdiff1d(unassigned, assignment.left_open.partitions, assume_unique=True)

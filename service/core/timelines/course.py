@@ -104,7 +104,7 @@ class Course:
     def describe(self, rebalance: TimelineRebalance, before: Group, assignment: Assignment, assignor: Assignor) -> None:
         """Write into a rebalance what the assignment is, and what it moves. before : the group with what its members had"""
         rows = assignment.rows
-        owners = transposed(rows, before.topics.partitions_count + len(before.unknown_partitions))
+        owners = transposed(rows, before.total_partitions)
         rebalance.assignor = assignor.name
         rebalance.members_count = len(before)
         rebalance.load = spread(rows.lengths())

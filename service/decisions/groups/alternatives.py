@@ -40,7 +40,7 @@ class Settled:
     def of(cls, group: Group, first: Rebalance, second: Rebalance | None) -> Self:
         """The group after one rebalance or two."""
         rows: Ragged = final_rows((second or first).assignment)
-        owners = transposed(rows, group.topics.partitions_count + len(group.unknown_partitions))
+        owners = transposed(rows, group.total_partitions)
         weights = group.topics.weights
         return cls(
             rows.lengths(),

@@ -192,9 +192,8 @@ def _compared(question: GroupQuestion, assignor: Assignor, budget: Budget) -> tu
 
 
 def _differences(expected: Group, outcome: Rebalance) -> Differences:
-    known = expected.topics.partitions_count
-    rows = outcome.assignment.rows.below(known)
-    found = differences(expected.owned, rows, known + len(expected.unknown_partitions))
+    rows = outcome.assignment.rows.below(expected.topics.partitions_count)
+    found = differences(expected.owned, rows, expected.total_partitions)
     chance = outcome.assignment.left_open
     return found if chance is None else found.without(chance.partitions)
 
@@ -204,7 +203,7 @@ def warnings(group: Group) -> list[str]:
     sentences = []
     if group.topics.racks is None and (group.racks != NONE).any():
         sentences.append("The rack_id of a member does not matter, because no topic has partition_racks.")
-    is_subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
+    is_subscribed = np.zeros(group.total_topics, np.bool_)
     if group.unknown_topic_names:
         is_subscribed[group.subscriptions.values] = True
     unknown = zip(group.unknown_topic_names, is_subscribed[len(group.topics) :].tolist(), strict=True)

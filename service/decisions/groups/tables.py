@@ -37,7 +37,7 @@ def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:
 def assignments_table(group: Group, assignment: Ragged) -> pa.Table:
     """The columns topic_name, partition_id and member_id, a row for each partition of each member, in the answer's order."""
     topics, ids = group.topic_partitions(assignment.values)
-    names = pa.array((*group.topics.names, *group.unknown_topic_names), NAME)
+    names = pa.array(group.topic_names, NAME)
     return pa.table(
         {
             "topic_name": pa.DictionaryArray.from_arrays(pa.array(topics), names),
@@ -67,7 +67,7 @@ def topic_partitions_array(groups: Sequence[Group], partitions: Sequence[Int32s]
 
 def _by_topic(groups: Sequence[Group], rows: Sequence[Ragged]) -> pa.ListArray:
     """For each row of partitions of each group, those of one topic together."""
-    named = [(*group.topics.names, *group.unknown_topic_names) for group in groups]
+    named = [group.topic_names for group in groups]
     first_name = offsets_of(np.array([len(names) for names in named]))
     of_groups = [group.topic_partitions(each.values) for group, each in zip(groups, rows, strict=True)]
     topics = np.concatenate([topics + first for (topics, _), first in zip(of_groups, first_name[:-1], strict=True)])
@@ -88,7 +88,7 @@ def moves_table(group: Group, moves: Moves) -> pa.Table:
     topics, ids = group.topic_partitions(moves.partitions)
     return pa.table(
         {
-            "topic_name": pa.array(names_of_topics(group), NAME).take(pa.array(topics)),
+            "topic_name": pa.array(group.topic_names, NAME).take(pa.array(topics)),
             "partition_id": pa.array(ids),
             "from_member_id": _members(group, moves.source),
             "to_member_id": _members(group, moves.target),
@@ -104,7 +104,7 @@ def ranges_table(group: Group, ranges: OffsetRanges, owners: Ragged) -> pa.Table
     members[owned] = owners.values[owners.offsets[ranges.partitions[owned]]]
     return pa.table(
         {
-            "topic_name": pa.array(names_of_topics(group), NAME).take(pa.array(topics)),
+            "topic_name": pa.array(group.topic_names, NAME).take(pa.array(topics)),
             "partition_id": pa.array(ids),
             "from_offset": pa.array(ranges.starts),
             "until_offset": pa.array(ranges.ends),
@@ -119,11 +119,6 @@ def frontier_table(frontier: Sequence[TradeOff]) -> pa.Table:
     return pa.Table.from_pylist(list(map(vars, frontier)), pa.schema(kinds))
 
 
-def names_of_topics(group: Group) -> tuple[str, ...]:
-    """The names of its topics, those that do not exist last."""
-    return (*group.topics.names, *group.unknown_topic_names)
-
-
 def _members(group: Group, members: Int32s) -> pa.Array:
     return pa.array(group.member_ids, NAME).take(pa.array(members, mask=members == NONE))
 
@@ -133,7 +128,7 @@ def difference_rows(group: Group, differences: Differences, most: int) -> list[d
 
     group : the one of ``expected_group``
     """
-    names = names_of_topics(group)
+    names = group.topic_names
     topics, ids = group.topic_partitions(differences.partitions[:most])
     return [
         {

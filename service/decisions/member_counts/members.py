@@ -39,7 +39,7 @@ def _new_ids(taken: list[str], count: int) -> list[str]:
 
 def owning(members: pa.StructArray, group: Group, rows: Ragged) -> pa.StructArray:
     """The members with these partitions, Ragged member → partitions, as if a first rebalance had given them."""
-    total = group.topics.partitions_count + len(group.unknown_partitions)
+    total = group.total_partitions
     owned = assignments_array([group], [in_answer_order(group, rows, transposed(rows, total))]).values.field("partitions")
     columns = {"owned_partitions": owned.cast(MEMBER.field("owned_partitions").type)}
     return with_columns(members, columns | {"generation_id": pa.array(np.ones(len(members), np.int32))})

@@ -84,7 +84,7 @@ def faults_of_balance(goal: Goal, brokers: Brokers, placements: Placements, *, f
         if known is None and use is not None:
             yield InvalidQuestion(f"The topics' {field} are required for balance = {use}.", "balance")
     if "cpu" in names and brokers.cpu_usage is not None:
-        leads = placements.replicas.values[placements.replicas.offsets[:-1]]
+        leads = placements.replicas.firsts()
         unknown = leads[brokers.listed[leads] & np.isnan(brokers.cpu_usage[leads])]
         if len(unknown):
             yield InvalidQuestion("Required, because another broker has it.", "brokers", int(unknown.min()), "cpu_usage")

@@ -157,7 +157,7 @@ def _locate(fault: InvalidQuestion, own: int, created_by: dict[str, int]) -> Non
 def _check_owned(group: Group, created: Int32s, *, shared: bool) -> None:
     """Raise InvalidQuestion if a stable group could not own what its members say. created : topics that come later"""
     members, values = group.owned.row_of_each_value(), group.owned.values
-    exists = np.zeros(group.topics.partitions_count + len(group.unknown_partitions), np.bool_)
+    exists = np.zeros(group.total_partitions, np.bool_)
     exists[: group.topics.partitions_count] = ~np.isin(group.topics.topic_of, created)
     wrong = np.flatnonzero(~exists[values])
     if len(wrong):

@@ -172,7 +172,7 @@ def _matching(group: Group, racks: Ragged, order: Int32s, subscribers: Ragged) -
     if not matters.any():
         return None
     sets = co_partitioned(group, subscribers)
-    leaders = sets.values[sets.offsets[:-1]]
+    leaders = sets.firsts()
     # Kafka counts no partitions for topics without any subscriber on a rack, so that step 1 has nothing to do there.
     together = np.where(sets.lengths() > 1, racked[leaders], matters[leaders])
     return _Matching(matters, sets, together)

@@ -91,7 +91,7 @@ def _capacity_for(size: int) -> int:
 
 def _targets(group: Group, order: Int32s) -> Int32s:
     """int32[...], the topics of a homogeneous group, in the first member's order."""
-    names = java_hash_codes((*group.topics.names, *group.unknown_topic_names))
+    names = java_hash_codes(group.topic_names)
     return topic_order(group, int(order[0]), names)
 
 

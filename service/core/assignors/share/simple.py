@@ -49,7 +49,7 @@ def assign(group: Group) -> Assignment:
     ids = topic_ids(group.topics)
     order = member_order(group)
     homogeneously = is_homogeneous(group)
-    subscribed = np.zeros(len(group.topics) + len(group.unknown_topic_names), np.bool_)
+    subscribed = np.zeros(group.total_topics, np.bool_)
     subscribed[group.subscriptions.row(0) if homogeneously else group.subscriptions.values] = True
     _refuse_beyond_the_end(group, subscribed[: len(group.topics)])
     if homogeneously:

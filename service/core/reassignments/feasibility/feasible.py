@@ -143,7 +143,7 @@ def verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort
 
 def _verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]) -> int:
     """The same with the present pins."""
-    chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+    chosen = placements.chosen()
     sets = feasible_sets(brokers, placements, goal, chosen, check)
     if sets.state is None or not sets.feasible:
         return IMPOSSIBLE if sets.proven else UNKNOWN

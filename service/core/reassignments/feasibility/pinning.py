@@ -28,7 +28,7 @@ def pins_within(
     if none was found, or the cluster is too large.
     """
     least, placements = placements.topic_leaders, replace(placements, pins=None)
-    chosen, usable = np.flatnonzero(~placements.excluded).astype(np.int32), np.flatnonzero(brokers.usable).astype(np.int32)
+    chosen, usable = placements.chosen(), np.flatnonzero(brokers.usable).astype(np.int32)
     cells, width = len(chosen) * len(usable), len(usable)
     if least is None or not 0 < cells <= MOST_CELLS:
         return None

@@ -147,4 +147,4 @@ def _cpu_per_weighted_byte(brokers: Brokers, placements: Placements) -> Float64s
     every = brokers.cpu_usage[known].sum() / total if total else 0.0
     unit = np.full(len(brokers), every)
     unit[known] = brokers.cpu_usage[known] / work[known]
-    return unit[now.values[now.offsets[:-1]]]
+    return unit[now.firsts()]

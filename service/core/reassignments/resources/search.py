@@ -56,14 +56,14 @@ def even_out_replicas(
         on_racks = now()
         if has_room(brokers, placements, on_racks[0]):
             after, led, outside = on_racks
-    leaders = before.values[before.offsets[:-1]].copy()
+    leaders = before.firsts().copy()
     leaders[chosen] = led
     return with_leaders(brokers, placements, after, leaders, goal.leaders, check), outside
 
 
 def even_out_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Ragged:
     """The replicas where they are, with the leaders that even out the resources."""
-    chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
+    chosen = placements.chosen()
     state, _ = replica_state(brokers, placements, chosen, "none", hold=False)
     state.members[:] = taken(placements.replicas, chosen).values
     state.loads[:] = np.bincount(placements.replicas.values, minlength=len(brokers))
@@ -101,9 +101,9 @@ def _resources(
         columns, least = np.concatenate([columns, columns]), np.concatenate([least, least])
         banded = np.concatenate([~banded, banded])
     of_each = (len(columns), count, len(scales))
-    leaders = replicas.values[replicas.offsets[:-1]][chosen]
+    leaders = replicas.firsts()[chosen]
     may_lead = brokers.usable & ~brokers.demoted
-    now = placements.replicas.values[placements.replicas.offsets[:-1]][chosen]
+    now = placements.replicas.firsts()[chosen]
     copies = copied(placements, replicas)
     sizes = placements.bytes_of_each()
     return Resources(

@@ -131,7 +131,7 @@ def read_claims(group: Group) -> Claims:
 def read_subscriptions(group: Group) -> Claims:
     """The claims of a group whose members own nothing and have no racks."""
     claims = _unclaimed(group)
-    nobody = np.full(group.topics.partitions_count + len(group.unknown_partitions), NONE, np.int32)
+    nobody = np.full(group.total_partitions, NONE, np.int32)
     previous_owners = nobody[:0] if claims.first_differing == NONE else nobody
     return replace(claims, owners=nobody, contested=np.zeros(len(nobody), np.bool_), previous_owners=previous_owners)
 
@@ -140,7 +140,7 @@ def _unclaimed(group: Group) -> Claims:
     """What follows from ids and subscriptions; who owns what is left out, and racks do not matter."""
     subscriptions, topics, by_id, nothing = group.subscriptions, group.topics, group.by_id, np.empty(0, np.int32)
     order, second_order = _orders(member_hash_codes(group), ranks_of(by_id))
-    counts = np.zeros(len(topics) + len(group.unknown_topic_names), np.int32)
+    counts = np.zeros(group.total_topics, np.int32)
     counts[: len(topics)] = topics.partitions_counts()
     first_differing, subscribed = _first_other_subscription(order, subscriptions.offsets, subscriptions.values, len(counts))
     if first_differing != NONE:
@@ -157,7 +157,7 @@ def _unclaimed(group: Group) -> Claims:
         first_differing=first_differing,
         rack_aware=False,
         racks=np.full(len(group), NONE, np.int32),
-        partition_racks=Ragged(np.zeros(topics.partitions_count + len(group.unknown_partitions) + 1, np.int32), nothing),
+        partition_racks=Ragged(np.zeros(group.total_partitions + 1, np.int32), nothing),
         listed=Ragged(np.zeros(1, np.int32), nothing),
     )
 

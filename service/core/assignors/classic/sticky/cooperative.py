@@ -43,7 +43,7 @@ def withholding(group: Group, rows: Ragged) -> Assignment:
 
     rows : Ragged member → partitions, each assigned once
     """
-    new_owners = np.full(group.topics.partitions_count + len(group.unknown_partitions), NONE, np.int32)
+    new_owners = np.full(group.total_partitions, NONE, np.int32)
     new_owners[rows.values] = rows.row_of_each_value()
     changing = _losing(group.owned.offsets, group.owned.values, new_owners, np.full_like(new_owners, NONE))
     here, later = parted(new_owners, changing)

@@ -48,7 +48,7 @@ def placed(group: Group, claims: Claims, which: Bools, members: Int32s, limit: i
 
 def claimants(group: Group, partitions: list[int], limit: int) -> Iterator[list[str]]:
     """Of each partition the member_ids of those that say they own it; ``limit`` in all, since there may be thousands of each."""
-    members_of = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
+    members_of = transposed(group.owned, group.total_partitions)
     for partition in partitions:
         members = np.unique(members_of.row(partition))[:limit]
         limit -= len(members)

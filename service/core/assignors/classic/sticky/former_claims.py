@@ -136,7 +136,7 @@ def _by_hashed_topic(claims: Claims) -> Ragged:
 
 def _topic_hashes(group: Group) -> tuple[Int32s, Int32s]:
     """int32[topics] each, unknown ones included: hash code and rank of each topic's name."""
-    names = (*group.topics.names, *group.unknown_topic_names)
+    names = group.topic_names
     return java_hash_codes(names), ranks_of(java_order(names))
 
 

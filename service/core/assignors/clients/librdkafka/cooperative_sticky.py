@@ -105,7 +105,7 @@ assign_until_2_1_1 = partial(assign, release=StickyRelease(racks=False, generati
 
 def _claims(group: Group, release: StickyRelease) -> Claimants:
     """Who claims each partition, existing or not."""
-    claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
+    claimants = transposed(group.owned, group.total_partitions)
     if release.generations:
         return claims(claimants.offsets, claimants.values, group.generations)
     return claims_without_generations(claimants)

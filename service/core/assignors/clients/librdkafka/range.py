@@ -26,7 +26,7 @@ def assign(group: Group) -> Assignment:
         group.racks[order], racks_count, subscribers.offsets, subscribers.values, first, racks.offsets, racks.values
     )
     sets = co_partitioned(group, subscribers)
-    together = (sets.lengths() > 1) | matters[sets.values[sets.offsets[:-1]]]
+    together = (sets.lengths() > 1) | matters[sets.firsts()]
     owners = owners_on_racks(
         order, group.racks, subscribers.arrays(), first, racks.arrays(), sets.arrays(), np.array(together), racks_count, False
     )

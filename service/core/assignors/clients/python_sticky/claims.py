@@ -40,7 +40,7 @@ def read_claims(group: Group, generations: Int32s, *, ids_ascend: bool) -> Claim
     generations : int32[members]   as the leader sees them
     ids_ascend : does a member sort the ids of each topic?
     """
-    existing, total = group.topics.partitions_count, group.topics.partitions_count + len(group.unknown_partitions)
+    existing, total = group.topics.partitions_count, group.total_partitions
     sent, in_turn = _sent(group, ids_ascend=ids_ascend), np.arange(len(group), dtype=np.int32)
     owners, previous_owners = newest_two(in_turn, generations, group.owned.offsets, sent, total, NO_GENERATION)
     last_claimants = np.full(total, NONE, np.int32)
@@ -56,6 +56,6 @@ def _sent(group: Group, *, ids_ascend: bool) -> Int32s:
         return owned.values
     topics, ids = group.topic_partitions(owned.values)
     places = np.arange(len(ids))
-    pairs = owned.row_of_each_value() * np.int64(len(group.topics) + len(group.unknown_topic_names)) + topics
+    pairs = owned.row_of_each_value() * np.int64(group.total_topics) + topics
     _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
     return owned.values[np.lexsort((ids if ids_ascend else places, first[pair]))]

@@ -67,7 +67,7 @@ def _owners(group: Group, check_time: TimeLimit) -> Int32s:
     """Who has each partition in the end, int32[partitions]; NONE: no member subscribes to it; OPEN: chance decides."""
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topic_of = group.topics.topic_of
-    claimants = transposed(group.owned, group.topics.partitions_count + len(group.unknown_partitions))
+    claimants = transposed(group.owned, group.total_partitions)
     first_rule = np.where(subscribers.lengths() > 1, np.int32(OPEN), only_subscribers(subscribers))[topic_of]
     owners, contested = _kept(topic_of, *subscribers.arrays(), *claimants.arrays())
     if contested:

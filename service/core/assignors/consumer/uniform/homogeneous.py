@@ -52,7 +52,7 @@ def assign(group: Group, *, extra_stays: bool = True) -> Assignment:
         return Assignment(Ragged(np.zeros(len(group) + 1, np.int32), np.empty(0, np.int32)))
     ids = topic_ids(topics)
     order = member_order(group)
-    in_order = topic_order(group, int(order[0]), java_hash_codes((*topics.names, *group.unknown_topic_names)))
+    in_order = topic_order(group, int(order[0]), java_hash_codes(group.topic_names))
     capacity = capacity_for_set(len(group.subscriptions.row(0)))
     in_order = in_order[iteration_order(ids.hashes[in_order], capacity=capacity, ranks=ids.ranks[in_order])]
     subscribed = np.zeros(len(topics), np.bool_)
