@@ -38,6 +38,14 @@ const after = [
 ];
 const owned = ownership(topics, members, before, after);
 
+/** @typedef {{x: number, label: string}} Mark */
+
+/** A curve of one series. @param {import("./pictures/curve.js").Point[]} points @param {Mark[]} marks @param {{y: number, label: string}} limit */
+function stairs(points, marks, limit) {
+  const series = [{ name: "range", look: "line-before", stairs: true, points }];
+  return curve({ series, marks, limit, x: "members", y: "largest load" }, WIDTH);
+}
+
 /** @type {[string, any][]} */
 const EXAMPLES = [
   ["ownership: one cell per partition", partitions(owned, WIDTH)],
@@ -168,45 +176,21 @@ const EXAMPLES = [
   ],
   [
     "curve: up to a thousand",
-    curve(
-      {
-        series: [
-          {
-            name: "range",
-            look: "line-before",
-            stairs: true,
-            points: [1, 2, 5, 10, 100, 1000].map((x) => ({ x, y: 1000 / x, dot: true, note: "" })),
-          },
-        ],
-        marks: [{ x: 500, label: "now: 500" }],
-        limit: { y: 20, label: "limit: 20" },
-        x: "members",
-        y: "largest load",
-      },
-      WIDTH,
+    stairs(
+      [1, 2, 5, 10, 100, 1000].map((x) => ({ x, y: 1000 / x, dot: true, note: "" })),
+      [{ x: 500, label: "now: 500" }],
+      { y: 20, label: "limit: 20" },
     ),
   ],
   [
     "curve",
-    curve(
-      {
-        series: [
-          {
-            name: "range",
-            look: "line-before",
-            stairs: true,
-            points: upTo(12).map((i) => ({ x: i + 1, y: Math.ceil(12 / (i + 1)), dot: 12 % (i + 1) === 0, note: "" })),
-          },
-        ],
-        marks: [
-          { x: 5, label: "now: 5" },
-          { x: 6, label: "recommended: 6" },
-        ],
-        limit: { y: 2, label: "limit: 2" },
-        x: "members",
-        y: "largest load",
-      },
-      WIDTH,
+    stairs(
+      upTo(12).map((i) => ({ x: i + 1, y: Math.ceil(12 / (i + 1)), dot: 12 % (i + 1) === 0, note: "" })),
+      [
+        { x: 5, label: "now: 5" },
+        { x: 6, label: "recommended: 6" },
+      ],
+      { y: 2, label: "limit: 2" },
     ),
   ],
 ];

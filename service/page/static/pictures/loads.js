@@ -3,7 +3,7 @@ import { ticks } from "../vendor/d3-array.js";
 import { Drawing, Grid } from "../drawing.js";
 import { number } from "../format.js";
 import { html } from "../lib.js";
-import { labelWidth, labels } from "./ownership.js";
+import { beside } from "./ownership.js";
 
 export const MOST_BARS = 60;
 const ROW = 18;
@@ -18,11 +18,10 @@ export function loads(loads, width, shown = number) {
 
 /** @param {Load[]} rows @param {number} width @param {(value: number) => string} shown @param {{value: number, label: string}} [mark] a line across; none: the mean */
 export function bars(rows, width, shown, mark = meanOf(rows)) {
-  const names = labels(
+  const { names, left } = beside(
     rows.map(({ id }) => id),
     width,
   );
-  const left = labelWidth(names);
   const right = 64;
   const most = Math.max(...rows.flatMap(({ before, after }) => [before, after]), 1);
   const x = (/** @type {number} */ value) => (value / most) * (width - left - right);

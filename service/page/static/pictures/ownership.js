@@ -19,11 +19,10 @@ const MOST_NAMED = 8;
 /** One cell a partition and reader. @param {Ownership} owned @param {number} width */
 export function partitions(owned, width) {
   const { topics, members, before, after } = owned;
-  const names = labels(
+  const { names, left } = beside(
     members.map(({ id }) => id),
     width,
   );
-  const left = labelWidth(names);
   const cell = Math.min((width - left - GAP * (topics.length - 1)) / Math.max(owned.partitions, 1), 22);
   const x = (/** @type {number} */ topic, /** @type {number} */ i) => left + topic * GAP + i * cell;
   const side = Math.max(Math.min(cell - 3, ROW - 4), 2);
@@ -82,18 +81,17 @@ function ticks(count, cell) {
   return Array.from({ length: Math.ceil(count / step) }, (_, i) => i * step);
 }
 
-/** Pixels of a letter of a name, and beside it. */
+/** Pixels of a letter of a name, and between names and picture. */
 const LETTER = 7.8;
-const BESIDE = 12;
+const SPACE = 12;
 
-/** Names as they stand beside a picture, of which they take a third at most. @param {string[]} names @param {number} width */
-export function labels(names, width) {
-  return fitted(names, Math.min(Math.floor((width / 3 - BESIDE) / LETTER), 22));
-}
-
-/** @param {string[]} names as `labels` has them */
-export function labelWidth(names) {
-  return Math.max(...names.map(({ length }) => length), 4) * LETTER + BESIDE;
+/**
+ * Names as they fit beside a picture, of which they take a third at most, and where the picture then begins.
+ * @param {string[]} all @param {number} width
+ */
+export function beside(all, width) {
+  const names = fitted(all, Math.min(Math.floor((width / 3 - SPACE) / LETTER), 22));
+  return { names, left: Math.max(...names.map(({ length }) => length), 4) * LETTER + SPACE };
 }
 
 /**
@@ -102,11 +100,10 @@ export function labelWidth(names) {
  */
 export function counted({ rows, columns, before, after }, width) {
   const most = Math.max(...after.flat(), ...before.flat(), 1);
-  const names = labels(
+  const { names, left } = beside(
     rows.map(({ label }) => label),
     width,
   );
-  const left = labelWidth(names);
   const cell = (width - left) / Math.max(columns.length, 1);
   const heads = fitted(columns, Math.max(Math.floor(cell / 7.5), 3));
   const height = HEAD + rows.length * ROW;

@@ -2,7 +2,7 @@
 import { Drawing } from "../drawing.js";
 import { clipped, number } from "../format.js";
 import { html } from "../lib.js";
-import { labelWidth, labels } from "./ownership.js";
+import { beside } from "./ownership.js";
 
 /** Partitions of which each is a row; of more, a row is a topic. */
 export const MOST_ROWS = 48;
@@ -17,11 +17,10 @@ const RACK_GAP = 14;
 /** @param {Placed} placed @param {number} width */
 export function placement({ brokers, rows: compared, single, side = "both" }, width) {
   const rows = side === "both" ? compared : compared.map((row) => ({ ...row, before: row[side], after: row[side] }));
-  const names = labels(
+  const { names, left } = beside(
     rows.map(({ label }) => label),
     width,
   );
-  const left = labelWidth(names);
   const racks = [...new Set(brokers.map(({ rack }) => rack))];
   const cell = Math.min((width - left - RACK_GAP * (racks.length - 1)) / Math.max(brokers.length, 1), 96);
   const x = (/** @type {number} */ i) => left + i * cell + racks.indexOf(brokers[i].rack) * RACK_GAP;

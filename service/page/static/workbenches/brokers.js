@@ -1,17 +1,15 @@
 /** The brokers by rack: pressing one says what becomes of it; and what else each is. */
-import { bound, Numeric, Text } from "../fields.js";
-import { count, number, percent, size } from "../format.js";
+import { bound, Text } from "../fields.js";
+import { number, percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { replaced } from "../lists.js";
 import { Chip, Chips, Pressing } from "./chip.js";
+import { NumbersOfEach } from "./rows.js";
 
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {import("./placement.js").Broker} Broker */
 /** @typedef {import("./placement.js").Flag} Flag */
 /** @typedef {(change: Partial<PlacementState>) => void} Set */
-
-/** Brokers of which each has its fields. */
-const MOST_ROWS = 60;
 
 /** @type {{value: Flag, label: string, word: string}[]} */
 const FLAGS = [
@@ -75,7 +73,7 @@ export function Brokers({ state, answer, set }) {
           </div>`,
       )}
     <//>
-    <${Rows} state=${state} set=${set} />
+    <${Details} state=${state} set=${set} />
   </section>`;
 }
 
@@ -126,51 +124,27 @@ const COLUMNS = [
 ];
 
 /** What brokers are. @param {{state: PlacementState, set: Set}} props */
-function Rows({ state: { brokers }, set }) {
-  return html`<details>
-    <summary>Racks, disks, weights and replacements</summary>
-    <div class="wide">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">broker</th>
-            <th scope="col">rack</th>
-            ${COLUMNS.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${brokers.slice(0, MOST_ROWS).map((broker, i) => {
-            const change = (/** @type {Partial<Broker>} */ part) =>
-              set({ brokers: replaced(brokers, i, { ...broker, ...part }) });
-            const field = bound(broker, change, `/brokers/${i}`);
-            return html`<tr key=${broker.broker_id}>
-              <th scope="row">${broker.broker_id}</th>
-              <td>
-                <${Text}
-                  bare
-                  ...${field("rack_id")}
-                  label="Broker ${broker.broker_id}: rack"
-                  placeholder="none"
-                  set=${(/** @type {string} */ rack_id) => change({ rack_id: rack_id || undefined })}
-                />
-              </td>
-              ${COLUMNS.map(
-                ({ name, label, scale }) =>
-                  html`<td>
-                    <${Numeric}
-                      bare
-                      ...${field(name)}
-                      label="Broker ${broker.broker_id}: ${label}"
-                      scale=${scale}
-                      set=${(/** @type {number | null} */ value) => change({ [name]: value ?? undefined })}
-                    />
-                  </td>`,
-              )}
-            </tr>`;
-          })}
-        </tbody>
-      </table>
-    </div>
-    ${brokers.length > MOST_ROWS && html`<p class="hint">The first ${MOST_ROWS} of ${count(brokers.length, "broker")}; the others can be set in the request as JSON.</p>`}
-  </details>`;
+function Details({ state: { brokers }, set }) {
+  const row = (/** @type {Broker} */ broker, /** @type {number} */ i) => {
+    const change = (/** @type {Partial<Broker>} */ part) =>
+      set({ brokers: replaced(brokers, i, { ...broker, ...part }) });
+    const field = bound(broker, change, `/brokers/${i}`);
+    const name = `Broker ${broker.broker_id}`;
+    const text = html`<${Text}
+      bare
+      ...${field("rack_id")}
+      label="${name}: rack"
+      placeholder="none"
+      set=${(/** @type {string} */ rack_id) => change({ rack_id: rack_id || undefined })}
+    />`;
+    return { id: broker.broker_id, name, text, field };
+  };
+  return html`<${NumbersOfEach}
+    summary="Racks, disks, weights and replacements"
+    noun="broker"
+    heads=${["broker", "rack"]}
+    columns=${COLUMNS}
+    items=${brokers}
+    row=${row}
+  />`;
 }

@@ -1,11 +1,11 @@
 /** The disks by broker: pressing one says what becomes of it; and what else each is. */
-import { bound, Numeric, Text } from "../fields.js";
+import { bound, Text } from "../fields.js";
 import { percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { fresh, replaced } from "../lists.js";
 import { Chip, Chips, Pressing } from "./chip.js";
 import { diskLoads, fullness, sharesKnown } from "./disk_loads.js";
-import { More, useMore } from "./rows.js";
+import { More, NumbersOfEach, useMore } from "./rows.js";
 
 /** @typedef {import("./disks.js").DisksState} DisksState */
 /** @typedef {import("./disks.js").DiskFlag} DiskFlag */
@@ -76,58 +76,32 @@ export function DisksPicker({ state, answer, set }) {
       )}
     <//>
     <${More} of=${brokers.length} shown=${listed} more=${more} noun="broker" />
-    <${Rows} disks=${disks} state=${state} set=${set} />
+    <${Details} disks=${disks} state=${state} set=${set} />
   </section>`;
 }
 
-/** @type {{name: "capacity_bytes" | "used_bytes", label: string}[]} */
 const COLUMNS = [
-  { name: "capacity_bytes", label: "size, GB" },
-  { name: "used_bytes", label: "used now, GB" },
+  { name: "capacity_bytes", label: "size, GB", scale: 1e9 },
+  { name: "used_bytes", label: "used now, GB", scale: 1e9 },
 ];
 
 /** What disks are. @param {{disks: import("./disk_loads.js").Disk[], state: DisksState, set: Set}} props */
-function Rows({ disks, state: { brokers }, set }) {
-  const [listed, more] = useMore();
-  return html`<details>
-    <summary>Paths and sizes</summary>
-    <div class="wide">
-      <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">broker</th>
-            <th scope="col">log directory</th>
-            ${COLUMNS.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${disks.slice(0, listed).map(({ broker, dir, broker_id, path }) => {
-            const now = brokers[broker]?.log_dirs[dir];
-            const change = (/** @type {Partial<LogDir>} */ part) =>
-              set({ brokers: withDir(brokers, broker, dir, { ...now, ...part }) });
-            const field = bound(now, change, `/brokers/${broker}/log_dirs/${dir}`);
-            return html`<tr key="${broker} ${dir}">
-              <th scope="row">${broker_id}</th>
-              <td>
-                <${Text} bare ...${field("log_dir")} label="Path of ${path} on broker ${broker_id}" value=${path} />
-              </td>
-              ${COLUMNS.map(
-                ({ name, label }) =>
-                  html`<td>
-                    <${Numeric}
-                      bare
-                      ...${field(name)}
-                      label="Broker ${broker_id} ${path}: ${label}"
-                      scale=${1e9}
-                      set=${(/** @type {number | null} */ value) => change({ [name]: value ?? undefined })}
-                    />
-                  </td>`,
-              )}
-            </tr>`;
-          })}
-        </tbody>
-      </table>
-    </div>
-    <${More} of=${disks.length} shown=${listed} more=${more} noun="disk" />
-  </details>`;
+function Details({ disks, state: { brokers }, set }) {
+  const row = (/** @type {import("./disk_loads.js").Disk} */ { broker, dir, broker_id, path }) => {
+    const now = brokers[broker]?.log_dirs[dir];
+    const change = (/** @type {Partial<LogDir>} */ part) =>
+      set({ brokers: withDir(brokers, broker, dir, { ...now, ...part }) });
+    const field = bound(now, change, `/brokers/${broker}/log_dirs/${dir}`);
+    const label = `Path of ${path} on broker ${broker_id}`;
+    const text = html`<${Text} bare ...${field("log_dir")} label=${label} value=${path} />`;
+    return { id: broker_id, name: `Broker ${broker_id} ${path}`, text, field };
+  };
+  return html`<${NumbersOfEach}
+    summary="Paths and sizes"
+    noun="disk"
+    heads=${["broker", "log directory"]}
+    columns=${COLUMNS}
+    items=${disks}
+    row=${row}
+  />`;
 }

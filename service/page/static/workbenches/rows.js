@@ -1,4 +1,5 @@
 /** Rows of a form: some at first, and more as the reader asks for them; added and removed. */
+import { Numeric } from "../fields.js";
 import { count } from "../format.js";
 import { html, useState } from "../lib.js";
 
@@ -41,6 +42,49 @@ export function Rows({ noun, columns, items, row, add }) {
     </table>
     <${More} of=${items.length} shown=${shown} more=${more} noun=${noun} />
     <button type="button" onClick=${add}>Add ${noun}</button>`;
+}
+
+/**
+ * Numbers of many things, which few need: a row for each, with a text beside its name.
+ * @template T
+ * @param {object} props
+ * @param {string} props.summary @param {string} props.noun what a row is @param {string[]} props.heads of the name and of the text
+ * @param {{name: string, label: string, scale?: number}[]} props.columns @param {T[]} props.items one for each row
+ * @param {(item: T, i: number) => {id: any, name: string, text: any, field: (name: any) => any}} props.row of an item:
+ *   what its row begins with, what it is called, the control of its text, and what binds a number
+ */
+export function NumbersOfEach({ summary, noun, heads, columns, items, row }) {
+  const [shown, more] = useMore();
+  return html`<details>
+    <summary>${summary}</summary>
+    <div class="wide">
+      <table class="rows">
+        <thead>
+          <tr>
+            ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+            ${columns.map(({ label }) => html`<th scope="col" class="number">${label}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${items.slice(0, shown).map((item, i) => {
+            const { id, name, text, field } = row(item, i);
+            return html`<tr>
+              <th scope="row">${id}</th>
+              <td>${text}</td>
+              ${columns.map(({ name: column, label, scale }) => {
+                const { set, ...bound } = field(column);
+                const put = (/** @type {number | null} */ value) => set(value ?? undefined);
+                return html`<td>
+                  <${Numeric} bare ...${bound} ...${{ scale }} label="${name}: ${label}" set=${put} />
+                </td>`;
+              })}
+            </tr>`;
+          })}
+        </tbody>
+      </table>
+    </div>
+    <${More} of=${items.length} shown=${shown} more=${more} noun=${noun} />
+  </details>`;
 }
 
 /** @param {{name: string, act: () => void}} props name: of what is removed */
