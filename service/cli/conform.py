@@ -131,20 +131,16 @@ def _print(outcomes: Sequence[Comparison], form: str) -> None:
         console.print(table(("subject", "verdict", "vectors alike", "random alike", "unsupported"), rows))
         for outcome in outcomes:
             if outcome.failure and outcome.smallest:
-                console.print()
-                console.print(
-                    _told(outcome.subject, outcome.failure, outcome.smallest), highlight=False, markup=False, soft_wrap=True
-                )
+                console.say("", *_told(outcome.subject, outcome.failure, outcome.smallest), soft_wrap=True)
 
 
-def _told(subject: Subject, failure: Failure, smallest: Failure) -> str:
-    """The failure, as people read it, on the smallest question."""
+def _told(subject: Subject, failure: Failure, smallest: Failure) -> list[str]:
+    """The failure, as people read it, on the smallest question; a line each."""
     lines = [f"{subject.name}, {failure.name}: {failure.fault}"]
     if smallest is not failure:
         lines.append(f"The smallest question found that differs: {smallest.fault}")
     shown = {"request": smallest.request, "expected": smallest.expected, "answer": smallest.answer}
-    lines += [f"{name}: {_short(dumps(value).decode())}" for name, value in shown.items()]
-    return "\n".join(map(printable, lines))
+    return [*lines, *(f"{name}: {_short(dumps(value).decode())}" for name, value in shown.items())]
 
 
 def _short(text: str) -> str:
@@ -183,7 +179,7 @@ def _junit(outcomes: Sequence[Comparison]) -> Element:
             case = SubElement(suite, "testcase", classname=outcome.subject.name, name=printable(name))
             if outcome.failure and outcome.smallest and name == outcome.failure.name:
                 failure = SubElement(case, "failure", message=printable(outcome.failure.fault))
-                failure.text = _told(outcome.subject, outcome.failure, outcome.smallest)
+                failure.text = "\n".join(map(printable, _told(outcome.subject, outcome.failure, outcome.smallest)))
         for reason, count in outcome.unsupported.items():
             case = SubElement(suite, "testcase", classname=outcome.subject.name, name=f"unsupported: {printable(reason)}")
             SubElement(case, "skipped", message=f"{counted(count, 'question is', 'questions are')} left out")

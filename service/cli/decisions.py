@@ -261,7 +261,7 @@ def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any
         console.print(table(*_range_rows(document)))
     if document.get("comparisons"):
         console.print(table(*_comparison_rows(document)))
-    console.print(_summary(document), highlight=False)
+    console.print(_summary(document))
     return answer
 
 

@@ -84,7 +84,7 @@ def show(summary: str, headline: Mapping[str, str], places: Mapping[str, str], *
     else:
         from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
-        Console(highlight=False).print(table(("", ""), [*headline.items()]))
+        Console().print(table(("", ""), [*headline.items()]))
     for what, where in places.items():
         note(f"{what}: {where}")
     if not within_limits:

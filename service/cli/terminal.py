@@ -17,7 +17,15 @@ ROWS = 60
 
 
 class Console(rich.console.Console):
-    """Standard output, or with ``stderr`` standard error."""
+    """Standard output, or with ``stderr`` standard error. Text is data: it has no markup, and nothing in it is coloured."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def say(self, *sentences: str, soft_wrap: bool = False) -> None:
+        """Print sentences, whatever the names in them contain. soft_wrap : as a line each, for people to copy"""
+        for sentence in sentences:
+            self.print(printable(sentence), soft_wrap=soft_wrap)
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError, where Rich would exit with 1, which says that a limit is exceeded."""

@@ -72,12 +72,9 @@ def _show(found: Upgrade) -> None:
     for steps, names in by_steps.items():
         if steps:
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-            console.print(f"\nSteps for {', '.join(names[:MOST_NAMES])}{more}:", highlight=False, markup=False)
-            for i, step in enumerate(steps, 1):
-                console.print(f"{i}. {step}", highlight=False, markup=False, soft_wrap=True)
-    console.print()
-    for sentence in _sentences(found):
-        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+            console.say("", f"Steps for {', '.join(names[:MOST_NAMES])}{more}:")
+            console.say(*(f"{i}. {step}" for i, step in enumerate(steps, 1)), soft_wrap=True)
+    console.say("", *_sentences(found), soft_wrap=True)
 
 
 def _sentences(found: Upgrade) -> Iterator[str]:

@@ -10,7 +10,6 @@ import click
 from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream
-from service.core.printable import printable
 from service.report.numbers import counted, number
 from service.web.json.codec import loads
 from service.web.media_types import CSV, JSON
@@ -67,7 +66,7 @@ def compare(
     console.print()
     console.print(table(PAIRS, pair_rows(document)))
     records, chance = document["keys_count"], document["chance_agreement"]
-    console.print(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance", highlight=False)
+    console.say(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance")
 
 
 def _compared(
@@ -130,17 +129,15 @@ def fingerprint(
     from service.report.numbers import share  # noqa: PLC0415 - as Console
 
     document, console = loads(answer), Console()
-    console.print(document["conclusion"], highlight=False, markup=False)
+    console.say(document["conclusion"])
     unexplained = document["unexplained"]
     if unexplained and unexplained["pairs"]:
         interval = f"{share(unexplained['share_low'])} to {share(unexplained['share_high'])}"
-        line = f"{share(unexplained['share'])} ({interval}) of the observations unexplained ({unexplained['pairs']} pairs)"
-        console.print(line, highlight=False)
+        console.say(f"{share(unexplained['share'])} ({interval}) of the observations unexplained ({unexplained['pairs']} pairs)")
     console.print()
     for writer in document["writers"]:
         for example in writer["examples"]:
-            line = f"{_name(writer)}: key {example['key']} on partition {example['partition_id']}"
-            console.print(f"  {printable(line)}", highlight=False, markup=False)
+            console.say(f"  {_name(writer)}: key {example['key']} on partition {example['partition_id']}")
     console.print(table(CANDIDATES, _candidate_rows(document["candidates"])))
 
 

@@ -11,7 +11,6 @@ from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask, ask_stream
 from service.cli.errors import BadInput
-from service.core.printable import printable
 from service.parameters.types import COUNTS
 from service.report.numbers import counted
 from service.web.json.codec import loads
@@ -204,16 +203,13 @@ def _print_plans(answer: dict[str, Any]) -> None:
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
 
     console = Console()
-    conclusions = (printable(limits["conclusion"]) for limits in answer["limits"])
-    for line in (*conclusions, *_throughput_lines(answer), *_limits(answer)):
-        console.print(line, highlight=False, markup=False)
+    console.say(*(limits["conclusion"] for limits in answer["limits"]), *_throughput_lines(answer), *_limits(answer))
     for limits in answer["limits"]:
         name = limits["partitioner"]
         if len(answer["limits"]) > 1:
-            console.print(f"\n{name}", highlight=False)
+            console.say("", name)
         console.print(table(*_plans([plan for plan in answer["plans"] if plan["partitioner"] == name])))
-    for line in _hottest(answer):
-        console.print(line, highlight=False, markup=False)
+    console.say(*_hottest(answer))
 
 
 def _throughput_lines(answer: dict[str, Any]) -> Iterator[str]:
@@ -301,4 +297,4 @@ def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     if answer["hottest_keys"]["by_records"]:
         yield f"hottest keys, with their share of the records{' with a key' if keyless else ''}:"
     for key in answer["hottest_keys"]["by_records"]:
-        yield f"  {key['share']:.2%}  {printable(str(key['key']))}"
+        yield f"  {key['share']:.2%}  {key['key']}"

@@ -137,7 +137,7 @@ def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], for
         rows = [(each.kind, each.name, each.by, MARKS[each.verdict], _explained(each)) for each in findings]
         console = Console()
         console.print(table(("kind", "name", "by", "verdict", "why"), sorted(rows, key=lambda row: row[3][0] != "✗")))
-        console.print(" · ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in _totals(findings).items()))
+        console.say(" · ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in _totals(findings).items()))
     for entry in not_known:
         if form != "json" and entry["field"] not in _UNVERIFIED:
             names = entry.get("names", ())

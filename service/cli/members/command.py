@@ -143,13 +143,11 @@ def _show(answer: Json) -> None:
     """Print the verdict, the tables and what to know of them."""
     from service.cli.members.tables import POLICIES, columns, notes, plan_rows, policy_rows, verdict  # noqa: PLC0415
     from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
-    from service.core.printable import printable  # noqa: PLC0415
 
     console = Console()
-    console.print(printable(verdict(answer)), highlight=False, markup=False)
+    console.say(verdict(answer))
     console.print(table(columns(answer), plan_rows(answer)))
     if answer["policies"]:
         console.print()
         console.print(table(POLICIES, policy_rows(answer)))
-    for sentence in notes(answer):
-        console.print(printable(sentence), highlight=False, markup=False)
+    console.say(*notes(answer))

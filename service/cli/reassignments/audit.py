@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 import pyarrow as pa
-from rich.text import Text
 
 from service.cli import into as into_folder
 from service.cli import options, request_bodies
@@ -14,7 +13,6 @@ from service.cli.asking import ask_each
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.terminal import ROWS, Console, table
-from service.core.printable import printable
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
 from service.web.media_types import CSV, JSON
@@ -74,11 +72,10 @@ def audit(
     broken = [document for document in documents if not document["possible"]]
     for document in broken[:ROWS]:
         name = document.get("topic_name", "the topic")
-        console.print()
-        console.print(Text(printable(f"{name}: {_place(document['broken_rule'])}{document['broken_rule']['detail']}")))
-        console.print(Text(printable(document["verdict"])))
+        broken_rule = document["broken_rule"]
+        console.say("", f"{name}: {_place(broken_rule)}{broken_rule['detail']}", document["verdict"])
     if len(broken) > ROWS:
-        console.print(f"\n… and {len(broken) - ROWS} more")
+        console.say("", f"… and {len(broken) - ROWS} more")
 
 
 def _fleet(requests: list[dict[str, Any]], source: str) -> tuple[Outcome, pa.Table]:

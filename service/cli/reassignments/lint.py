@@ -59,7 +59,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
         console = Console()
         console.print(table(("line", "severity", "rule", "finding"), rows))
         counts = document["counts"]
-        console.print(" · ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()), highlight=False)
+        console.say(" · ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
     if document["counts"]["error"]:
         sys.exit(1)
 

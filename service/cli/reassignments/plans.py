@@ -74,8 +74,7 @@ def show(answer: dict[str, Any], summary: str, *tables: PlanTable) -> None:
     for each in tables:
         console.print(each.table())
         console.print()
-    for sentence in answer["effects"]:
-        console.print(Text(printable(sentence)))
+    console.say(*answer["effects"])
     for sentence in answer["warnings"]:
         console.print(Text(f"Warning: {printable(sentence)}", style="yellow"))
-    console.print(summary, highlight=False)
+    console.say(summary)

@@ -106,8 +106,7 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
         console.print()
     console.print(table(TOTALS, total_rows(answer)))
     console.print()
-    for sentence in (verdict(answer), *notes(answer)):
-        console.print(sentence, highlight=False, markup=False)
+    console.say(verdict(answer), *notes(answer))
 
 
 def _ways(body: Json, answer: Json) -> list[Json]:
