@@ -1,6 +1,7 @@
-"""Text from data that is safe to show in a page or on a terminal."""
+"""Text from data that is safe to show in a page or on a terminal, and short enough."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -10,6 +11,12 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 def printable(text: str) -> str:
     r"""The text with each unprintable character as its escape: ``\x00``, ``\u202e``."""
     return _UNPRINTABLE.sub(lambda character: _escape(ord(character[0])), text)
+
+
+def first_few(texts: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: the first ones, and how many there are besides."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return f"{', '.join(texts[:most])}{more}"
 
 
 def _escape(code: int) -> str:

@@ -135,10 +135,10 @@ class Rows(Columns):
 
 
 class Integers(List):
-    """A list of integers as an array of ``dtype``, read in one pass. minimum, maximum : inclusive bounds"""
+    """A list of integers from 0 on as an array of ``dtype``, read in one pass."""
 
-    def __init__(self, dtype: type[np.integer[Any]], minimum: int, maximum: int, *text: str, **kwargs: Any) -> None:
-        super().__init__(Integer(minimum=minimum, maximum=maximum), *text, allow_none=True, **kwargs)
+    def __init__(self, dtype: type[np.integer[Any]], text: str) -> None:
+        super().__init__(Integer(minimum=0, maximum=int(np.iinfo(dtype).max)), text, allow_none=True)
         self.dtype = dtype
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:

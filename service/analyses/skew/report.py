@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.printable import printable
+from service.core.printable import first_few, printable
 from service.core.sizing.conclusions import LISTED, partitions
 from service.core.sizing.plans import EVEN, CountPlan, Measure
 from service.core.sizing.reach import LimitReach, plan_in_question
@@ -106,8 +106,7 @@ def _verdict(answer: SkewAnswer) -> str:
     for (conclusion, _), *others in (conclusions.items() for conclusions in by_cause.values()):
         sentences.append(conclusion)
         if others:
-            more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
-            sentences.append(f"The cause is the same for {', '.join(skew for _, skew in others[:LISTED])}{more}.")
+            sentences.append(f"The cause is the same for {first_few([skew for _, skew in others], LISTED)}.")
     return " ".join(sentences)
 
 

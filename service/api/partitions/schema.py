@@ -11,7 +11,7 @@ from service.core.partitioners import PARTITIONERS
 from service.decisions.partitions import PartitionsQuestion
 from service.web import described as fields
 from service.web.columns_field import Columns, Integers
-from service.web.fields import INT32, INT64, Boolean, Integer, Subject
+from service.web.fields import INT64, Boolean, Integer, Subject
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion, QuestionSchema
 
@@ -53,7 +53,7 @@ class PartitionsSchema(QuestionSchema):
         allow_none=True,
     )
     explicit_partition = Integer("the partition that the caller names, of all records", allow_none=True)
-    available_partitions = Integers(np.int32, 0, INT32, "ids that have a leader, in the metadata's order; default: all")
+    available_partitions = Integers(np.int32, "ids that have a leader, in the metadata's order; default: all")
     counter = Integer(
         "the round robin's counter before the first record; default 0", minimum=-INT64 - 1, maximum=INT64, allow_none=True
     )
@@ -63,13 +63,13 @@ class PartitionsSchema(QuestionSchema):
         maximum=INT64,
         allow_none=True,
     )
-    random_values = Integers(np.int32, 0, INT32, "KIP-794: the client's random numbers, instead of drawing them")
+    random_values = Integers(np.int32, "KIP-794: the client's random numbers, instead of drawing them")
     chunk_size = Integer("kafka-go: RoundRobin{ChunkSize}", allow_none=True, minimum=0)
-    value_sizes = Integers(np.int64, 0, INT64, "kafka-go: bytes of each record's value")
-    clock_ms = Integers(np.int64, 0, INT64, "Pulsar: the time of each record")
+    value_sizes = Integers(np.int64, "kafka-go: bytes of each record's value")
+    clock_ms = Integers(np.int64, "Pulsar: the time of each record")
     partition_switch_ms = Integer("Pulsar: milliseconds on one partition", minimum=1, allow_none=True)
-    queue_sizes = Integers(np.int32, 0, INT32, "KIP-794: batches queued for `partition_ids`")
-    partition_ids = Integers(np.int32, 0, INT32, "KIP-794: the partitions of `queue_sizes`")
+    queue_sizes = Integers(np.int32, "KIP-794: batches queued for `partition_ids`")
+    partition_ids = Integers(np.int32, "KIP-794: the partitions of `queue_sizes`")
     length = Integer("KIP-794: how many of `queue_sizes` count", minimum=0, allow_none=True)
     sticky_batch_size = Integer("KIP-794: bytes after which the partition changes", minimum=1, allow_none=True)
     window = fields.Nested(WindowSchema, "Kafka Streams: the keys' window, which moves nothing", allow_none=True)

@@ -15,6 +15,7 @@ from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
 from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
+from service.core.reassignments.model import broker_names
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
 from service.web.json.codec import dumps, loads
@@ -27,9 +28,6 @@ LOG_DIRS: Final = {"version", "brokers"}
 
 RECORD: Final = {"key", "value"}
 """The members of what kafka-console-consumer prints of a record of __consumer_offsets."""
-
-NAMED: Final = 10
-"""Brokers that a note names at most."""
 
 STDIN: Final = "<stdin>"
 """The name of the file object that is standard input."""
@@ -190,19 +188,14 @@ def log_dir_body(description: Description, broker_ids: tuple[int, ...] = ()) -> 
     log_dirs = {row["broker_id"]: row.get("log_dirs") or () for row in description.log_dirs}
     unknown = [broker["broker_id"] for broker in description.brokers if not log_dirs.get(broker["broker_id"])]
     if unknown and not broker_ids:
-        note(f"The log directories of {_brokers(unknown)} are not known, so nothing moves there.")
+        note(f"The log directories of {broker_names(unknown)} are not known, so nothing moves there.")
     shared = [broker_id for broker_id, of_broker in log_dirs.items() if share_a_disk(of_broker)]
     if shared:
         note(
-            f"Log directories of {_brokers(shared)} report the same size and use, so they seem to be on one disk: their "
+            f"Log directories of {broker_names(shared)} report the same size and use, so they seem to be on one disk: their "
             "capacities do not count."
         )
     return made
-
-
-def _brokers(ids: list[int]) -> str:
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids[:NAMED]))}{more}"
 
 
 def is_body(text: bytes) -> bool:

@@ -12,6 +12,7 @@ from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
+from service.core.printable import first_few
 from service.descriptions.upgrades import GroupChange, Software, Upgrade, document
 from service.descriptions.upgrades import upgrade as find
 from service.report.numbers import counted
@@ -71,8 +72,7 @@ def _show(found: Upgrade) -> None:
         by_steps.setdefault(each.steps, []).append(each.group_id)
     for steps, names in by_steps.items():
         if steps:
-            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-            console.say("", f"Steps for {', '.join(names[:MOST_NAMES])}{more}:")
+            console.say("", f"Steps for {first_few(names, MOST_NAMES)}:")
             console.say(*(f"{i}. {step}" for i, step in enumerate(steps, 1)), soft_wrap=True)
     console.say("", *_sentences(found), soft_wrap=True)
 

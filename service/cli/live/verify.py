@@ -13,7 +13,7 @@ from service.cli import options
 from service.cli.errors import note
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
-from service.core.printable import printable
+from service.core.printable import first_few, printable
 from service.live.findings import Finding
 from service.live.verification import check_groups, check_topics, missing
 from service.report.numbers import counted
@@ -141,8 +141,7 @@ def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], for
     for entry in not_known:
         if form != "json" and entry["field"] not in _UNVERIFIED:
             names = entry.get("names", ())
-            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-            of = f" of {', '.join(names[:MOST_NAMES])}{more}" if names else ""
+            of = f" of {first_few(names, MOST_NAMES)}" if names else ""
             note(f"Not known: {entry['field']}{of}: {entry['reason']}")
 
 

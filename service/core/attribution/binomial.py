@@ -1,6 +1,7 @@
 """How likely a result is by chance alone, and how many samples rule chance out."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
@@ -45,11 +46,8 @@ def smallest(test: Callable[[int], bool], start: int = 0) -> int:
         step *= 2
         if step > MOST:
             return NEVER
-    low, high = start + step // 2, start + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    low = start + step // 2 + 1
+    return low + bisect_left(range(low, start + step), True, key=test)
 
 
 def samples_until(agreements: npt.NDArray[np.float64], doubt: float) -> int:

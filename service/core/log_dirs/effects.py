@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.model import NONE, Int32s
+from service.core.printable import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,5 +76,4 @@ def warnings(log_dirs: LogDirs, replicas: DirReplicas, partitions: Int32s, plan:
 def _named(log_dirs: LogDirs, dirs: Int32s) -> str:
     """``/data/a of broker 1, /data/b of broker 2 and 5 more``."""
     broker_ids = log_dirs.broker_ids[log_dirs.broker_of()]
-    more = f" and {len(dirs) - NAMED:,} more" if len(dirs) > NAMED else ""
-    return ", ".join(f"{log_dirs.path(i)} of broker {broker_ids[i]}" for i in dirs[:NAMED].tolist()) + more
+    return first_few([f"{log_dirs.path(i)} of broker {broker_ids[i]}" for i in dirs.tolist()], NAMED)

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
+from service.core.printable import first_few
 from service.core.reassignments.feasibility.feasible import verdict
 from service.core.reassignments.feasibility.infeasibility import least
 from service.core.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
@@ -92,8 +93,7 @@ def _demand(brokers: Brokers, placements: Placements, paths: list[str], rule: st
 
 
 def _listed(paths: list[str], dirs: np.ndarray) -> str:  # type: ignore[type-arg]
-    more = f" and {len(dirs) - NAMED} more" if len(dirs) > NAMED else ""
-    return f"{', '.join(paths[i] for i in dirs[:NAMED].tolist())}{more} {'is' if len(dirs) == 1 else 'are'}"
+    return f"{first_few([paths[i] for i in dirs.tolist()], NAMED)} {'is' if len(dirs) == 1 else 'are'}"
 
 
 def _remedy(brokers: Brokers, paths: list[str], rule: str, found: Callable[[Brokers], int]) -> Iterator[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from service.core.measures.broker_load import load_of, racks_of
 from service.core.model import NONE, Bools, Cluster, Float64s, Int32s, Int64s, Ragged
+from service.core.printable import first_few
 from service.core.reassignments import OBJECTIVES
 
 NAMED: Final = 10
@@ -327,5 +328,4 @@ def bytes_on(replicas: Ragged, sizes: Int64s, brokers_count: int) -> Int64s:
 
 def broker_names(ids: list[int]) -> str:
     """``broker 7``, ``brokers 1, 2`` or, of very many, ``brokers 1, 2, … and 5 more``."""
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return f"broker{'s' * (len(ids) != 1)} {', '.join(map(str, ids[:NAMED]))}{more}"
+    return f"broker{'s' * (len(ids) != 1)} {first_few(list(map(str, ids)), NAMED)}"

@@ -10,6 +10,7 @@ import numpy as np
 from service.core.measures.skew import weighted_load
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
+from service.core.printable import first_few
 from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves
 from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.figures import Figures
@@ -209,7 +210,6 @@ def warnings(group: Group) -> list[str]:
     unknown = zip(group.unknown_topic_names, is_subscribed[len(group.topics) :].tolist(), strict=True)
     missing = [name for name, subscribed in unknown if subscribed]
     if missing:
-        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-        named = ", ".join(repr(name) for name in missing[:NAMED])
-        sentences.append(f"Members subscribe to topics that are not in `topics`, and so do not exist: {named}{more}.")
+        named = first_few(list(map(repr, missing)), NAMED)
+        sentences.append(f"Members subscribe to topics that are not in `topics`, and so do not exist: {named}.")
     return sentences

@@ -50,7 +50,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
     try:
         if source.format == "kafka":
             _connect(spark, source)
-            return spark.read.format("kafka").options(**_kafka_options(source, "earliest")).load()
+            return spark.read.format("kafka").options(**_kafka_options(source)).load()
         if source.format == "table":
             return spark.read.options(**source.options).table(source.location)
         if source.format in ("csv", "json"):
@@ -68,7 +68,7 @@ def follow(spark: SparkSession, source: Source) -> DataFrame:
         raise WrongSource(f"{source} is not a topic: --follow needs kafka://host:port/topic.")
     _connect(spark, source)
     try:
-        return spark.readStream.format("kafka").options(**_kafka_options(source, "earliest")).load()
+        return spark.readStream.format("kafka").options(**_kafka_options(source)).load()
     except (PySparkException, Py4JError) as error:
         raise wrong(source, error) from None
 
@@ -88,11 +88,11 @@ def _connect(spark: SparkSession, source: Source) -> None:
         raise WrongSource(f"{source}: Cannot fetch Spark's Kafka connector from Maven: {failure(error)}") from None
 
 
-def _kafka_options(source: Source, start: str) -> dict[str, str]:
+def _kafka_options(source: Source) -> dict[str, str]:
     return {
         "kafka.bootstrap.servers": ",".join(source.brokers),
         "subscribe": source.location,
-        "startingOffsets": start,
+        "startingOffsets": "earliest",
         **source.options,
     }
 

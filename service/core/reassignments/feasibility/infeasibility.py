@@ -6,6 +6,7 @@ out one after another as long as the rest still clashes; then every smaller set 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -267,10 +268,7 @@ def least(most: int, mends: Callable[[int], bool]) -> int | None:
         if low >= most or not mends(most):
             return None
         high = most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if mends(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=mends)
 
 
 def _with_more(brokers: Brokers, count: int, *, on_new_rack: bool) -> Brokers:

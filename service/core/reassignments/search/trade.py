@@ -33,6 +33,7 @@ from service.core.reassignments.search.paths import (
     cost_of,
     exchange_all,
     find_all,
+    follow,
     last_weighs,
     lighter,
     next_weighs,
@@ -152,10 +153,7 @@ def _descend(s: ReplicaSets, scale: Int64s, large: Int64s, least: Int64s) -> int
         sink, best = _best_sink(s, scale[0], 1, labels)
         if sink == NONE or best <= 0:
             return DONE
-        path = path_to(sink, labels.previous)
-        partitions = find_all(s, path)
-        if len(partitions) == len(path) - 1:
-            exchange_all(s, path, partitions)
+        follow(s, sink, labels.previous)
     return MORE
 
 
