@@ -286,7 +286,7 @@ def is_ascending(partitions: Int32s) -> bool:
     return descents == 0
 
 
-@kernel
+@inner_kernel
 def _bucket(number: int, length: int) -> int:
     """Where an Integer, not negative, stands in a table."""
     return (number ^ (number >> 16)) & (length - 1)

@@ -7,7 +7,7 @@ keys : int64[members]    as in ``classic/sticky/state.py``, or distances
 Plain-Python twin: tests/reference/sticky.py, ``fewest`` within ``general``, which looks through all of them.
 """
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import inner_kernel
 from service.core.model import Int32s, Int64s
 
 
@@ -20,7 +20,7 @@ def heapify(heap: Int32s, size: int, where: Int32s, keys: Int64s) -> None:
         sift_down(heap, size, where, keys, at)
 
 
-@kernel
+@inner_kernel
 def sift_down(heap: Int32s, size: int, where: Int32s, keys: Int64s, at: int) -> None:
     """Restore the heap ``heap[:size]`` after the key of ``heap[at]`` has grown."""
     member = heap[at]

@@ -19,7 +19,7 @@ from service.core.jvm.hashing import string_hash_code
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom, RandomState, next_int_below, shuffle
 from service.core.jvm.sorting import java_order
-from service.core.kernels import kernel
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest, offsets_of
 
 Lists = npt.NDArray[np.int32]
@@ -187,7 +187,7 @@ def shuffle_all(lists: Lists, brokers: Int32s, rack_list: Int32s, state: RandomS
         shuffle(state, brokers[lists[i, _START] : lists[i, _START] + lists[i, _SIZE]])
 
 
-@kernel
+@inner_kernel
 def _follow(lists: Lists, brokers: Int32s, rack_list: Int32s, at: int, leader_at: int, epoch: int, replicas: Int32s) -> None:
     """The followers of one partition, into ``replicas[1:]``; the leader's rack is passed over the first time round."""
     for replica in range(1, len(replicas)):
@@ -203,7 +203,7 @@ def _follow(lists: Lists, brokers: Int32s, rack_list: Int32s, at: int, leader_at
         replicas[replica] = broker
 
 
-@kernel
+@inner_kernel
 def _next(i: int, epoch: int, lists: Lists, brokers: Int32s) -> int:
     """BrokerList.next: the list's next broker in this epoch, or NONE."""
     size = lists[i, _SIZE]

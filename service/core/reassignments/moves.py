@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.reassignments.batches.model import Batches, Detour
 from service.core.reassignments.model import Brokers, Goal, Placements
@@ -105,7 +105,7 @@ def _with_detours(moves: ReplicaMoves, replicas: Ragged, detours: tuple[Detour, 
 
 
 @kernel
-def _moves(  # noqa: C901, PLR0912 (a kernel)
+def _moves(  # noqa: C901 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     permits: Permits,
     usable: Bools,
@@ -135,13 +135,7 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
                 source = left[i]
                 if source == NONE or (keeps[source] and (turn == _TO_ANY or (turn == _TO_SAME_RACK and not enough))):
                     continue
-                target = NONE
-                for j in range(len(right)):
-                    on_rack = turn != _TO_SAME_RACK or permits.racks[source] == permits.racks[right[j]]
-                    if right[j] != NONE and on_rack and (turn != _TO_REPLACEMENT or replaced_by[source] == right[j]):
-                        target = right[j]
-                        right[j] = NONE
-                        break
+                target = _take(right, source, turn, permits.racks, replaced_by)
                 if target == NONE and turn != _REST:
                     continue
                 left[i] = NONE
@@ -166,7 +160,19 @@ def _moves(  # noqa: C901, PLR0912 (a kernel)
     return partitions[:at], sources[:at], targets[:at], reasons[:at]
 
 
-@kernel
+@borrowing_kernel
+def _take(right: Int32s, source: int, turn: int, racks: Int32s, replaced_by: Int32s) -> int:
+    """The first of the brokers on the right that may take over from the source in this turn, which goes from there; or NONE."""
+    for j in range(len(right)):
+        on_rack = turn != _TO_SAME_RACK or racks[source] == racks[right[j]]
+        if right[j] != NONE and on_rack and (turn != _TO_REPLACEMENT or replaced_by[source] == right[j]):
+            target = right[j]
+            right[j] = NONE
+            return int(target)
+    return int(NONE)
+
+
+@borrowing_kernel
 def _moved(sources: Int32s, targets: Int32s, old: int, new: int) -> bool:
     """Does one of these moves take the leader along?"""
     for i in range(len(sources)):  # noqa: SIM110 (a kernel)

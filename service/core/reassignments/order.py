@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.core.kernels import kernel
+from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, offsets_of
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 from service.core.reassignments.search.exchanges import ReplicaSets
@@ -74,7 +74,7 @@ def _take(left: Int32s, broker: int) -> bool:
     return False
 
 
-@kernel
+@inner_kernel
 def _next(left: Int32s, start: int) -> int:
     while start < len(left) and left[start] == NONE:
         start += 1

@@ -17,7 +17,8 @@ the three one by one. Where moves are limited (``limited``), a move costs as muc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -121,72 +122,90 @@ class Routes:
         return 2 * (min(self.width, len(self.stops) + 1) + 1) * (len(self.kinds.counts) + len(self.keeping) + 1)
 
 
+class _Nodes(NamedTuple):
+    """The first node of each sort, after the source and the kinds of partitions; one for each of its sort follows."""
+
+    pool: int
+    stop: int
+    topic: int
+    member_kind: int
+    keeper: int
+    rest: int
+    sink: int
+
+    @classmethod
+    def of(cls, routes: Routes) -> _Nodes:
+        """The nodes of a network."""
+        kinds, some = routes.kinds, routes.some
+        stops, keepers, member_kinds = len(routes.stops), len(routes.keeping), len(kinds.counts)
+        counts = (1 + len(some.sizes), len(some.topics), stops, len(kinds.sizes), member_kinds, keepers, member_kinds)
+        return cls(*accumulate(counts))
+
+
 def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shipped:
     """The cheapest assignment within the rooms."""
-    kinds, some = routes.kinds, routes.some
-    sizes = some.sizes
-    total = int(sizes.sum())
-    pools, topic_kinds, member_kinds = len(some.topics), len(kinds.sizes), len(kinds.counts)
-    keeping = routes.keeping
-    rest = kinds.counts - np.bincount(kinds.members[keeping], minlength=member_kinds)
+    kinds, some, total = routes.kinds, routes.some, int(routes.some.sizes.sum())
+    nodes = _Nodes.of(routes)
+    sorts = _edges(routes, rooms, nodes, total)
+    edges = Edges.joined([*sorts.values()])
+    through = edges.network(nodes.sink + 1)
+    sent = fill(through, check_time)
+    flow = through.flow()
+    ends = np.cumsum([np.broadcast(*each).size for each in sorts.values()])
+    flows = dict(zip(sorts, np.split(flow, ends[:-1]), strict=True))
+    moves = int(flows["moved"][some.claimed].sum() + flows["eager"].sum())
+    far = int(flows["kept"][~routes.reads_near].sum() + flows["elsewhere"].sum())
+    proven = sent == total and cost(through, edges.prices) == dual_bound(through, edges.capacities, edges.prices, total)
+
+    inner = slice(ends[0], ends[-3])  # between the kinds of partitions and those who get them
+    starts = np.where(some.kinds == NONE, NONE, 1 + some.kinds).astype(np.int32)
+    tails, heads = edges.tails[inner].astype(np.int32), edges.heads[inner].astype(np.int32)
+    dealt = _dealt(starts, tails, heads, flow[inner].copy(), nodes.keeper)
+    holders = _members(dealt, routes.keeping.astype(np.int32), kinds.members, nodes.keeper, nodes.rest)
+    return Shipped(holders, moves, far, proven, sent == total)
+
+
+def _edges(routes: Routes, rooms: Rooms, nodes: _Nodes, total: int) -> dict[str, Edges]:
+    """The edges of each sort, those of the source first and those of the sink last. total : partitions"""
+    kinds, some, keeping, stops = routes.kinds, routes.some, routes.keeping, routes.stops
+    sizes, member_kinds = some.sizes, len(kinds.counts)
     of_topics, of_members = routes.subscribers
     on_rack = kinds.racks[of_members] != NONE
-    stops = routes.stops
     wished = some.topics[some.racks.row_of_each_value()].astype(np.int64) * routes.width + some.racks.values
     stop_of = np.searchsorted(stops, wished)
     exists = stops[np.minimum(stop_of, len(stops) - 1)] == wished if len(stops) else np.zeros(len(wished), np.bool_)
-
-    first_pool = 1 + len(sizes)
-    first_stop = first_pool + pools
-    first_topic = first_stop + len(stops)
-    first_member_kind = first_topic + topic_kinds
-    first_keeper = first_member_kind + member_kinds
-    first_rest = first_keeper + len(keeping)
-    sink = first_rest + member_kinds
 
     turns = routes.turns()
     move = ELSEWHERE * turns + 1
     more = (move + 1) * turns + 1
     elsewhere = ELSEWHERE if routes.racks_matter else 0
-    each_kind, each_pool = 1 + np.arange(len(sizes)), first_pool + np.arange(pools)
-    claimed_kinds = some.claimants.row_of_each_value()
-    eager = _first_of(np.where(some.claimed, sizes, 0), rooms.eager)
-    keepers, rests = first_keeper + np.arange(len(keeping)), first_rest + np.arange(member_kinds)
     stays, goes = (move, -move) if rooms.tie is None else (rooms.tie, rooms.tie - 1)
     prices = rooms.prices[:, None] * more
-    sorts = [
-        Edges(0, each_kind, sizes, 0),
-        Edges(
+
+    each_kind, pool_of = 1 + np.arange(len(sizes)), nodes.pool + some.pools
+    claimed_kinds = some.claimants.row_of_each_value()
+    eager = _first_of(np.where(some.claimed, sizes, 0), rooms.eager)
+    keepers, rests = nodes.keeper + np.arange(len(keeping)), nodes.rest + np.arange(member_kinds)
+    rest = kinds.counts - np.bincount(kinds.members[keeping], minlength=member_kinds)
+    return {
+        "all": Edges(0, each_kind, sizes, 0),
+        "kept": Edges(
             1 + claimed_kinds,
-            first_keeper + np.searchsorted(keeping, some.claimants.values),
+            nodes.keeper + np.searchsorted(keeping, some.claimants.values),
             sizes[claimed_kinds],
             np.where(routes.reads_near, 0, elsewhere),
         ),
-        Edges(each_kind, first_pool + some.pools, sizes - eager, np.where(some.claimed, rooms.patience * more + stays, 0)),
-        Edges(each_kind, first_pool + some.pools, eager, max(rooms.patience * more + goes, 0)),
-        Edges(first_pool + some.racks.row_of_each_value()[exists], first_stop + stop_of[exists], total, 0),
-        Edges(each_pool, first_topic + some.topics, total, elsewhere),
-        Edges(first_stop + routes.of_stops, first_member_kind + of_members[on_rack], total, 0),
-        Edges(first_topic + of_topics, first_member_kind + of_members, total, 0),
-        Edges(first_member_kind + kinds.members[keeping], keepers, total, 0),
-        Edges(first_member_kind + np.arange(member_kinds), rests, total, 0),
-        Edges(keepers, sink, rooms.sizes[:, kinds.members[keeping]], prices),
-        Edges(rests, sink, rooms.sizes * rest, prices),
-    ]
-    edges = Edges.joined(sorts)
-    through = edges.network(sink + 1)
-    sent = fill(through, check_time)
-    flow = through.flow()
-    stages = np.cumsum([0, *(np.broadcast(*each).size for each in sorts)])
-    inner = slice(stages[1], stages[10])
-    starts = np.where(some.kinds == NONE, NONE, 1 + some.kinds).astype(np.int32)
-    moves = int(flow[stages[2] : stages[3]][some.claimed].sum() + flow[stages[3] : stages[4]].sum())
-    far = int(flow[stages[1] : stages[2]][~routes.reads_near].sum() + flow[stages[5] : stages[6]].sum())
-    tails, heads = edges.tails[inner].astype(np.int32), edges.heads[inner].astype(np.int32)
-    nodes = _dealt(starts, tails, heads, flow[inner].copy(), first_keeper)
-    holders = _members(nodes, keeping.astype(np.int32), kinds.members, first_keeper, first_rest)
-    proven = sent == total and cost(through, edges.prices) == dual_bound(through, edges.capacities, edges.prices, total)
-    return Shipped(holders, moves, far, proven, sent == total)
+        "moved": Edges(each_kind, pool_of, sizes - eager, np.where(some.claimed, rooms.patience * more + stays, 0)),
+        "eager": Edges(each_kind, pool_of, eager, max(rooms.patience * more + goes, 0)),
+        "to racks": Edges(nodes.pool + some.racks.row_of_each_value()[exists], nodes.stop + stop_of[exists], total, 0),
+        "elsewhere": Edges(nodes.pool + np.arange(len(some.topics)), nodes.topic + some.topics, total, elsewhere),
+        "from racks": Edges(nodes.stop + routes.of_stops, nodes.member_kind + of_members[on_rack], total, 0),
+        "subscribers": Edges(nodes.topic + of_topics, nodes.member_kind + of_members, total, 0),
+        "to keepers": Edges(nodes.member_kind + kinds.members[keeping], keepers, total, 0),
+        "to rests": Edges(nodes.member_kind + np.arange(member_kinds), rests, total, 0),
+        "of keepers": Edges(keepers, nodes.sink, rooms.sizes[:, kinds.members[keeping]], prices),
+        "of rests": Edges(rests, nodes.sink, rooms.sizes * rest, prices),
+    }
 
 
 def _first_of(sizes: Int64s, count: int) -> Int64s:

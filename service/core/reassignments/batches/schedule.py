@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from service.core.errors import InvalidQuestion
-from service.core.kernels import kernel
+from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.core.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
@@ -161,8 +162,29 @@ def circles(progress: BatchProgress) -> Int32s:
     return labels
 
 
+class _Room(NamedTuple):
+    """What brokers may do in a batch: int64[brokers] each, but for ``last_into``.
+
+    counts, loads : replicas and bytes, with what comes, and what goes still there; most, capacities : the most of both
+    receives, gives : the moves into each and out of each in this batch, of which there are ``limit`` at most
+    into, out : the moves that are pending, counted down
+    last_into : int32[brokers], the partition to come last, or NONE
+    """
+
+    counts: Int64s
+    loads: Int64s
+    most: Int64s
+    capacities: Int64s
+    receives: Int64s
+    gives: Int64s
+    limit: int
+    into: Int64s
+    out: Int64s
+    last_into: Int32s
+
+
 @kernel
-def _fill(  # noqa: C901, PLR0912, PLR0915 (a kernel)
+def _fill(
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     partitions: tuple[Int64s, Int64s],
     brokers: tuple[Int64s, Int64s, Int64s, Int64s],
@@ -177,17 +199,16 @@ def _fill(  # noqa: C901, PLR0912, PLR0915 (a kernel)
     rows : the current replicas and those of the plan, both Ragged; partitions : bytes and copies of each
     brokers : replicas and bytes of each, which become those after the batch, and the most of both
     limits : moves of each broker, moves in all, bytes in all
-    moves_left : of each broker the partition to come last, or NONE; the rest is counted down: of each broker the moves into it,
-        and out of it; the partitions that copy nothing, and those that copy and leave no broker. The batch ends as soon as no
-        move can fit
+    moves_left : ``last_into``, ``into`` and ``out`` of _Room; the partitions that copy nothing, and those that copy and leave no
+        broker, counted down. The batch ends as soon as no move can fit
     """
     now_of, now, then_of, then = rows
     sizes, copies = partitions
     counts, loads, most, capacities = brokers
     last_into, into, out, others = moves_left
     receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
+    room = _Room(counts.copy(), loads.copy(), most, capacities, receives, gives, limits[0], into, out, last_into)
     loads_before = loads.copy()
-    more_counts, more_loads = counts.copy(), loads.copy()  # with what comes, and what goes still there
     left = np.empty(len(pending), np.int32)
     lefts, moves, flight = 0, 0, 0
     receivers, givers = np.count_nonzero(into), np.count_nonzero(out)  # that may do more
@@ -197,46 +218,61 @@ def _fill(  # noqa: C901, PLR0912, PLR0915 (a kernel)
             lefts += len(pending) - i
             break
         partition = pending[i]
-        size = sizes[partition]
+        size, copied = sizes[partition], copies[partition]
         old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
-        fits = moves + copies[partition] <= limits[1] and flight + copies[partition] * size <= limits[2]
-        if copies[partition] > 0:
-            for b in new:
-                if fits and b not in old:
-                    fits = receives[b] < limits[0] and more_counts[b] < most[b] and more_loads[b] + size <= capacities[b]
-                    fits &= last_into[b] != partition or into[b] == 1
-            for a in old:
-                if fits and a not in new:
-                    fits = gives[a] < limits[0]
-        if not fits:
+        within_limits = moves + copied <= limits[1] and flight + copied * size <= limits[2]
+        if not within_limits or (copied > 0 and not _fits(room, old, new, partition, size)):
             left[lefts] = partition
             lefts += 1
             continue
         batch_of[partition] = batch
-        moves += copies[partition]
-        flight += copies[partition] * size
-        others[0] -= copies[partition] == 0
+        moves += copied
+        flight += copied * size
+        others[0] -= copied == 0
+        receivers -= _receive(room, old, new, size)
         stays = True
-        for b in new:
-            if b not in old:
-                receives[b] += 1
-                into[b] -= 1
-                receivers -= into[b] == 0 or receives[b] == limits[0]
-                more_counts[b] += 1
-                more_loads[b] += size
         for a in old:
             if a not in new:
                 stays = False
                 counts[a] -= 1
                 loads[a] -= size
-                if copies[partition] > 0:
+                if copied > 0:
                     gives[a] += 1
                     out[a] -= 1
                     givers -= out[a] == 0 or gives[a] == limits[0]
-        others[1] -= stays and copies[partition] > 0
+        others[1] -= stays and copied > 0
     counts += receives
-    loads += more_loads - loads_before
+    loads += room.loads - loads_before
     return left[:lefts]
+
+
+@borrowing_kernel
+def _fits(room: _Room, old: Int32s, new: Int32s, partition: int, size: int) -> bool:
+    """Have all brokers room for what the partition moves?"""
+    for b in new:
+        if b not in old:
+            has_room = room.counts[b] < room.most[b] and room.loads[b] + size <= room.capacities[b]
+            in_turn = room.last_into[b] != partition or room.into[b] == 1
+            if room.receives[b] >= room.limit or not has_room or not in_turn:
+                return False
+    for a in old:  # noqa: SIM110 (a kernel)
+        if a not in new and room.gives[a] >= room.limit:
+            return False
+    return True
+
+
+@borrowing_kernel
+def _receive(room: _Room, old: Int32s, new: Int32s, size: int) -> int:
+    """Let the new replicas come; returns how many brokers receive no more then."""
+    done = 0
+    for b in new:
+        if b not in old:
+            room.receives[b] += 1
+            room.into[b] -= 1
+            room.counts[b] += 1
+            room.loads[b] += size
+            done += room.into[b] == 0 or room.receives[b] == room.limit
+    return done
 
 
 @kernel

@@ -68,6 +68,27 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
     tolerance : as in ``State``
     check_time : ends it when its time is over
     """
+    state, kept, revoked = _after_step_1(group, claims, tolerance)
+    fresh, has_duplicates = not state.counts.any(), bool((state.duplicates != NONE).any())
+    fill(state, claims.rack_aware, len(group.rack_ids))
+    filled = state.new_owners.copy()
+    set_aside(state)
+    passes, moves, restored = (int(not revoked), 1), (0, 0), False
+    if state.has_stale_claims or not nearly_equal(state):
+        existing, deadline = group.topics.partitions_count, check_time.deadline
+        hashes = java_hash_codes(group.topics.names)[claims.topic_of[:existing]]
+        codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
+        status, at, passes, moves, restored = even_out(state, no_movements(codes), revoked, fresh, deadline)
+        if in_time(status, check_time) == NULL_POINTER:
+            raise _null_pointer(group, claims, state, at)
+        if status == ENDLESS:
+            raise _endless(group, state, at)
+    duplicates = state.duplicates if has_duplicates else state.duplicates[:0]
+    return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
+
+
+def _after_step_1(group: Group, claims: Claims, tolerance: int) -> tuple[State, Int32s, bool]:
+    """The group once members have what they keep; ``General.kept`` and ``General.revoked``."""
     topics, existing = group.topics, group.topics.partitions_count
     subscribers = topic_subscribers(group, claims.order)
     subscriber_members = claims.order[subscribers.values]
@@ -88,8 +109,6 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
     )
     free = claims.free(group, kept, rank)
     beyond = bool((kept[existing:] != NONE).any())
-    both = free & (kept != NONE) if beyond else free[:0]
-    fresh = not counts.any()
     state = State(
         topics.first,
         ordered,
@@ -107,26 +126,12 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
         tolerance,
         free,
         np.where(free, np.int32(NONE), kept) if beyond else kept.copy(),
-        np.where(both, kept, np.int32(NONE)) if beyond else np.full(len(kept), NONE, np.int32),
+        np.where(free, kept, np.int32(NONE)) if beyond else np.full(len(kept), NONE, np.int32),
         counts,
         counts * np.int64(len(group)) + ranks_of(claims.by_id),
         np.ones(len(group), np.bool_),
     )
-    fill(state, claims.rack_aware, len(group.rack_ids))
-    filled = state.new_owners.copy()
-    set_aside(state)
-    passes, moves, restored = (int(not revoked), 1), (0, 0), False
-    if state.has_stale_claims or not nearly_equal(state):
-        hashes = java_hash_codes(topics.names)[claims.topic_of[:existing]]
-        codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
-        deadline = check_time.deadline
-        status, at, passes, moves, restored = even_out(state, no_movements(codes), revoked, fresh, deadline)
-        if in_time(status, check_time) == NULL_POINTER:
-            raise _null_pointer(group, claims, state, at)
-        if status == ENDLESS:
-            raise _endless(group, state, at)
-    duplicates = state.duplicates if both.any() else state.duplicates[:0]
-    return General(kept, filled, state.new_owners, duplicates, revoked, passes, moves, restored)
+    return state, kept, revoked
 
 
 def _in_sequence(claims: Claims, ordered: Int32s) -> tuple[Int32s, Int32s]:
