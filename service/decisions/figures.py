@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Figures(NamedTuple):
-    """Of one answer.
+    """The figures of one answer.
 
     strategy : the partitioner, assignor or placer that gave it
     items : how large the question was: keys, partitions, members, brokers

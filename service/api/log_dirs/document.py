@@ -133,7 +133,7 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
         "rollback": texts.reassignment(every, every.sources),
         "reasons": texts.reasons(plan.moves),
         "batches": list(_batches(answer, texts)),
-        **timing_document(timing, question.throttle, question.pace),
+        **timing_document(timing, question.throttle_bytes_per_second, question.pace),
         **{name: _load(answer, i, texts) for i, name in enumerate(("before", "after"))},
     }
 

@@ -6,8 +6,6 @@ from marshmallow import Schema, post_load, validate
 
 from service.api.reassignments.schema import PATTERNS, PacedSchema, PlacedTopicSchema
 from service.core.reassignments import BATCH_ORDERS, OBJECTIVES
-from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import Goal
 from service.decisions.log_dirs.question import LogDirQuestion
 from service.decisions.log_dirs.rows import DISK_BROKER, plain_disk_brokers
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
@@ -122,24 +120,4 @@ class LogDirQuestionSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LogDirQuestion:
         """The question."""
-        limits = {name: value for name, value in (body["limits"] or {}).items() if value is not None}
-        pace = {name: limits.pop(name) for name in ("throttle_utilization", "batch_seconds") if name in limits}
-        between = {name: body[name] for name in ("tolerance", "max_moves", "max_bytes")}
-        return LogDirQuestion(
-            body["brokers"],
-            body["topics"],
-            Goal.of(body["objective"], racks="none", leaders="keep", balance="bytes", **between),
-            BatchLimits(
-                limits.get("moves_per_log_dir"),
-                limits.get("moves_per_broker"),
-                limits.get("bytes_in_flight"),
-                limits.get("order", BATCH_ORDERS[0]),
-            ),
-            Pace(**pace),
-            body["included_topics"] or (),
-            body["excluded_topics"],
-            body["disk_threshold"],
-            limits.get("throttle_bytes_per_second"),
-            limits.get("duration_seconds"),
-            body["kafka_version"],
-        )
+        return LogDirQuestion.of(**(body.pop("limits") or {}), **body)

@@ -51,14 +51,14 @@ def answer(question: LogDirQuestion, budget: Budget) -> LogDirAnswer:
     log_dirs, replicas = cluster.log_dirs, cluster.replicas
     plan = plan_log_dirs(log_dirs, replicas, question.goal, question.limits, budget.check_time)
     budget.check_time()
-    traffic = _traffic(cluster, plan)
+    throttle, seconds = question.throttle_bytes_per_second, question.duration_seconds
     return LogDirAnswer(
         question,
         id_of(question, cluster),
         cluster,
         plan,
         (DirUsage.of(log_dirs, replicas, replicas.dirs), DirUsage.of(log_dirs, replicas, plan.dirs)),
-        traffic.timing(plan.batch_count(), question.pace, question.throttle, question.seconds),
+        _traffic(cluster, plan).timing(plan.batch_count(), question.pace, throttle, seconds),
     )
 
 

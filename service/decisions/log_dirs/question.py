@@ -1,8 +1,9 @@
 """The question: the directories of brokers, what is in them, and what is to become of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.decisions.budget import Budget
 from service.decisions.log_dirs.rows import DirRows, check_dir_rows, read_dir_replicas, read_log_dirs
 from service.decisions.reassignments.plan_ids import plan_id
-from service.decisions.reassignments.question import faults_of_limits
+from service.decisions.reassignments.question import faults_of_limits, parts_of
 from service.decisions.reassignments.rows import check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
 
@@ -27,9 +28,9 @@ class LogDirQuestion:
 
     brokers : rows DISK_BROKER (see ``log_dirs.rows``); topics : rows PLACED_TOPIC, the placement that the plan keeps
     goal : in bytes and without racks; its limits of copies, and those of a batch, are of each broker
-    included, excluded : names and patterns of topics (see ``reassignments.selection``)
+    included_topics, excluded_topics : names and patterns of topics (see ``reassignments.selection``)
     disk_threshold : the share of its ``capacity_bytes`` that a directory may use
-    throttle : bytes per second of each broker; seconds : the time for all batches
+    throttle_bytes_per_second : of each broker; duration_seconds : the time for all batches
     kafka_version : of the brokers; the plan is the same for all releases
     """
 
@@ -38,12 +39,26 @@ class LogDirQuestion:
     goal: Goal
     limits: BatchLimits
     pace: Pace
-    included: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
+    included_topics: Sequence[str] = ()
+    excluded_topics: Sequence[str] = ()
     disk_threshold: float = 1.0
-    throttle: int | None = None
-    seconds: int | None = None
+    throttle_bytes_per_second: int | None = None
+    duration_seconds: int | None = None
     kafka_version: str = LATEST
+
+    @classmethod
+    def of(
+        cls,
+        brokers: pa.StructArray,
+        topics: pa.StructArray,
+        moves_per_broker: int | None = None,
+        moves_per_log_dir: int | None = None,
+        **given: Any,
+    ) -> Self:
+        """The question. given : as of ``parts_of``; moves_per_broker, moves_per_log_dir : in one batch"""
+        of_each_broker = {"moves_per_batch": moves_per_broker, "moves_per_broker": moves_per_log_dir}
+        goal, limits, pace, rest = parts_of({**given, **of_each_broker, "racks": "none", "leaders": "keep", "balance": "bytes"})
+        return cls(brokers, topics, goal, limits, pace, **rest)
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,7 @@ def read(question: LogDirQuestion, budget: Budget) -> DirCluster:
     rows, topics = DirRows.of(question.brokers), question.topics
     _check_size(rows, topics, budget)
     raise_all(faults_of(lambda: check_dir_rows(rows), lambda: check_topic_names(topics)))
-    excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included, question.excluded, budget)
+    excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included_topics, question.excluded_topics, budget)
     mentioned = np.array(topics.field("placements").flatten().field("replicas").flatten(), np.int32)
     broker_ids = np.union1d(np.array(rows.brokers.field("broker_id"), np.int32), mentioned).astype(np.int32)
     count = len(broker_ids)
@@ -110,7 +125,8 @@ def _faults(question: LogDirQuestion, log_dirs: LogDirs, replicas: DirReplicas) 
 def id_of(question: LogDirQuestion, cluster: DirCluster) -> str:
     """The plan's id."""
     log_dirs, replicas, placements = cluster.log_dirs, cluster.replicas, cluster.placements
-    settled = question.goal, question.limits, question.throttle, question.seconds, question.pace, question.kafka_version
+    throttle, seconds = question.throttle_bytes_per_second, question.duration_seconds
+    settled = question.goal, question.limits, throttle, seconds, question.pace, question.kafka_version
     names = log_dirs.paths, replicas.topic_names, placements.topic_names
     arrays = (
         log_dirs.broker_ids,

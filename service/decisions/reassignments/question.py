@@ -28,7 +28,7 @@ from service.decisions.reassignments.rows import (
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from service.decisions.budget import Budget
 
@@ -80,13 +80,18 @@ class ReassignmentQuestion:
     def of(
         cls, brokers: pa.StructArray, topics: pa.StructArray | None, reassigned: pa.StructArray | None = None, **given: Any
     ) -> ReassignmentQuestion:
-        """The question. given : fields of it, and of its goal, its limits and its pace; those that are None have their default"""
-        rest = {name: value for name, value in given.items() if value is not None}
-        goal, limits, pace = (
-            {each.name: rest.pop(each.name) for each in fields(part) if each.name in rest} for part in (Goal, BatchLimits, Pace)
-        )
-        goal = {"objective": None, **goal}
-        return cls(brokers, topics, reassigned, Goal.of(**goal), BatchLimits(**limits), Pace(**pace), **rest)
+        """The question. given : as of ``parts_of``"""
+        goal, limits, pace, rest = parts_of(given)
+        return cls(brokers, topics, reassigned, goal, limits, pace, **rest)
+
+
+def parts_of(given: Mapping[str, Any]) -> tuple[Goal, BatchLimits, Pace, dict[str, Any]]:
+    """The goal, limits and pace of a question, and its other fields. given : the fields of all; None is the default"""
+    rest = {name: value for name, value in given.items() if value is not None}
+    goal, limits, pace = (
+        {each.name: rest.pop(each.name) for each in fields(part) if each.name in rest} for part in (Goal, BatchLimits, Pace)
+    )
+    return Goal.of(**{"objective": None, **goal}), BatchLimits(**limits), Pace(**pace), rest
 
 
 @dataclass(frozen=True)

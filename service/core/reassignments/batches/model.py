@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final
 
@@ -105,10 +106,8 @@ class Traffic:
         low, high = 0, 1
         while self.seconds(high, batches, pace).sum() > seconds and high < 2**62:
             low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.seconds(middle, batches, pace).sum() <= seconds else (middle, high)
-        return high
+        enough = range(low + 1, high)
+        return low + 1 + bisect_left(enough, True, key=lambda throttle: self.seconds(throttle, batches, pace).sum() <= seconds)
 
     def timing(self, batches: int, pace: Pace, throttle: int | None, seconds: int | None) -> BatchTiming:
         """How long a number of batches takes at a throttle, and the throttle for a time. Raises InvalidQuestion."""
