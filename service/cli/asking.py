@@ -7,8 +7,10 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import click
+
 from service.cli.errors import BAD_INPUT, note
-from service.web.media_types import JSON
+from service.web.media_types import CSV
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -18,28 +20,29 @@ if TYPE_CHECKING:
     from service.web.forms import Form
 
 
-def ask(path: str, body: bytes | Mapping[str, Any], accept: str = JSON, **query: bool) -> bytes:
-    """The answer of the family with this path, as JSON or CSV. A refusal is printed; the command then exits with BAD_INPUT.
+def ask(path: str, body: bytes | Mapping[str, Any], form: str = "json", **query: bool) -> bytes:
+    """The answer of the family with this path. A refusal is printed; the command then exits with BAD_INPUT.
 
+    form : "csv", or any other for JSON
     query : the parameters of the endpoint's query, such as ``explain``
     """
-    return next(ask_each(path, [body], accept, **query))
+    return next(ask_each(path, [body], form, **query))
 
 
-def ask_each(path: str, bodies: Iterable[bytes | Mapping[str, Any]], accept: str = JSON, **query: bool) -> Iterator[bytes]:
+def ask_each(path: str, bodies: Iterable[bytes | Mapping[str, Any]], form: str = "json", **query: bool) -> Iterator[bytes]:
     """Like ``ask``, for several bodies one after the other."""
-    form = _form(path)
+    family = _form(path)
     for body in bodies:
-        yield _written(form, _decided(form, body, **query), accept)
+        yield _written(family, _decided(family, body, **query), form)
 
 
-def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch], accept: str = JSON) -> bytes:
+def ask_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch], form: str = "json") -> bytes:
     """Like ``ask``, for a table of any length in the place of the body's large list; where the family can, batch by batch.
 
     fields : the others; those that are None are left out
     batches : at least one. What they raise is raised again
     """
-    return _written(*decide_stream(path, fields, batches), accept)
+    return _written(*decide_stream(path, fields, batches), form)
 
 
 def decide_stream(path: str, fields: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> tuple[Form[Any, Any], Any]:
@@ -81,12 +84,19 @@ def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: boo
         fail(refusal.problem)
 
 
-def _written(form: Form[Any, Any], answer: Any, accept: str) -> bytes:
-    if accept == JSON or form.table is None:
-        return form.json(answer)
+def _written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
+    if form != "csv" or family.table is None:
+        return family.json(answer)
     from service.web.tables import written  # noqa: PLC0415 - as above
 
-    return b"".join(written(form.columns(answer, accept), accept))
+    return b"".join(written(family.columns(answer, CSV), CSV))
+
+
+def printed(answer: bytes, form: str) -> bool:
+    """Print an answer of ``ask`` as it is; False for a table, which the command makes of it."""
+    if form != "table":
+        click.echo(answer, nl=form == "json")
+    return form != "table"
 
 
 def announce_compilation() -> None:

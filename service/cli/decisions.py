@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from service.cli import options, request_bodies
-from service.cli.asking import ask
+from service.cli.asking import ask, printed
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.report.numbers import id_ranges, number, zone_traffic
-from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -248,9 +247,8 @@ def _body(question: dict[str, Any]) -> Body:
 
 def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any]], Shown], form: str, **query: bool) -> bytes:
     """Post the body, print the answer and return it. rows : of the body and the answer, for a terminal"""
-    answer = ask(path, body, CSV if form == "csv" else JSON, **query)
-    if form != "table":
-        click.echo(answer, nl=form == "json")
+    answer = ask(path, body, form, **query)
+    if printed(answer, form):
         return answer
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
     from service.web.json.codec import loads  # noqa: PLC0415

@@ -120,7 +120,7 @@ TABLE: Final = all_of(
     click.option("--key-column", default="key", show_default=True, help="Column with the keys."),
     click.option("--strict", is_flag=True, help="Refuse a file with rows that cannot be read, instead of counting them."),
 )
-"""Of a command that reads a table of keys."""
+"""The options of a command that reads a table of keys."""
 
 GROUP: Final = all_of(
     SNAPSHOT,
@@ -140,7 +140,7 @@ BATCH: Final = all_of(
     click.option("--min-partitions", type=click.IntRange(1), help="Spark's minPartitions, by which it divides partitions."),
     click.option("--max-records-per-partition", type=click.IntRange(1), help="Spark's maxRecordsPerPartition (since 4.0.0)."),
 )
-"""Of Spark's Kafka source, as Spark has them."""
+"""The options of Spark's Kafka source, as Spark has them."""
 PLACEMENT: Final = all_of(
     SNAPSHOT,
     RACKS,

@@ -17,7 +17,7 @@ RECORD: Final = {"key", "value"}
 """The members of what Kafka's formatters print of a record."""
 
 NOTHING_YET: Final = Description("coordinator-records")
-"""Of a record, which is described together with the others."""
+"""The description of one record; the records are described together."""
 
 MOST_NOTES: Final = 3
 

@@ -43,6 +43,11 @@ class Description:
     log_dirs: tuple[Json, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of_snapshot(cls, snapshot: Json) -> Description:
+        """The brokers, topics and groups of a snapshot."""
+        return cls("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
+
     def merged(self, other: Description) -> Description:
         """Both descriptions as one. Where both describe the same broker, topic, group or member, the other's fields win.
 

@@ -183,7 +183,7 @@ def _differences(before: Numbers, after: Numbers, seconds: float) -> Numbers:
 
 
 def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, need: Need | None) -> None:
-    description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
+    description = Description.of_snapshot(snapshot)
     ends = {topic["topic_name"]: topic.get("log_end_offsets", ()) for topic in snapshot["topics"]}
     for group in groups:
         label, lag = (group["group_id"],), _lag(group, ends)

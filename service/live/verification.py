@@ -47,7 +47,7 @@ _WHO: Final = ("member_id", "instance_id", "rack_id", "topic_names")
 
 def check_groups(snapshot: Json, group_ids: Sequence[str]) -> Iterator[Finding]:
     """A finding for each group with members, and for each that is named. group_ids : those to check; none of them means all"""
-    description = Description("snapshot", *(tuple(snapshot[part]) for part in ("brokers", "topics", "groups")))
+    description = Description.of_snapshot(snapshot)
     counts = {topic["topic_name"]: topic["partitions_count"] for topic in snapshot["topics"]}
     for group in snapshot["groups"]:
         if group_ids and group["group_id"] not in group_ids:

@@ -9,10 +9,10 @@ import click
 
 from service.cli import into as into_folder
 from service.cli import options
-from service.cli.asking import ask_stream, decide_stream
+from service.cli.asking import ask_stream, decide_stream, printed
 from service.report.numbers import counted, number
 from service.web.json.codec import loads
-from service.web.media_types import CSV, JSON
+from service.web.media_types import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,9 +54,8 @@ def compare(
     if into is not None:
         into_folder.write(into, [file], lambda: _compared(fields, batches, rejected, file), form)
         return
-    answer = ask_stream(COMPARISONS, fields, batches, CSV if form == "csv" else JSON)
-    if form != "table":
-        click.echo(answer, nl=form == "json")
+    answer = ask_stream(COMPARISONS, fields, batches, form)
+    if printed(answer, form):
         return
     from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - imports that other forms do not need
     from service.cli.terminal import Console, table  # noqa: PLC0415 - as above
@@ -121,9 +120,8 @@ def fingerprint(
     names = {"key": key_column, "partition_id": partition_column}
     batches = files.read(file, names, key_format, file_format, RejectedRows(strict=strict))
     fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
-    answer = ask_stream("/v1/partitioner-fingerprints", fields, batches, CSV if form == "csv" else JSON)
-    if form != "table":
-        click.echo(answer, nl=form == "json")
+    answer = ask_stream("/v1/partitioner-fingerprints", fields, batches, form)
+    if printed(answer, form):
         return
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
     from service.report.numbers import share  # noqa: PLC0415 - as Console

@@ -9,12 +9,11 @@ import click
 
 from service.cli import into as into_folder
 from service.cli import options
-from service.cli.asking import ask, ask_stream
+from service.cli.asking import ask, ask_stream, printed
 from service.cli.errors import BadInput
 from service.parameters.types import COUNTS
 from service.report.numbers import counted
 from service.web.json.codec import loads
-from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +70,13 @@ def plan(
     """
     form = options.form(output)
     _add_topic(question, snapshots, topic_name, has_sizes=size_column is not None)
-    media_type = CSV if form == "csv" else JSON
     has_throughput = _has_throughput(question)
     if file is None:
         if not has_throughput:
             raise click.UsageError("Give a FILE of keys, or --target-mb-per-second and what a partition can take.")
         if partitions_counts:
             raise click.UsageError("To compare the counts of --partitions, give a FILE of keys.")
-        _print_throughput(ask(PATH, {name: value for name, value in question.items() if value is not None}, media_type), form)
+        _print_throughput(ask(PATH, {name: value for name, value in question.items() if value is not None}, form), form)
         return
     if partitions_counts is None and not has_throughput:
         raise click.UsageError("Missing option '--partitions'.")
@@ -97,10 +95,8 @@ def plan(
     from service.files.rejected import RejectedRows  # noqa: PLC0415 - as above
 
     batches = files.read(file, columns, key_format, file_format, RejectedRows(strict=strict))
-    answer = ask_stream(PATH, {**question, "key_format": key_format}, batches, media_type)
-    if form != "table":
-        click.echo(answer, nl=form == "json")
-    else:
+    answer = ask_stream(PATH, {**question, "key_format": key_format}, batches, form)
+    if not printed(answer, form):
         _print_plans(loads(answer))
     if form != "csv" and not _kept(loads(answer)):
         sys.exit(1)
@@ -191,8 +187,7 @@ def _has_throughput(question: dict[str, Any]) -> bool:
 
 
 def _print_throughput(answer: bytes, form: str) -> None:
-    if form != "table":
-        click.echo(answer, nl=form == "json")
+    if printed(answer, form):
         return
     for line in _throughput_lines(loads(answer)):
         click.echo(line)

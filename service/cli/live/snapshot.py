@@ -156,14 +156,14 @@ def _complete(document: dict[str, Any]) -> None:
 
 def _complete_worker(worker: dict[str, Any], place: str) -> None:
     """Likewise, for a member of a group of Kafka Connect."""
-    told = worker.get("assignment")
+    assignment = worker.get("assignment")
     parts = [(worker, place, "")]
-    if told is not None:
-        _check(told, dict, f"{place}/assignment")
-        parts += [(told, f"{place}/assignment", ""), (told, f"{place}/assignment", "revoked_")]
-        _check(told.setdefault("leader_id", ""), str, f"{place}/assignment/leader_id")
+    if assignment is not None:
+        _check(assignment, dict, f"{place}/assignment")
+        parts += [(assignment, f"{place}/assignment", ""), (assignment, f"{place}/assignment", "revoked_")]
+        _check(assignment.setdefault("leader_id", ""), str, f"{place}/assignment/leader_id")
         for name in ("error", "delay_ms"):
-            _check(told.setdefault(name, 0), int, f"{place}/assignment/{name}")
+            _check(assignment.setdefault(name, 0), int, f"{place}/assignment/{name}")
     for part, at, prefix in parts:
         for i, connector in enumerate(_check(part.setdefault(f"{prefix}connectors", []), list, f"{at}/{prefix}connectors")):
             _check(connector, str, f"{at}/{prefix}connectors/{i}")
@@ -226,8 +226,7 @@ def snapshot(
     with cluster_client(bootstrap_server, command_config, time_limit) as client:
         document = take_snapshot(client, extent)
     if folder is not None:
-        described = Description("snapshot", *(tuple(document[part]) for part in ("brokers", "topics", "groups")))
-        pipeline_tables.write_tables(described, folder)
+        pipeline_tables.write_tables(Description.of_snapshot(document), folder)
     if out is not None:
         with out.open("wb") as file:
             write_snapshot(document, output, file)

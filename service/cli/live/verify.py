@@ -79,7 +79,7 @@ def verify(
 
 
 def _findings(document: dict[str, Any], topic_names: Sequence[str], group_ids: Sequence[str]) -> Iterator[Finding]:
-    """Of the groups and topics that are named; if none are, of all."""
+    """The findings about the groups and topics that are named; if none are, about all."""
     if group_ids or not topic_names:
         yield from check_groups(document, group_ids)
     if topic_names or not group_ids:

@@ -10,7 +10,6 @@ import click
 from service.cli import options, request_bodies
 from service.cli.asking import ask
 from service.parameters.types import COUNTS
-from service.web.media_types import CSV
 
 Json = dict[str, Any]
 
@@ -56,7 +55,7 @@ def members(
     chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}
     body = _body(file, topics, members, snapshots, {"group_id": group_id, **chosen}, _fields(**values))
     if form == "csv":
-        click.echo(ask(PATH, body, CSV), nl=False)
+        click.echo(ask(PATH, body, form), nl=False)
         return
     from service.web.json.codec import loads  # noqa: PLC0415 - an import that --help does not need
 

@@ -15,7 +15,6 @@ from service.cli.errors import BadInput
 from service.cli.terminal import ROWS, Console, table
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
-from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +60,7 @@ def audit(
         sources = [each.name for each in (file, *snapshots) if each]
         into_folder.write(into, sources, lambda: _fleet(chosen, ", ".join(sources) or "-"), form)
         return
-    answers = ask_each("/v1/placement-audits", chosen, CSV if form == "csv" else JSON)
+    answers = ask_each("/v1/placement-audits", chosen, form)
     if form != "table":
         for i, answer in enumerate(answers):
             header, _, rows = answer.partition(b"\n")

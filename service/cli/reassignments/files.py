@@ -15,7 +15,7 @@ NAMED = 4
 """Files that an error names at most."""
 
 ROW, BAR, LEFT = 16, 320, 70
-"""Of the picture: height of a bar, length of the longest, and the space for broker ids."""
+"""The height of a bar of the picture, the length of the longest, and the space for broker ids."""
 
 _STYLE: Final = (
     variables("svg", ("soft", "card", "accent"))

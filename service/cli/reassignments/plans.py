@@ -14,7 +14,6 @@ from service.cli.errors import note
 from service.cli.terminal import Console
 from service.core.printable import printable
 from service.web.json.codec import dumps, loads
-from service.web.media_types import CSV, JSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -54,7 +53,7 @@ def plan(
         raise click.UsageError("--out writes the moves to plan.md and cannot be combined with --output csv.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = ask(path, dumps(body), CSV if form == "csv" else JSON, **query)
+        answer = ask(path, dumps(body), form, **query)
     if form == "csv":
         click.echo(answer, nl=False)
         return None

@@ -17,7 +17,6 @@ from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import Console, table
 from service.web.json.codec import dumps, loads
-from service.web.media_types import CSV
 
 Json = dict[str, Any]
 
@@ -74,7 +73,7 @@ def rebalances(
     if snapshots and form != "table":  # whose table has its timings below
         _name_defaults(loads(body).get("timing"))
     if form == "csv":
-        click.echo(ask(PATH, body, CSV), nl=False)
+        click.echo(ask(PATH, body, form), nl=False)
         return
     answer = ask(PATH, body, explain=explain and form == "json")
     if svg or html or form == "table":
