@@ -20,6 +20,8 @@ PLAN = ("partitioners", "partitions_counts", "current_partitions_count", "partit
         ("partitioner", PLAN, "partitioners"),
         ("key", PLAN, "keys"),
         ("partitionsCounts", PLAN, "partitions_counts"),
+        ("topic", ("per_topic", "topics"), "topics"),
+        ("racks", ("rack_ids", "rack"), "rack"),
     ],
 )
 def test_the_name_with_every_word_comes_first(name, known, meant):
