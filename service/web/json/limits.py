@@ -24,6 +24,9 @@ COMPARED_MEMBERS: Final = 64
 MOST_MEMBERS: Final = 1_000
 """How many members an object may have: each that is unknown would become an error."""
 
+LONGEST_KEY: Final = 30_000
+"""Bytes of a name in a refusal, which quotes 5,000 characters of it."""
+
 SMALL_OBJECT: Final = 8
 """Members of an object that do not grow its table."""
 
@@ -75,9 +78,9 @@ def _path(text: bytes, state: Int64s, depth: int) -> tuple[str | int, ...]:
 
 
 def _unquoted(text: bytes, start: int) -> str:
-    """The string whose first character is at ``start``; as it stands there if it is none."""
-    end = start
-    while end < len(text) and text[end] != 34:
+    """The string whose first character is at ``start``; as it stands there if it is none, or longer than LONGEST_KEY bytes."""
+    end, last = start, min(len(text), start + LONGEST_KEY)
+    while end < last and text[end] != 34:
         end += 2 if text[end] == 92 else 1
     try:
         return str(orjson.loads(b'"' + text[start:end] + b'"'))
