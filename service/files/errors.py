@@ -10,5 +10,5 @@ class WrongTable(AllocatorError):
 
     @classmethod
     def without_records(cls, name: str) -> Self:
-        """Of a table, or a source, that has none."""
+        """The error for a table, or a source, without records."""
         return cls(f"{name}: There are no records.")

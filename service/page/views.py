@@ -21,7 +21,7 @@ MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-"""Of the files that are served; others, such as declarations of types, are not."""
+"""The media types of the files that are served; others, such as declarations of types, are not."""
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -48,7 +48,7 @@ MIN_CHUNK_BYTES: Final = 16
 FREE_CHUNKS: Final = 512
 
 AHEAD_BYTES: Final = 2**22
-"""As much of a response is queued before it can be sent."""
+"""Most bytes of a response that are queued before they can be sent."""
 
 
 def nothing() -> None:

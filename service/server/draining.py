@@ -10,7 +10,7 @@ from typing import Final
 from gunicorn.arbiter import Arbiter
 
 _SO_ATTACH_FILTER: Final = 26
-"""Of Linux's asm-generic/socket.h."""
+"""A constant of Linux's asm-generic/socket.h."""
 _RETURN: Final = 0x06
 """BPF_RET | BPF_K of linux/bpf_common.h."""
 

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-"""Of glibc's malloc.h."""
+"""Constants of glibc's malloc.h."""
 
 LARGE_BYTES: Final = 2**20
 """Allocations of this size and more go back to the system when they are freed. By default the limit grows to 32 MiB."""

@@ -137,7 +137,7 @@ def load_kernels_of_large_requests() -> None:
 
 
 HALVES = (_load_groups, _load_others)
-"""Of about equal length to compile, with few kernels in common."""
+"""They take about equally long to compile, and have few kernels in common."""
 
 
 if __name__ == "__main__":

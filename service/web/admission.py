@@ -17,7 +17,7 @@ RETRY_SECONDS: Final = 1
 """Seconds after which a rejected request may be sent again (Retry-After)."""
 
 SMALL_SHARE: Final = 8
-"""Of this number of places one is kept from long requests, and always at least one unless there is only one."""
+"""One of this number of places is kept from long requests; at least one is, unless there is only one."""
 
 SMALL_BYTES: Final = 4 * 2**20
 """A request that needs no more memory than this does not have to reserve it."""

@@ -40,7 +40,7 @@ class OrjsonProvider(JSONProvider):
 
 
 class _NoSessions(SessionInterface):
-    """Of a service without sessions, where Flask would make an empty one for each request."""
+    """No sessions: Flask would make an empty one for each request."""
 
     session: Final = NullSession()
 

@@ -49,7 +49,7 @@ INT32_NAMES: Final = frozenset(
 """Fields of answers that Kafka's protocol has as INT32, too; without bounds, since answers are not validated."""
 
 BOOLEANS: Final = {"true": True, "false": False}
-"""In a query."""
+"""Booleans as a query writes them."""
 
 
 class Parser(FlaskParser):
@@ -140,7 +140,7 @@ class QuerySchema(Schema):
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Of the parameters that have one."""
+        """The default of each parameter that has one."""
         return {name: field.load_default for name, field in self.fields.items() if field.load_default is not missing}
 
     def question(self, body: dict[str, Any]) -> Any:

@@ -25,7 +25,7 @@ CHECKED_ELEMENTS, CHECKED_ROWS = 1_000, 16
 
 
 FEW: Final = 20
-"""So many rows are read one by one."""
+"""Rows up to which each is read by itself."""
 
 
 def from_query(text: Any) -> Any:

@@ -57,10 +57,10 @@ SANE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 POLICY: Final = "Content-Security-Policy"
 
 HEADERS: Final = (("X-Content-Type-Options", "nosniff"),)
-"""Of every answer. No CORS header is ever sent, so browsers keep pages of other origins from reading any."""
+"""Headers of every response. No CORS header is ever sent, so browsers keep pages of other origins from reading any."""
 
 DATA_POLICY: Final = (POLICY, "default-src 'none'; frame-ancestors 'none'")
-"""Of every answer that does not say otherwise: it is data, not a page."""
+"""The policy of every response that sets none: it is data, not a page."""
 
 UNRESERVED: Final = "allocator.unreserved_bytes"
 """Key of the WSGI environment: the bytes that the request has asked for, while they are too few to be reserved."""
@@ -72,7 +72,7 @@ PAGE_POLICY: Final = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Of an HTML page: scripts from this service only, and it may ask this service only. Swagger UI sets styles by script."""
+"""The policy of an HTML page: scripts of this service only, requests to it only. Swagger UI sets styles by script."""
 
 
 def current_request() -> Request:

@@ -24,7 +24,7 @@ from service.files.key_columns import check_format, check_keys, read_keys
 from service.report.numbers import counted, number, share
 
 MOST_PARTITIONS: Final = 1_000_000
-"""That are counted; a row with a higher partition is rejected, as it would take the memory of as many."""
+"""Most partitions that are counted; a row with a higher one is rejected, as it would take the memory of as many."""
 
 NO_VERDICT: Final = {
     "verdict": "none", "mixture": [], "chance_share": 0.0, "chance_share_low": 0.0, "chance_share_high": 0.0,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from service.core.model import Int64s
 
 BARS = 512
-"""Of a chart; a bar for each of more partitions would take Matplotlib minutes, so each bar is the largest of several."""
+"""Most bars of a chart, as more take Matplotlib minutes; with more partitions, each bar is the largest of several."""
 
 SHOWN = 3
 """Partitioners that are named for each writer; the others are counted."""

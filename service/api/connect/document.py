@@ -93,7 +93,7 @@ class ConnectAssignmentAnswerSchema(AssignedSchema):
 def document(answer: ConnectAnswer) -> dict[str, Any]:
     """The answer, as ConnectAssignmentAnswerSchema has it."""
     names, assignor, question = answer.names, answer.assignor, answer.question
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         **assigned_by(answer.kafka_version, "connect", assignor),
         "rounds": [
             _round(names, each, is_cooperative=assignor.is_cooperative, explain=question.explain) for each in answer.rounds
@@ -101,13 +101,13 @@ def document(answer: ConnectAnswer) -> dict[str, Any]:
         "workers": [{"member_id": member, **_work(names, work)} for member, work in answer.rounds[-1].held.items()],
     }
     if assignor.is_cooperative:
-        told["leader_states"] = [_state(names, *each) for each in answer.leader_states.items()]
-    return told
+        body["leader_states"] = [_state(names, *each) for each in answer.leader_states.items()]
+    return body
 
 
 def _round(names: ConnectorNames, each: Rebalanced, *, is_cooperative: bool, explain: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {} if each.event is None else {"event": each.event}
-    told |= {
+    body: dict[str, Any] = {} if each.event is None else {"event": each.event}
+    body |= {
         "at_ms": each.group.now_ms,
         "generation_id": each.group.generation_id,
         "leader_id": each.leader_id,
@@ -122,19 +122,19 @@ def _round(names: ConnectorNames, each: Rebalanced, *, is_cooperative: bool, exp
     }
     if explain:
         sets = each.answer.sets
-        told["explanation"] = {
+        body["explanation"] = {
             "decision": each.answer.decision,
             **{name: _work(names, getattr(sets, name)) for name in ("deleted", "created", "lost", "duplicated")},
         }
-    return told
+    return body
 
 
 def _assignment(names: ConnectorNames, each: Rebalanced, member: str, *, is_cooperative: bool) -> dict[str, Any]:
-    told = {"member_id": member, **_work(names, each.answer.assigned[member].ascending())}
+    body = {"member_id": member, **_work(names, each.answer.assigned[member].ascending())}
     if is_cooperative:
         revoked = _work(names, each.answer.revoked[member].ascending())
-        told |= {f"revoked_{kind}": value for kind, value in revoked.items()} | {"delay_ms": each.answer.delay_ms}
-    return told
+        body |= {f"revoked_{kind}": value for kind, value in revoked.items()} | {"delay_ms": each.answer.delay_ms}
+    return body
 
 
 def _work(names: ConnectorNames, work: Work) -> dict[str, Any]:

@@ -36,9 +36,9 @@ class CoordinatorAnswerSchema(AnswerSchema):
 
 def document(answer: CoordinatorAnswer) -> dict[str, Any]:
     """The answer, as CoordinatorAnswerSchema has it."""
-    told, coordinator = _told(answer), answer.coordinator
+    body, coordinator = _row(answer), answer.coordinator
     if answer.question.explain:
-        told["explanation"] = {
+        body["explanation"] = {
             "rule": "Utils.abs(key.hashCode()) % partitions_count, where abs(-2147483648) is 0",
             "key": coordinator.key,
             "hash": coordinator.hash_code,
@@ -47,15 +47,15 @@ def document(answer: CoordinatorAnswer) -> dict[str, Any]:
             "modulo": answer.question.partitions_count,
             "result": coordinator.partition_id,
         }
-    return told
+    return body
 
 
 def table(answer: CoordinatorAnswer) -> pa.Table:
     """The answer as one row, without the explanation."""
-    return pa.Table.from_pylist([_told(answer)])
+    return pa.Table.from_pylist([_row(answer)])
 
 
-def _told(answer: CoordinatorAnswer) -> dict[str, Any]:
+def _row(answer: CoordinatorAnswer) -> dict[str, Any]:
     question, coordinator = answer.question, answer.coordinator
     return {
         "kafka_version": question.kafka_version,

@@ -126,22 +126,22 @@ class DecodingSchema(AnswerSchema):
 def document(answer: DecodingAnswer) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
     """The answer, as DecodingSchema has it."""
     question, decoded = answer.question, answer.decoded
-    told = {"kafka_version": question.kafka_version, "kind": question.kind}
+    body = {"kafka_version": question.kafka_version, "kind": question.kind}
     match decoded:
         case OffsetsTopic():
-            return told | _offsets_topic(decoded, answer.figures.items["records"])
+            return body | _offsets_topic(decoded, answer.figures.items["records"])
         case DecodedRecords():
-            return told | {"records": enclosed(b"[", records.lines(decoded, b","), b"]")}
+            return body | {"records": enclosed(b"[", records.lines(decoded, b","), b"]")}
         case CoordinatorRecord():
-            return told | _record(answer, decoded)
+            return body | _record(answer, decoded)
         case MemberSubscription():
-            return told | _subscription(answer, decoded)
+            return body | _subscription(answer, decoded)
         case MemberAssignment():
-            return told | _assignment(decoded)
+            return body | _assignment(decoded)
         case WorkerMetadata() | WorkerAssignment():
-            return told | _worker(question, decoded)
+            return body | _worker(question, decoded)
         case _:
-            return told | _user_data(question, decoded)
+            return body | _user_data(question, decoded)
 
 
 def _offsets_topic(topic: OffsetsTopic, records_count: int) -> dict[str, Any]:
@@ -156,11 +156,11 @@ def _offsets_topic(topic: OffsetsTopic, records_count: int) -> dict[str, Any]:
 
 def _record(answer: DecodingAnswer, record: CoordinatorRecord) -> dict[str, Any]:
     question, check_time = answer.question, answer.budget.check_time
-    told = {**records.fields_of(record), **question.lines(record, check_time)}
+    body = {**records.fields_of(record), **question.lines(record, check_time)}
     if question.kind == GROUP_RECORD:
         request = group_request(record, check_time)
-        told |= {"group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
-    return told
+        body |= {"group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
+    return body
 
 
 def _subscription(answer: DecodingAnswer, subscription: MemberSubscription) -> dict[str, Any]:
@@ -195,10 +195,10 @@ def _user_data(question: DecodingQuestion, user_data: StickyUserData) -> dict[st
     decoded: dict[str, Any] = {"generation": user_data.generation}
     if question.kind == "sticky_user_data":
         decoded = {"previous_assignment": _topic_partitions(user_data.previous_assignment), **decoded}
-    told = {"version": user_data.version, "decoded": decoded}
+    body = {"version": user_data.version, "decoded": decoded}
     if user_data.unreadable is not None:
-        told["unreadable"] = {"offset": user_data.unreadable.offset, "detail": user_data.unreadable.reason}
-    return told
+        body["unreadable"] = {"offset": user_data.unreadable.offset, "detail": user_data.unreadable.reason}
+    return body
 
 
 def _topic_partitions(partitions: TopicPartitions) -> list[dict[str, Any]]:

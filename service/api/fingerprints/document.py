@@ -129,7 +129,7 @@ def document(answer: FingerprintAnswer) -> dict[str, Any]:
 
     mixture = result.mixture
     known = bool(mixture.components) or result.candidates_count > 0
-    told = {
+    body = {
         "kafka_version": question.kafka_version,
         "verdict": result.verdict,
         "conclusion": conclusion(result, observations),
@@ -152,8 +152,8 @@ def document(answer: FingerprintAnswer) -> dict[str, Any]:
         "not_considered": excluded_documents(result.partitioners),
     }
     if question.explain:
-        told["explanation"] = _explanation(question.partition_ids, result, observations)
-    return told
+        body["explanation"] = _explanation(question.partition_ids, result, observations)
+    return body
 
 
 def _explanation(partition_ids: Int32s, result: Fingerprint, observations: KeyObservations) -> list[dict[str, Any]]:

@@ -187,12 +187,12 @@ class PartitionCountPlansAnswerSchema(AnswerSchema):
 def document(answer: PlansAnswer) -> dict[str, Any]:
     """The answer, as PartitionCountPlansAnswerSchema has it."""
     question, needed, counted = answer.question, answer.throughput, answer.counted
-    told = {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
+    body = {"kafka_version": question.kafka_version} | ({"throughput": vars(needed)} if needed else {})
     if counted is None:
-        return told
+        return body
     counts, hottest, key_format = counted.counts, question.hottest_keys, counted.key_format
     return {
-        **told,
+        **body,
         "current_partitions_count": counts.current,
         "keys": _totals(counts, is_sample=question.is_sample),
         "hottest_keys": {

@@ -53,22 +53,22 @@ class PartitionsAnswerSchema(AnswerSchema):
 def document(answer: PartitionsAnswer) -> dict[str, Any]:
     """The answer, as PartitionsAnswerSchema has it."""
     question, partitioner, result = answer.question, answer.partitioner, answer.result
-    told: dict[str, Any] = {"kafka_version": question.kafka_version, "partitioner": partitioner.name}
+    body: dict[str, Any] = {"kafka_version": question.kafka_version, "partitioner": partitioner.name}
     if answer.evenness is None:
-        told["tokens"] = result.partitions
+        body["tokens"] = result.partitions
     else:
-        told |= {"partitions_count": question.partitions_count, "partitions": result.partitions}
+        body |= {"partitions_count": question.partitions_count, "partitions": result.partitions}
     for name in ("hashes", "counter", "random_values_used"):
         value = getattr(result, name)
         if value is not None:
-            told[name] = value
+            body[name] = value
     if "queue_sizes" in partitioner.options:
-        told["cumulative_frequency_table"] = result.cumulative_frequency_table
+        body["cumulative_frequency_table"] = result.cumulative_frequency_table
     if answer.evenness is not None:
-        told["distribution"] = ({} if answer.counts is None else {"counts": answer.counts}) | vars(answer.evenness)
+        body["distribution"] = ({} if answer.counts is None else {"counts": answer.counts}) | vars(answer.evenness)
     if answer.explanation is not None:
-        told["explanation"] = answer.explanation
-    return told
+        body["explanation"] = answer.explanation
+    return body
 
 
 def table(answer: PartitionsAnswer) -> pa.Table:

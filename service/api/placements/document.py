@@ -114,7 +114,7 @@ class ReplicaPlacementAnswerSchema(AnswerSchema):
 
 def document(answer: PlacementAnswer) -> dict[str, Any]:
     """The answer, as ReplicaPlacementAnswerSchema has it."""
-    told = {
+    body = {
         "kafka_version": answer.question.version,
         "placer": answer.placer.name,
         "implementation": answer.placer.implementation_fields,
@@ -122,10 +122,10 @@ def document(answer: PlacementAnswer) -> dict[str, Any]:
         **load_documents(answer.cluster, answer.load),
     }
     if answer.traffic is not None:
-        told["zone_traffic"] = answer.traffic.figures(answer.question.price_per_gb)
+        body["zone_traffic"] = answer.traffic.figures(answer.question.price_per_gb)
     if answer.outcome.explanation:
-        told["explanation"] = answer.outcome.explanation
-    return told
+        body["explanation"] = answer.outcome.explanation
+    return body
 
 
 def table(answer: PlacementAnswer) -> pa.Table:
@@ -168,8 +168,8 @@ def _created(cluster: Cluster, result: Placed | NotPlaced) -> dict[str, Any]:
     if isinstance(result, Placed):
         return {"topic_name": result.topic_name, "placements": placements_json(cluster, result)}
     error = result.error
-    told = {"error": type(error).__name__, "exception": error.exception, "message": error.message}
-    return {"topic_name": result.topic_name, **told}
+    body = {"error": type(error).__name__, "exception": error.exception, "message": error.message}
+    return {"topic_name": result.topic_name, **body}
 
 
 def _operated(cluster: Cluster, request: list[TopicResult] | NotPlaced) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ from service.web.schemas import OF_BROKERS, KafkaVersion, topic_of_a_snapshot
 LARGEST_FACTOR = 2**15 - 1
 
 LONGEST_BATCH = 86_400
-"""Seconds, of what a batch takes beside the copying."""
+"""Most seconds that a batch may take besides copying."""
 
 PATTERNS = "names or patterns with `*` (any characters) and `?` (one)"
 

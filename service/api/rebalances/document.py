@@ -331,7 +331,7 @@ def _variant(variant: Variant) -> dict[str, Any]:
 
 
 def _rebalance_protocol(group_protocol: str, assignor: Assignor) -> str | None:
-    """Of a classic group; the other protocols have one way each."""
+    """The rebalance protocol of a classic group; the other protocols have one way each."""
     if group_protocol != "classic":
         return None
     return COOPERATIVE if assignor.is_cooperative else EAGER

@@ -81,7 +81,7 @@ def document(answer: StreamsAnswer) -> dict[str, Any]:
     """The answer, as StreamsAssignmentAnswerSchema has it."""
     name = answer.question.holders[1]
     group, assignment, topology = answer.group, answer.assignment, answer.group.topology
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         **assigned_by(answer.kafka_version, "streams", answer.assignor),
         "assignments": [
             {
@@ -99,10 +99,10 @@ def document(answer: StreamsAnswer) -> dict[str, Any]:
         "movement": asdict(answer.movement),
     }
     if answer.probing_rebalance is not None:
-        told["probing_rebalance"] = answer.probing_rebalance
+        body["probing_rebalance"] = answer.probing_rebalance
     if answer.rack_traffic is not None:
-        told["rack_traffic"] = asdict(answer.rack_traffic)
-    return told | ({"warnings": answer.warnings} if answer.warnings else {})
+        body["rack_traffic"] = asdict(answer.rack_traffic)
+    return body | ({"warnings": answer.warnings} if answer.warnings else {})
 
 
 def _load(tasks: Sequence[Sequence[int]]) -> dict[str, Any]:

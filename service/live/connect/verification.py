@@ -53,40 +53,42 @@ def check_connect_group(group: Json) -> Finding:
         if sorted(had := now.get(item, [])) != sorted(has := expected.get(item, []))
     ]
     if not differences:
-        told = (
+        reason = (
             "as its leader computed it"
             if by == EAGER
             else "each connector and task runs once, and loads are even; which worker runs which depended on the leader's memory"
         )
-        return Finding("group", name, by, "alike", told)
+        return Finding("group", name, by, "alike", reason)
     missing, twice = len(expected.keys() - now.keys()), sum(len(owners) > 1 for owners in now.values())
     if by != EAGER and missing and not twice:
         items = counted(missing, "connector or task runs", "connectors and tasks run")
         left = "they are lost, or the rest is left of what was deleted while the leader changed"
         return Finding("group", name, by, "not_checked", f"{items} nowhere, though others of the same connectors do: {left}.")
-    told = "not as the leader would assign what runs" if by == EAGER else "loads are not even"
+    reason = "not as the leader would assign what runs" if by == EAGER else "loads are not even"
     if twice and by != EAGER:
-        told = f"{counted(twice, 'connector or task runs', 'connectors and tasks run')} more than once"
-    return Finding("group", name, by, "differs", told, len(differences), differences[:MAX_DIFFERENCES])
+        reason = f"{counted(twice, 'connector or task runs', 'connectors and tasks run')} more than once"
+    return Finding("group", name, by, "differs", reason, len(differences), differences[:MAX_DIFFERENCES])
 
 
 def _why_not_checked(workers: Sequence[Json]) -> str | None:
-    told = [worker["assignment"] for worker in workers if "assignment" in worker]
-    if len(told) < len(workers):
-        return f"{counted(len(workers) - len(told), 'worker has', 'workers have')} no assignment."
-    if any(part["error"] != NO_ERROR for part in told):
+    assignments = [worker["assignment"] for worker in workers if "assignment" in worker]
+    if len(assignments) < len(workers):
+        return f"{counted(len(workers) - len(assignments), 'worker has', 'workers have')} no assignment."
+    if any(part["error"] != NO_ERROR for part in assignments):
         return "The leader did not know the newest configuration, and assigned nothing; the workers join again."
     return None
 
 
 def _waits(workers: Sequence[Json]) -> str:
     """What the leader assigns only later; empty: nothing."""
-    told = [worker["assignment"] for worker in workers]
-    revoked = sum(len(part["revoked_connectors"]) + sum(len(row["task_ids"]) for row in part["revoked_tasks"]) for part in told)
+    assignments = [worker["assignment"] for worker in workers]
+    revoked = sum(
+        len(part["revoked_connectors"]) + sum(len(row["task_ids"]) for row in part["revoked_tasks"]) for part in assignments
+    )
     if revoked:
         items = counted(revoked, "connector or task", "connectors and tasks")
         return f"The leader has revoked {items}, and assigns what is configured of them in the next rebalance."
-    delay = max(part["delay_ms"] for part in told)
+    delay = max(part["delay_ms"] for part in assignments)
     return f"A delay of {delay} ms is under way, after which the leader assigns what is lost or uneven." if delay else ""
 
 

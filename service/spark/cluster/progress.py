@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from service.spark.cluster.session import is_connect
 
 SECONDS = 0.2
-"""Between two updates."""
+"""Seconds between two updates."""
 
 
 @contextmanager

@@ -30,13 +30,13 @@ from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet
 from service.spark.tasks.splits import RowReader, SplitReader
 
 TASKS_PER_CORE: Final = 2
-"""At most: with two a core, other cores take over work from a slow one."""
+"""Most tasks for each core: with two, other cores take over work from a slow one."""
 
 LONG_TASKS_PER_CORE: Final = 4
-"""Where a row takes long, such as a group with a million partitions."""
+"""The same where a row takes long, such as a group with a million partitions."""
 
 TASK_BYTES: Final = 2**29
-"""Of plain files; a task costs a tenth of a second however little it reads, so smaller files make one task a core."""
+"""Bytes of plain files for a task. It costs a tenth of a second however little it reads; smaller files make a task a core."""
 
 FIRST_RECORDS: Final = 1000
 """Records whose keys are checked before a job starts."""
@@ -83,7 +83,7 @@ class ScanSource:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of the columns at least. Raises WrongSource if they do not exist or the first file cannot be read."""
+        """A source with at least these columns. Raises WrongSource if they do not exist or the first file cannot be read."""
         if self.files is None:
             return reading.arrow_schema(self._records)
         try:

@@ -26,7 +26,7 @@ from service.spark.errors import NoSpark
 from service.spark.tasks.parquet_files import ParquetWriter
 
 PROBES: Final = 64
-"""At most as many tasks check that they can read the results' folder."""
+"""Most tasks that check whether they can read the results' folder."""
 
 
 @dataclass(frozen=True)

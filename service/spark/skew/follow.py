@@ -28,7 +28,7 @@ KEPT_BATCHES = 1000
 """Newest batches that are read back at a start."""
 
 MAX_KEYS = 1024
-"""The smallest: nothing here depends on distinct keys."""
+"""The smallest number of keys: nothing here depends on distinct keys."""
 
 
 class TopicMetrics:

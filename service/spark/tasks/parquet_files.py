@@ -23,7 +23,7 @@ from service.core.printable import printable
 BATCH_ROWS: Final = 65_536
 
 ROW_GROUP_BYTES: Final = 2**25
-"""Of a row group that is written, in memory."""
+"""Bytes in memory of a row group that is written."""
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 

@@ -76,7 +76,7 @@ class Place(NamedTuple):
 
 
 def json_list(count: int, *parts: Part) -> LongText:
-    """So many rows as a list."""
+    """``count`` rows as a list."""
     return enclosed(b"[", rows(count, *parts), b"]")
 
 
@@ -86,7 +86,7 @@ def enclosed(before: bytes, text: LongText, after: bytes) -> LongText:
 
 
 def rows(count: int, *parts: Part) -> LongText:
-    """So many rows, with commas between them."""
+    """``count`` rows, with commas between them."""
     return LongText(_blocks(count, parts), max(0, count - 1) + sum(_size(count, part) for part in parts), exact=True)
 
 
