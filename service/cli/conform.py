@@ -148,20 +148,15 @@ def _short(text: str) -> str:
 
 
 def _document(outcome: Comparison) -> dict[str, Any]:
-    failures = {name: each and _failure(each) for name, each in (("failure", outcome.failure), ("smallest", outcome.smallest))}
+    failures = {"failure": outcome.failure, "smallest": outcome.smallest}
     return {
         "subject": outcome.subject.name,
         "verdict": outcome.verdict,
         "vectors": len(outcome.vectors),
         "random": outcome.drawn,
         "unsupported": outcome.unsupported,
-        **failures,
+        **{name: failure and vars(failure) for name, failure in failures.items()},
     }
-
-
-def _failure(failure: Failure) -> dict[str, Any]:
-    names = ("name", "fault", "request", "expected", "answer")
-    return {name: getattr(failure, name) for name in names}
 
 
 def _junit(outcomes: Sequence[Comparison]) -> Element:

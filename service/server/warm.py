@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.synchronize import Lock
 from pathlib import Path
@@ -103,10 +104,6 @@ def _compile_half(load: Callable[[Client], None], client: Client, lock: Lock) ->
         sys.exit(1)
 
 
-def _load_groups(client: Client) -> None:
-    _send_all(client, of_groups=True)
-
-
 def _load_others(client: Client) -> None:
     _send_all(client, of_groups=False)
     load_kernels_of_large_requests()
@@ -136,7 +133,7 @@ def load_kernels_of_large_requests() -> None:
     frequent.merged(frequent)
 
 
-HALVES = (_load_groups, _load_others)
+HALVES = (partial(_send_all, of_groups=True), _load_others)
 """They take about equally long to compile, and have few kernels in common."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from service.report.folders import REPORT, SUMMARY, json_of
 from service.report.lock import exclusive
@@ -53,7 +53,7 @@ def run(
     name = f"partition-allocator {job.name}"
     light = job.is_light(parameters)
     session = spark_session(name, master=master, packages=packages, settings=settings, light=light, verbose=verbose)
-    with exclusive(into), session as spark, _pipeline(spark, into) as pipeline:
+    with exclusive(into), session as spark, Pipeline(spark, Sink(spark, into), partial(progress, spark)) as pipeline:
         sink = pipeline.sink
         sink.check()
         try:
@@ -71,10 +71,6 @@ def run(
         except (PySparkException, Py4JError) as error:
             raise failure(error) from error
     return Results(json_of(outcome.summary).decode(), outcome.headline, places, outcome.within_limits)
-
-
-def _pipeline(spark: SparkSession, into: str) -> Pipeline:
-    return Pipeline(spark, Sink(spark, into), partial(progress, spark))
 
 
 def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:

@@ -20,14 +20,20 @@ _OF_A_TOPIC: Final = (
 """What a snapshot says of a topic."""
 
 
-def of_a_snapshot(*names: str) -> dict[str, fields.Field]:
-    """Fields that rows of a snapshot have and a question does not use: these rows can be sent as they are."""
-    return {name: fields.Raw("as a snapshot has it; not used", allow_none=True) for name in names}
+def row_of_a_snapshot(*unused: str) -> Callable[[type[Schema]], type[Schema]]:
+    """Let a schema take rows of a snapshot as they are. unused : their fields that the question does not use"""
+
+    def extended(schema: type[Schema]) -> type[Schema]:
+        not_used = {name: fields.Raw("as a snapshot has it; not used", allow_none=True) for name in unused}
+        schema._declared_fields.update(not_used)  # noqa: SLF001 - what Meta.include does
+        return schema
+
+    return extended
 
 
-def topic_of_a_snapshot(*used: str) -> dict[str, fields.Field]:
-    """Likewise those of a topic. used : what the question uses of them"""
-    return of_a_snapshot(*(name for name in _OF_A_TOPIC if name not in used))
+def topic_of_a_snapshot(*used: str) -> Callable[[type[Schema]], type[Schema]]:
+    """The same for a topic. used : what the question uses of it"""
+    return row_of_a_snapshot(*(name for name in _OF_A_TOPIC if name not in used))
 
 
 class QuestionSchema(Schema):

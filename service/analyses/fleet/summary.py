@@ -135,7 +135,8 @@ def _comparisons(own: pa.Table, by_assignor: dict[tuple[str, str], pa.Table]) ->
 
     ``own_over_twice``: as ``over_twice`` of an assignor, by each group's own one.
     """
-    sets = {None: own} | {protocol: own.filter(pc.field("group_protocol") == protocol) for protocol in _protocols(own)}
+    protocols = sorted(own["group_protocol"].unique().to_pylist())
+    sets = {None: own} | {protocol: own.filter(pc.field("group_protocol") == protocol) for protocol in protocols}
     comparisons: list[dict[str, Any]] = []
     compared: set[tuple[str, str]] = set()
     for protocol, groups in sets.items():
@@ -147,10 +148,6 @@ def _comparisons(own: pa.Table, by_assignor: dict[tuple[str, str], pa.Table]) ->
             comparisons.append({**comparison, "assignors": assignors})
             compared.update(names)
     return comparisons
-
-
-def _protocols(own: pa.Table) -> list[str]:
-    return sorted(own["group_protocol"].unique().to_pylist())
 
 
 def _over_twice(rows: pa.Table) -> int:

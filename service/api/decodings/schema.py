@@ -92,13 +92,9 @@ def _is_base64(text: str) -> bool:
     return True
 
 
+@topic_of_a_snapshot("topic_id")
 class TopicIdSchema(Schema):
     """A topic's id and its name."""
-
-    class Meta:
-        """Not used of a snapshot."""
-
-        include = topic_of_a_snapshot("topic_id")
 
     topic_name = TopicName("", required=True, example="orders")
     topic_id = Name("", required=True, rule=validate.Regexp(TOPIC_ID), example="uxT2hl6X6HiUYlFlNWKCZQ")

@@ -53,13 +53,9 @@ class LagSchema(Schema):
     log_end_offsets = List(Integer(minimum=NONE, maximum=INT64, allow_none=True), "the logs' ends; null: unknown", required=True)
 
 
+@topic_of_a_snapshot("topic_id", "partitions_count")
 class TopicSchema(Schema):
     """A topic that exists."""
-
-    class Meta:
-        """Not used of a snapshot."""
-
-        include = topic_of_a_snapshot("topic_id", "partitions_count")
 
     topic_name = TopicName(required=True)
     topic_id = Name(

@@ -6,16 +6,12 @@ from service.core.keyless import ADAPTIVE, RULES
 from service.decisions.keyless import KeylessQuestion
 from service.web import described as fields
 from service.web.fields import Boolean, Integer, List, Name, Number, Subject
-from service.web.schemas import KafkaVersion, QuestionSchema, of_a_snapshot
+from service.web.schemas import KafkaVersion, QuestionSchema, row_of_a_snapshot
 
 
+@row_of_a_snapshot("fenced", "cordoned", "capacity_bytes", "used_bytes")
 class KeylessBrokerSchema(Schema):
     """A broker."""
-
-    class Meta:
-        """Not used of a snapshot."""
-
-        include = of_a_snapshot("fenced", "cordoned", "capacity_bytes", "used_bytes")
 
     broker_id = Integer(required=True)
     rack_id = Name(empty=True, load_default=None)

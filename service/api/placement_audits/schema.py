@@ -11,7 +11,7 @@ from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, 
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import Integer, List, TopicName
-from service.web.schemas import of_a_snapshot
+from service.web.schemas import row_of_a_snapshot
 
 EXAMPLE: Final = {
     "placer": "striped",
@@ -25,13 +25,9 @@ EXAMPLE: Final = {
 }
 
 
+@row_of_a_snapshot("in_sync_replicas", "leader")
 class AuditedPartitionSchema(Schema):
     """What a partition has."""
-
-    class Meta:
-        """Not used of a snapshot."""
-
-        include = of_a_snapshot("in_sync_replicas", "leader")
 
     partition_id = Integer(required=True, minimum=0)
     replicas = List(Integer(), "broker ids, the preferred leader first", required=True)

@@ -8,16 +8,12 @@ from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, pl
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
-from service.web.schemas import QuestionSchema, of_a_snapshot, price_per_gb_field
+from service.web.schemas import QuestionSchema, price_per_gb_field, row_of_a_snapshot
 
 
+@row_of_a_snapshot("capacity_bytes", "used_bytes")
 class BrokerSchema(Schema):
     """A broker."""
-
-    class Meta:
-        """Not used of a snapshot."""
-
-        include = of_a_snapshot("capacity_bytes", "used_bytes")
 
     broker_id = Integer(required=True)
     rack_id = Name("`broker.rack`; brokers without one are a rack of their own for `striped`", empty=True, allow_none=True)

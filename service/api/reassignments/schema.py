@@ -93,13 +93,9 @@ class PlacedPartitionSchema(Schema):
     leader = Integer("as a snapshot has it; not used", allow_none=True)
 
 
+@topic_of_a_snapshot("placements", "partition_bytes")
 class PlacedTopicSchema(Schema):
     """A topic, and where its partitions are now."""
-
-    class Meta:
-        """Not used of a snapshot."""
-
-        include = topic_of_a_snapshot("placements", "partition_bytes")
 
     topic_name = TopicName(required=True)
     replication_factor = _replication_factor("for this topic instead of the body's")

@@ -7,14 +7,14 @@ import { More, useMore } from "./rows.js";
 /** @typedef {import("./groups.js").GroupsState} GroupsState */
 
 /** Racks as a text, the shortest part that repeats: `a b, b c, c a`. @param {string[][]} racks of each partition */
-export function racksText(racks) {
+function racksText(racks) {
   const parts = racks.map((row) => row.join(" "));
   const length = parts.findIndex((_, i) => i > 0 && parts.every((part, j) => part === parts[j % i]));
   return parts.slice(0, length > 0 ? length : undefined).join(", ");
 }
 
 /** The racks of each partition, which repeat to the last. @param {string} text @param {number} count @returns {string[][] | undefined} */
-export function racksIn(text, count) {
+function racksIn(text, count) {
   const parts = text.split(",").map((part) => part.split(/\s+/).filter(Boolean));
   return parts.flat().length > 0 ? Array.from({ length: count }, (_, i) => parts[i % parts.length]) : undefined;
 }
