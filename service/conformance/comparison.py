@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import count, islice
-from typing import Any, Final
+from typing import Final
 
 from service.conformance.expected import Expected
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import Subject
-
-Body = dict[str, Any]
+from service.core.documents import Json
 
 SHRINKING_SECONDS: Final = 30.0
 """How long a question that is answered otherwise may be made smaller."""
@@ -29,9 +28,9 @@ class Failure:
 
     name: str
     fault: str
-    request: Body
-    expected: Body
-    answer: Body | None
+    request: Json
+    expected: Json
+    answer: Json | None
 
 
 @dataclass
@@ -78,7 +77,7 @@ def compare(program: Program, subject: Subject, cases: int, seed: int, progress:
     return outcome
 
 
-def _drawn(subject: Subject, seed: int) -> Iterator[tuple[str, Body]]:
+def _drawn(subject: Subject, seed: int) -> Iterator[tuple[str, Json]]:
     """Random questions without end, each with its name."""
     for number in count():
         for step, request in enumerate(subject.questions(f"{seed}-{number}")):
@@ -86,9 +85,9 @@ def _drawn(subject: Subject, seed: int) -> Iterator[tuple[str, Body]]:
 
 
 @cache
-def vectors() -> dict[str, list[Body]]:
+def vectors() -> dict[str, list[Json]]:
     """By subject, what its library answered: ``id``, ``source``, ``request`` and ``expected``."""
-    by_subject: dict[str, list[Body]] = {}
+    by_subject: dict[str, list[Json]] = {}
     data = gzip.decompress(files("service.conformance").joinpath("vectors.jsonl.gz").read_bytes())
     for line in data.decode().splitlines():
         vector = json.loads(line)
@@ -96,7 +95,7 @@ def vectors() -> dict[str, list[Body]]:
     return by_subject
 
 
-def _is_alike(program: Program, outcome: Comparison, name: str, request: Body, expected: Expected) -> bool:
+def _is_alike(program: Program, outcome: Comparison, name: str, request: Json, expected: Expected) -> bool:
     """Whether the program answers a question so. If it answers otherwise the outcome has the failure, also made smaller."""
     left_out = sum(outcome.unsupported.values())
     failure = _asked(program, outcome.subject, name, request, expected, outcome.unsupported)
@@ -106,7 +105,7 @@ def _is_alike(program: Program, outcome: Comparison, name: str, request: Body, e
 
 
 def _asked(
-    program: Program, subject: Subject, name: str, request: Body, expected: Expected, unsupported: dict[str, int]
+    program: Program, subject: Subject, name: str, request: Json, expected: Expected, unsupported: dict[str, int]
 ) -> Failure | None:
     """What is wrong with the program's answer. unsupported : counts why it leaves questions out"""
     try:

@@ -10,12 +10,11 @@ from service.conformance.connect_groups import connect_group
 from service.conformance.expected import Expected, failing, named_members
 from service.core.assignors.connect import PROTOCOLS
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
+from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.registry import released
 from service.decisions.budget import Budget
 from service.decisions.connect import ConnectAnswer, ConnectorNames, ConnectQuestion, answer
-
-Body = dict[str, Any]
 
 PROTOCOL: Final = "connect"
 """What the names of these subjects begin with."""
@@ -49,7 +48,7 @@ class ConnectSubject:
         """Its name on the command line."""
         return f"{PROTOCOL}/{self.assignor}"
 
-    def request(self, group: Body) -> Body:
+    def request(self, group: Json) -> Json:
         """The question about a group whose workers are named by their ``member_id`` alone.
 
         In the question each worker says what it runs when it joins, in the order in which its leader reads it.
@@ -68,7 +67,7 @@ class ConnectSubject:
         ]
         return {**request, "rounds": rounds}
 
-    def expected(self, request: Body) -> Expected | None:
+    def expected(self, request: Json) -> Expected | None:
         """The answer; None for a question that the service refuses."""
         try:
             played = _answer(request)
@@ -86,11 +85,11 @@ class ConnectSubject:
             rounds.append({"assignments": rows})
         return Expected(rounds=rounds)
 
-    def recorded(self, answer: Body) -> Expected:
+    def recorded(self, answer: Json) -> Expected:
         """What Connect answered, as a vector has it."""
         return Expected(rounds=answer["rounds"])
 
-    def fault(self, expected: Expected, answer: Body) -> str | None:
+    def fault(self, expected: Expected, answer: Json) -> str | None:
         """What is wrong with a program's answer."""
         if "error" in answer:
             return failing(expected, answer)
@@ -103,11 +102,11 @@ class ConnectSubject:
                 return f"rounds[{i}]: {fault}"
         return None
 
-    def questions(self, seed: str) -> Iterator[Body]:
+    def questions(self, seed: str) -> Iterator[Json]:
         """A random group, and what becomes of it. seed : another one is another group"""
         yield self.request(connect_group(Random(seed)))  # noqa: S311 - cases, not secrets
 
-    def smaller(self, request: Body) -> Iterator[Body]:
+    def smaller(self, request: Json) -> Iterator[Json]:
         """The question with one thing left out."""
         bare = {
             **request,
@@ -122,11 +121,11 @@ class ConnectSubject:
                 continue
 
 
-def _answer(request: Body) -> ConnectAnswer:
+def _answer(request: Json) -> ConnectAnswer:
     return answer(ConnectQuestion(**{name: value for name, value in request.items() if name != "group_protocol"}), Budget())
 
 
-def _listed(names: ConnectorNames, work: Work, of: str = "") -> Body:
+def _listed(names: ConnectorNames, work: Work, of: str = "") -> Json:
     """The lists of a row. of : what their names begin with"""
     tasks: dict[str, list[int]] = {}
     for task in work.tasks:
@@ -135,7 +134,7 @@ def _listed(names: ConnectorNames, work: Work, of: str = "") -> Body:
     return {f"{of}connectors": [names.connectors[i] for i in work.connectors], f"{of}tasks": rows}
 
 
-def _fault(wanted: Body, got: Any) -> str | None:
+def _fault(wanted: Json, got: Any) -> str | None:
     """What is wrong with one rebalance."""
     try:
         mine, theirs = _told(wanted["assignments"]), _told(got["assignments"])
@@ -151,7 +150,7 @@ def _fault(wanted: Body, got: Any) -> str | None:
     return None
 
 
-def _told(assignments: Sequence[Body]) -> dict[str, tuple[str, ...]]:
+def _told(assignments: Sequence[Json]) -> dict[str, tuple[str, ...]]:
     """Who gets, and who is to stop, each connector and task: by a clause, the members."""
     told: dict[str, tuple[str, ...]] = {}
     for row in assignments:

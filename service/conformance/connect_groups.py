@@ -3,10 +3,10 @@
 from random import Random
 from typing import Any
 
-Body = dict[str, Any]
+from service.core.documents import Json
 
 
-def connect_group(random: Random) -> Body:
+def connect_group(random: Random) -> Json:
     """The life of a Connect group: workers come, leave, return, lead; connectors are added, changed and deleted."""
     name = random.choice(("connector-{}", "c{}", "{}-jdbc", "é{}", "😀{}")).format
     member = random.choice(("w{}", "connect-1-{:08x}", "worker-{}-ﬀ")).format
@@ -15,7 +15,7 @@ def connect_group(random: Random) -> Body:
     workers = [member(_number(random, i)) for i in range(random.randint(1, 40 if many else 7))]
     away: list[str] = []
     leader, now = workers[0], 0
-    rounds: list[Body] = []
+    rounds: list[Json] = []
     for i in range(random.randint(1, 12)):
         if i:
             now += random.choice((0, 5, 300, 1_000, 30_000, 60_000, 299_999, 300_000, 400_000))

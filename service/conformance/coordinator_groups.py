@@ -2,9 +2,8 @@
 
 import base64
 from random import Random
-from typing import Any
 
-Body = dict[str, Any]
+from service.core.documents import Json
 
 
 def uuid(random: Random, i: int) -> str:
@@ -13,16 +12,16 @@ def uuid(random: Random, i: int) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def topic(random: Random, i: int, *, ids: bool) -> Body:
+def topic(random: Random, i: int, *, ids: bool) -> Json:
     """A topic of a few partitions, or of some more."""
     name = random.choice(("t", "orders-", "été-")) + str(i)
-    one: Body = {"topic_name": name, "partitions_count": random.randint(1, random.choice((2, 9, 60)))}
+    one: Json = {"topic_name": name, "partitions_count": random.randint(1, random.choice((2, 9, 60)))}
     if ids or random.random() < 0.7:
         one["topic_id"] = uuid(random, i)
     return one
 
 
-def own(random: Random, topics: list[Body], members: list[Body], *, shared: bool) -> None:
+def own(random: Random, topics: list[Json], members: list[Json], *, shared: bool) -> None:
     """Give partitions to members, subscribed or not, more to some than to others, in no order."""
     if not members or random.random() < 0.3:
         return
@@ -44,7 +43,7 @@ def own(random: Random, topics: list[Body], members: list[Body], *, shared: bool
         random.choice(members).setdefault("owned_partitions", []).append({"topic_name": "gone", "partition_ids": [0]})
 
 
-def change(random: Random, body: Body, assignments: list[Body]) -> Body:
+def change(random: Random, body: Json, assignments: list[Json]) -> Json:
     """The next state of a group: its members have what they were assigned, and something has happened."""
     had = {one["member_id"]: one["partitions"] for one in assignments}
     topics = [dict(one) for one in body["topics"]]

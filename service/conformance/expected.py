@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Body = dict[str, Any]
+from service.core.documents import Json
+
 TopicPartition = tuple[str, int]
 
 
@@ -22,9 +22,9 @@ class Expected:
     owners: dict[TopicPartition, tuple[str, ...]] | None = None
     chance: frozenset[TopicPartition] = frozenset()
     partitions: tuple[int, ...] = ()
-    rounds: Sequence[Body] = ()
+    rounds: Sequence[Json] = ()
 
-    def document(self) -> Body:
+    def document(self) -> Json:
         """It, as a program would write it."""
         if self.fails:
             return {"error": "the library fails"}
@@ -35,7 +35,7 @@ class Expected:
         chance = [{"topic_name": topic, "partition_id": i} for topic, i in sorted(self.chance)]
         return {"assignments": self.assignments()} | ({"left_open": chance} if chance else {})
 
-    def assignments(self, member_ids: Iterable[str] = ()) -> list[Body]:
+    def assignments(self, member_ids: Iterable[str] = ()) -> list[Json]:
         """Who gets what. member_ids : members that are in it even with nothing, before all others"""
         rows: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in member_ids}
         for (topic, i), members in sorted((self.owners or {}).items()):
@@ -52,7 +52,7 @@ def named_members(members: Sequence[str]) -> str:
     return " and ".join(map(repr, members)) or "no member"
 
 
-def failing(expected: Expected, answer: Body) -> str:
+def failing(expected: Expected, answer: Json) -> str:
     """What is wrong where either fails and the other does not."""
     if expected.fails:
         return "the library fails on this question, and the program answers it"

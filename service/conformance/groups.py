@@ -10,8 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from service.conformance.coordinator_groups import own
-
-Body = dict[str, Any]
+from service.core.documents import Json
 
 RACKS: Final = ("a", "b", "c")
 
@@ -42,10 +41,10 @@ def topic_ids(random: Random, size: int) -> list[str]:
     return [base64.urlsafe_b64encode(one).decode().rstrip("=") for one in raw]
 
 
-def first_group(protocol: str, random: Random) -> Body:
+def first_group(protocol: str, random: Random) -> Json:
     """Up to 40 members and 10 topics, and whatever the members claim to have had."""
     size = random.randint(0, random.choice((1, 3, 10)))
-    topics: list[Body] = [
+    topics: list[Json] = [
         {"topic_name": name, "topic_id": topic_id, "partitions_count": random.randint(1, random.choice((2, 9, 9, 30)))}
         for name, topic_id in zip(names(random, size), topic_ids(random, size), strict=True)
     ]
@@ -75,11 +74,11 @@ def first_group(protocol: str, random: Random) -> Body:
     return body
 
 
-def subscribers(random: Random, member_ids: list[str], known: list[str]) -> list[Body]:
+def subscribers(random: Random, member_ids: list[str], known: list[str]) -> list[Json]:
     """Members that subscribe to everything, or to one of a few lists, or each to something of its own."""
     lists = [random.sample(known, random.randint(0, len(known))) for _ in range(random.randint(1, 4))]
     how = random.choice(("everything", "few lists", "own list"))
-    members: list[Body] = [{"member_id": member_id} for member_id in member_ids]
+    members: list[Json] = [{"member_id": member_id} for member_id in member_ids]
     for member in members:
         if how == "few lists":
             member["topic_names"] = random.choice(lists)
@@ -91,7 +90,7 @@ def subscribers(random: Random, member_ids: list[str], known: list[str]) -> list
     return members
 
 
-def give_racks(random: Random, body: Body) -> None:
+def give_racks(random: Random, body: Json) -> None:
     """Racks for most replicas and members; some match none."""
     for topic in body["topics"]:
         if random.random() < 0.85:
@@ -104,7 +103,7 @@ def give_racks(random: Random, body: Body) -> None:
             member["rack_id"] = random.choice((*RACKS, *RACKS, "elsewhere", ""))
 
 
-def claim(random: Random, body: Body) -> None:
+def claim(random: Random, body: Json) -> None:
     """A previous assignment: of everybody or few, even or lopsided, of one generation or several, disputed or not."""
     how = random.choice(("nothing", "anything", "lopsided", "lopsided", "scattered"))
     generations = random.choice(((5,), (5,), (3, 4, 5), (-1, 4, 5)))
@@ -128,7 +127,7 @@ def claim(random: Random, body: Body) -> None:
                     give(random.choice(subscribers), topic["topic_name"], partition_id)
 
 
-def claim_anything(random: Random, body: Body) -> None:
+def claim_anything(random: Random, body: Json) -> None:
     """Claims to what the member does not subscribe to, to what others have, to what there is not."""
     counts = {topic["topic_name"]: topic["partitions_count"] for topic in body["topics"]} | {"gone": 3}
     beyond = 2 * (random.random() < 0.2)
@@ -139,7 +138,7 @@ def claim_anything(random: Random, body: Body) -> None:
                     give(member, name, random.randrange(counts[name] + beyond))
 
 
-def give(member: Body, topic_name: str, partition_id: int) -> None:
+def give(member: Json, topic_name: str, partition_id: int) -> None:
     """One more row, or one more id in the last row."""
     rows = member.setdefault("owned_partitions", [])
     if not rows or rows[-1]["topic_name"] != topic_name:
@@ -147,10 +146,10 @@ def give(member: Body, topic_name: str, partition_id: int) -> None:
     rows[-1]["partition_ids"].append(partition_id)
 
 
-def change(random: Random, body: Body, assignments: list[Body], rebalance: int) -> Body:
+def change(random: Random, body: Json, assignments: list[Json], rebalance: int) -> Json:
     """A classic group after a rebalance: its members are a generation on and have what they were given, and something happens."""
     had = {one["member_id"]: one["partitions"] for one in assignments}
-    members: list[Body] = []
+    members: list[Json] = []
     for member in body["members"]:
         if random.random() < 0.03:  # it has missed the rebalance, or comes back without memory
             members.append(member if random.random() < 0.5 else {**member, "owned_partitions": [], "generation_id": -1})
@@ -163,13 +162,13 @@ def change(random: Random, body: Body, assignments: list[Body], rebalance: int) 
     return after
 
 
-def leave(random: Random, body: Body) -> None:
+def leave(random: Random, body: Json) -> None:
     """Some members go."""
     for _ in range(min(len(body["members"]), random.randint(1, 3))):
         body["members"].pop(random.randrange(len(body["members"])))
 
 
-def join(random: Random, body: Body) -> None:
+def join(random: Random, body: Json) -> None:
     """A member comes, anywhere in the order."""
     newcomer = {**random.choice(body["members"]), "member_id": f"joined-{random.getrandbits(32)}"}
     newcomer |= {"owned_partitions": [], "generation_id": -1}
@@ -177,7 +176,7 @@ def join(random: Random, body: Body) -> None:
     body["members"].insert(random.randint(0, len(body["members"])), newcomer)
 
 
-def resize(random: Random, body: Body) -> None:
+def resize(random: Random, body: Json) -> None:
     """A topic gets more partitions, or is made again with fewer."""
     topic = random.choice(body["topics"])
     topic["partitions_count"] = max(1, topic["partitions_count"] + random.choice((-2, -1, 1, 2, 3, 4, 5, 6)))
@@ -185,7 +184,7 @@ def resize(random: Random, body: Body) -> None:
         topic["partition_racks"] = (topic["partition_racks"] + [["a"]] * 6)[: topic["partitions_count"]]
 
 
-def add_topic(random: Random, body: Body) -> None:
+def add_topic(random: Random, body: Json) -> None:
     """A topic comes, to which most subscribe."""
     name = f"later-{random.getrandbits(32)}"
     body["topics"].append({"topic_name": name, "partitions_count": random.randint(1, 9)})
@@ -194,18 +193,18 @@ def add_topic(random: Random, body: Body) -> None:
             member["topic_names"] = [*member["topic_names"], name]
 
 
-def drop_topic(random: Random, body: Body) -> None:
+def drop_topic(random: Random, body: Json) -> None:
     """A topic goes."""
     body["topics"].pop(random.randrange(len(body["topics"])))
 
 
-def subscribe(random: Random, body: Body) -> None:
+def subscribe(random: Random, body: Json) -> None:
     """A member subscribes to something else."""
     known = [topic["topic_name"] for topic in body["topics"]]
     random.choice(body["members"])["topic_names"] = random.sample(known, random.randint(1, len(known)))
 
 
-def sendable(body: Body) -> Body:
+def sendable(body: Json) -> Json:
     """The group as a client can have it: all members subscribe to something, topics and racks have names that Kafka allows."""
     legal = with_legal_names(body)
     every = [topic["topic_name"] for topic in legal["topics"]]
@@ -217,13 +216,13 @@ def sendable(body: Body) -> Body:
     return legal
 
 
-def read_by_all(body: Body) -> Body:
+def read_by_all(body: Json) -> Json:
     """The group as readers that form none: all read everything, and own nothing."""
     topics = [{name: topic[name] for name in ("topic_name", "partitions_count")} for topic in body["topics"]]
     return {"topics": topics, "members": [{"member_id": member["member_id"]} for member in body["members"]]}
 
 
-def with_legal_names(body: Body) -> Body:
+def with_legal_names(body: Json) -> Json:
     """The body, in all names of topics the characters that are not ASCII written as their numbers."""
 
     def legal(value: Any, key: str = "") -> Any:
@@ -235,5 +234,5 @@ def with_legal_names(body: Body) -> Body:
             return "".join(c if c.isascii() else f"u{ord(c)}" for c in value)
         return value
 
-    answer: Body = legal(body)
+    answer: Json = legal(body)
     return answer

@@ -4,10 +4,10 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-Body = dict[str, Any]
+from service.core.documents import Json
 
 
-def without(body: Body, *path: Any) -> Body:
+def without(body: Json, *path: Any) -> Json:
     """The body less what stands at this path."""
     less = copy.deepcopy(body)
     at: Any = less
@@ -17,7 +17,7 @@ def without(body: Body, *path: Any) -> Body:
     return less
 
 
-def smaller(body: Body) -> Iterator[Body]:
+def smaller(body: Json) -> Iterator[Json]:
     """The body with one thing left out: a member, a topic, a partition, something a member says."""
     for m, member in enumerate(body["members"]):
         yield without(body, "members", m)
@@ -40,12 +40,12 @@ def smaller(body: Body) -> Iterator[Body]:
             }
 
 
-def smaller_rounds(body: Body) -> Iterator[Body]:
+def smaller_rounds(body: Json) -> Iterator[Json]:
     """A Connect group with one thing left out: a rebalance, or a worker, a connector or one of its tasks in all of them.
 
     Workers are named by their ``member_id`` alone.
     """
-    rounds: list[Body] = body["rounds"]
+    rounds: list[Json] = body["rounds"]
     for i in range(len(rounds) - 1, -1, -1):
         if len(rounds) > 1:
             yield {**body, "rounds": _first_with_connectors(rounds, i)}
@@ -57,17 +57,17 @@ def smaller_rounds(body: Body) -> Iterator[Body]:
             yield {**body, "rounds": [_with_fewer_tasks(row, name) for row in rounds]}
 
 
-def _first_with_connectors(rounds: list[Body], less: int) -> list[Body]:
+def _first_with_connectors(rounds: list[Json], less: int) -> list[Json]:
     """The rounds without one; the first has the connectors that the one left out had."""
     kept = [*rounds[:less], *rounds[less + 1 :]]
     return [{"connectors": rounds[0]["connectors"], **kept[0]}, *kept[1:]]
 
 
-def _without_row(row: Body, rows: str, field: str, name: str) -> Body:
+def _without_row(row: Json, rows: str, field: str, name: str) -> Json:
     return {**row, rows: [each for each in row[rows] if each[field] != name]} if rows in row else row
 
 
-def _with_fewer_tasks(row: Body, name: str) -> Body:
+def _with_fewer_tasks(row: Json, name: str) -> Json:
     if "connectors" not in row:
         return row
     fewer = [

@@ -10,6 +10,7 @@ from service.conformance import coordinator_groups, groups, keys, shrinking
 from service.conformance.connect import PROTOCOL, ConnectSubject
 from service.conformance.expected import Expected, TopicPartition, failing, named_members
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
+from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner
 from service.decisions.budget import Budget
@@ -17,8 +18,6 @@ from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
 from service.decisions.partitions import PartitionsQuestion
 from service.decisions.partitions import answer as allocate
-
-Body = dict[str, Any]
 
 SPLITS: Final = "splits"
 """The protocol whose groups never rebalance: nothing depends on what readers had."""
@@ -42,12 +41,12 @@ class AssignorSubject:
         """Its name on the command line."""
         return f"{self.protocol}/{self.assignor.name}"
 
-    def request(self, group: Body) -> Body:
+    def request(self, group: Json) -> Json:
         """The question about a group, as the service takes it."""
         group = groups.read_by_all(group) if self.protocol == SPLITS else group
         return {**group, "group_protocol": self.protocol, "assignor": self.assignor.name, **dict(self.options)}
 
-    def expected(self, request: Body) -> Expected | None:
+    def expected(self, request: Json) -> Expected | None:
         """The answer; None for a question that has none or several, which is not asked."""
         try:
             found = assign(of_rows(**request), Budget())
@@ -71,7 +70,7 @@ class AssignorSubject:
         open_ones = () if assignment.left_open is None else named(assignment.left_open.partitions)
         return Expected(owners={each: tuple(sorted(who)) for each, who in owners.items()}, chance=frozenset(open_ones))
 
-    def recorded(self, answer: Body) -> Expected:
+    def recorded(self, answer: Json) -> Expected:
         """What a library answered, as a vector has it."""
         if "error" in answer:
             return Expected(fails=True)
@@ -80,7 +79,7 @@ class AssignorSubject:
             raise TypeError(owners)
         return Expected(owners=owners)
 
-    def fault(self, expected: Expected, answer: Body) -> str | None:
+    def fault(self, expected: Expected, answer: Json) -> str | None:
         """What is wrong with a program's answer."""
         if expected.fails or "error" in answer:
             return None if expected.fails == ("error" in answer) else failing(expected, answer)
@@ -94,7 +93,7 @@ class AssignorSubject:
                 return f"partition {i} of {topic!r} goes to {named_members(theirs)} instead of {named_members(mine)}"
         return None
 
-    def questions(self, seed: str) -> Iterator[Body]:
+    def questions(self, seed: str) -> Iterator[Json]:
         """A random group, and what becomes of it. seed : another one is another group"""
         random = Random(seed)  # noqa: S311 - cases, not secrets
         group = self._sent(groups.first_group(self.protocol, random))
@@ -110,13 +109,13 @@ class AssignorSubject:
             else:
                 group = coordinator_groups.change(random, group, after)
 
-    def smaller(self, request: Body) -> Iterator[Body]:
+    def smaller(self, request: Json) -> Iterator[Json]:
         """The question with one thing left out."""
         rest = {name: value for name, value in request.items() if name not in ("topics", "members")}
         for less in shrinking.smaller({"topics": request["topics"], "members": request["members"]}):
             yield {**rest, **less}
 
-    def _sent(self, group: Body) -> Body:
+    def _sent(self, group: Json) -> Json:
         """The group as members of other clients can have it; Java's classes are asked anything."""
         return groups.sendable(group) if ":" in self.assignor.name else group
 
@@ -140,7 +139,7 @@ class PartitionerSubject:
         """In which its keys are sent: bytes, texts or numbers."""
         return next(each for each in ("base64", "string", "long") if each in self.partitioner.encoding.formats)
 
-    def expected(self, request: Body) -> Expected | None:
+    def expected(self, request: Json) -> Expected | None:
         """The answer; None if the client refuses the keys."""
         try:
             result = allocate(PartitionsQuestion(**request), Budget()).result
@@ -148,11 +147,11 @@ class PartitionerSubject:
             return None
         return Expected(partitions=tuple(result.partitions.tolist()))
 
-    def recorded(self, answer: Body) -> Expected:
+    def recorded(self, answer: Json) -> Expected:
         """What a library answered, as a vector has it."""
         return Expected(partitions=tuple(answer["partitions"]))
 
-    def fault(self, expected: Expected, answer: Body) -> str | None:
+    def fault(self, expected: Expected, answer: Json) -> str | None:
         """What is wrong with a program's answer."""
         got = answer.get("partitions")
         if "error" in answer:
@@ -162,7 +161,7 @@ class PartitionerSubject:
         wrong = next((i for i, pair in enumerate(zip(got, expected.partitions, strict=True)) if pair[0] != pair[1]), None)
         return None if wrong is None else f"key {wrong} goes to partition {got[wrong]} instead of {expected.partitions[wrong]}"
 
-    def questions(self, seed: str) -> Iterator[Body]:
+    def questions(self, seed: str) -> Iterator[Json]:
         """Random keys. seed : other ones are other keys"""
         random = Random(seed)  # noqa: S311 - cases, not secrets
         drawn = keys.keys(random, self.key_format)
@@ -173,7 +172,7 @@ class PartitionerSubject:
             "keys": [base64.b64encode(key).decode() for key in drawn] if self.key_format == "base64" else drawn,
         }
 
-    def smaller(self, request: Body) -> Iterator[Body]:
+    def smaller(self, request: Json) -> Iterator[Json]:
         """The question with keys left out, or with fewer partitions."""
         yield from ({**request, "keys": part} for part in shrinking.parts(request["keys"]))
         if request["partitions_count"] > 1:

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.wire.connect_groups import connect_request
 from service.core.wire.connect_protocol import CONNECT
 from service.descriptions.leaders import Leader, leader_of
-from service.descriptions.model import Description, Json
+from service.descriptions.model import Description
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")

@@ -11,7 +11,8 @@ a table                                                 ``1,a`` a line, perhaps 
 import re
 from typing import Final
 
-from service.descriptions.model import Description, Json, UnreadableDescription
+from service.core.documents import Json
+from service.descriptions.model import Description, UnreadableDescription
 
 _ID: Final = r"(?P<id>[0-9]{1,10})"
 _VERSIONS: Final = re.compile(rf"\S+:[0-9]+ \(id: {_ID} rack: (?P<rack>\S+)(?: isFenced: (?P<fenced>true|false))?\) -> .*")

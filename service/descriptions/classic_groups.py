@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from service.core.documents import Json
 from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
 from service.core.wire.errors import Unreadable
-from service.descriptions.model import Json
 
 
 class JoinedMember(Protocol):

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, Protocol
 
+from service.core.documents import Json
 from service.descriptions.json_lines import Path, line_of
-from service.descriptions.model import Description, Json, UnreadableDescription, brokers_of
+from service.descriptions.model import Description, UnreadableDescription, brokers_of
 
 _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id", "log_dirs": "broker_id"}
 """The lists of a snapshot, each with the member that names a row."""

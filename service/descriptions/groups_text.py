@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from service.descriptions.model import Description, Json, UnreadableDescription
+from service.core.documents import Json
+from service.descriptions.model import Description, UnreadableDescription
 
 _COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
 _OFFSETS: Final = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.core.assignors import BALANCED, GROUP_PROTOCOLS, REMOTE
-from service.descriptions.model import Json
+from service.core.documents import Json
 
 NONE, EMPTY, BYTES, MIXED = "none", "empty", "bytes", "mixed"
 """The user data of a group's assignments: ``assignment_user_data`` of a snapshot."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
+from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-
-Json = dict[str, Any]
 
 
 class UnreadableDescription(InvalidQuestion):

@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
@@ -20,7 +21,7 @@ from service.core.placers import PLACERS, Placer
 from service.core.releases import reaches
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers
-from service.descriptions.model import Description, Json
+from service.descriptions.model import Description
 
 KRAFT_SINCE: Final = "3.3"
 """The first release whose KRaft is for production (KIP-833): brokers of earlier ones have ZooKeeper."""

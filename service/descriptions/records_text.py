@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from service.core.documents import Json
 from service.descriptions.classic_groups import classic_members
 from service.descriptions.documents import MOST_NOTES, NOTHING_YET, SourceText
 from service.descriptions.json_lines import Path
-from service.descriptions.model import Description, Json
+from service.descriptions.model import Description
 
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = 2

@@ -7,7 +7,8 @@ The fields are those of TopicCommand in Kafka 0.10 to 4.3: older releases print 
 import re
 from typing import Final
 
-from service.descriptions.model import Description, Json, UnreadableDescription, brokers_of
+from service.core.documents import Json
+from service.descriptions.model import Description, UnreadableDescription, brokers_of
 
 _TOPIC: Final = re.compile(
     r"Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"

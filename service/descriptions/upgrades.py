@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from service.core.assignors import GROUP_PROTOCOLS, Assignor, of_client
 from service.core.assignors.changes import restarts
+from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.rebalances.moves import differences, final_rows, moves
@@ -19,7 +20,7 @@ from service.decisions.groups.answer import GroupAnswer, answer
 from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import clients_of, leader_of
-from service.descriptions.model import Description, Json
+from service.descriptions.model import Description
 from service.descriptions.partitioner_history import KeyChange, key_changes
 from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
 from service.descriptions.upgrade_steps import steps_of

@@ -15,6 +15,7 @@ from typing import Any, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from service.core.documents import Json
 from service.core.errors import AllocatorError
 from service.core.wire.connect_protocol import CONNECT
 from service.decisions.budget import Budget
@@ -26,7 +27,6 @@ from service.descriptions.leaders import leader_of
 from service.descriptions.model import Description
 from service.live.verification import check_groups
 
-Json = dict[str, Any]
 Numbers = Sequence[float | None]
 
 GAUGES: Final = {

@@ -1,9 +1,10 @@
 """What a verification finds for one group, topic or sample of keys."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-Json = dict[str, Any]
+from service.core.documents import Json
+
 Verdict = Literal["alike", "differs", "not_checked"]
 
 

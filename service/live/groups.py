@@ -28,6 +28,7 @@ from typing import Any, Final
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
+from service.core.documents import Json
 from service.core.wire.connect_protocol import CONNECT, PROTOCOLS
 from service.descriptions.classic_groups import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
@@ -45,8 +46,6 @@ _NAMES_ONLY: Final = 9
 _MEMBER_TYPES: Final = {0: "classic", 1: "consumer"}
 _OUTSIDE_PYTHON: Final = re.compile(r"\\[pPQECzZG]|\[\[:|\(\?[^:iPs]|[*+?}][+]")
 """Regular expressions that RE2, the broker's library, reads otherwise than Python, or that only one of them reads."""
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,9 @@ def list_groups(client: ClusterClient, group_ids: Sequence[str], not_known: NotK
 
 def describe_groups(
     client: ClusterClient, listed: Sequence[ListedGroup], partitions_counts: dict[str, int], not_known: NotKnown
-) -> list[Document]:
+) -> list[Json]:
     """The groups in the shape of ``/v1/group-assignments``, with what else brokers tell. partitions_counts : of all topics"""
-    reader, documents = _GroupReader(partitions_counts, not_known), dict[str, Document]()
+    reader, documents = _GroupReader(partitions_counts, not_known), dict[str, Json]()
     requests: list[tuple[int, Any]] = []
     for (coordinator, protocol), group_ids in _batches(listed):
         if protocol not in _REQUESTS:
@@ -109,7 +108,7 @@ def describe_groups(
 
 
 def add_committed_offsets(
-    client: ClusterClient, listed: Sequence[ListedGroup], documents: Sequence[Document], not_known: NotKnown
+    client: ClusterClient, listed: Sequence[ListedGroup], documents: Sequence[Json], not_known: NotKnown
 ) -> None:
     """Write the committed offsets of groups into their documents. Share groups commit none."""
     by_id = {document["group_id"]: document for document in documents}
@@ -135,7 +134,7 @@ def add_committed_offsets(
                 by_id[group.group_id]["committed_offsets"] = list(_committed(group))
 
 
-def _committed(group: Any) -> Iterator[Document]:
+def _committed(group: Any) -> Iterator[Json]:
     for topic in sorted(group.topics, key=lambda topic: topic.name):
         partitions = sorted(
             (partition.partition_index, partition.committed_offset)
@@ -164,7 +163,7 @@ class _GroupReader:
     partitions_counts: dict[str, int]
     not_known: NotKnown
 
-    def document(self, request: type, group: Any) -> Document:
+    def document(self, request: type, group: Any) -> Json:
         """The document of a group in the answer to this request."""
         if request is DescribeGroupsRequest:
             return self._classic(group)
@@ -174,7 +173,7 @@ class _GroupReader:
             return streams_group(group, self.partitions_counts)
         return _epoch_group(group, "share", [_epoch_member(member, member.assignment) for member in reversed(group.members)])
 
-    def _classic(self, group: Any) -> Document:
+    def _classic(self, group: Any) -> Json:
         group_id, state = group.group_id, group.group_state
         document = {"group_id": group_id, "group_protocol": "classic", "group_state": state}
         if group.protocol_type not in (CONSUMER, CONNECT, ""):
@@ -191,13 +190,13 @@ class _GroupReader:
             return document
         return document | (workers_of(group, self.not_known) if is_connect else self._classic_members(group))
 
-    def _classic_members(self, group: Any) -> Document:
+    def _classic_members(self, group: Any) -> Json:
         described, unreadable = classic_members(group.members, group.protocol_data)
         for member_id, error in unreadable.items():
             self.not_known.add("groups[].members[]", f"{member_id}: {error}", group.group_id)
         return described
 
-    def _consumer(self, group: Any) -> Document:
+    def _consumer(self, group: Any) -> Json:
         members = []
         for member in reversed(group.members):
             document = _epoch_member(member, member.target_assignment) | {"instance_id": member.instance_id}
@@ -208,7 +207,7 @@ class _GroupReader:
             members.append(document)
         return _epoch_group(group, "consumer", members)
 
-    def _resolve(self, document: Document, pattern: str, group_id: str) -> None:
+    def _resolve(self, document: Json, pattern: str, group_id: str) -> None:
         """Add the topics that match a member's regular expression."""
         matching = matching_topics(pattern, self.partitions_counts)
         if matching is None:
@@ -218,7 +217,7 @@ class _GroupReader:
         document["topic_names"] = sorted({*document["topic_names"], *(matching or ())})
 
 
-def _epoch_group(group: Any, protocol: str, members: list[Document]) -> Document:
+def _epoch_group(group: Any, protocol: str, members: list[Json]) -> Json:
     return {
         "group_id": group.group_id,
         "group_protocol": protocol,
@@ -230,7 +229,7 @@ def _epoch_group(group: Any, protocol: str, members: list[Document]) -> Document
     }
 
 
-def _epoch_member(member: Any, target: Any) -> Document:
+def _epoch_member(member: Any, target: Any) -> Json:
     return {
         "member_id": member.member_id,
         "client_id": member.client_id,
@@ -243,7 +242,7 @@ def _epoch_member(member: Any, target: Any) -> Document:
     }
 
 
-def _by_name(assignment: Any) -> list[Document]:
+def _by_name(assignment: Any) -> list[Json]:
     topics = sorted(assignment.topic_partitions, key=lambda topic: topic.topic_name)
     return [{"topic_name": topic.topic_name, "partition_ids": sorted(topic.partitions)} for topic in topics]
 

@@ -12,12 +12,13 @@ unread.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import MetadataRequest
 
+from service.core.documents import Json
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.live.bounded.records import open_consumer
@@ -30,12 +31,11 @@ IDLE_POLLS: Final = 15
 """Polls without a record after which a partition counts as unreadable."""
 _COMMITS: Final = (b"\x00\x00", b"\x00\x01")
 
-Document = dict[str, Any]
-State = dict[tuple[str, ...], Document]
+State = dict[tuple[str, ...], Json]
 """The newest value of each record by its type's name and key."""
 
 
-def add_coordinator_state(client: ClusterClient, groups: Sequence[Document], not_known: NotKnown) -> None:
+def add_coordinator_state(client: ClusterClient, groups: Sequence[Json], not_known: NotKnown) -> None:
     """Write into the groups what the coordinators' records tell."""
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
     (answer,) = client.ask([(None, request)])
@@ -89,7 +89,7 @@ def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[byt
             left = {partition for partition in left if consumer.position(partition) < ends[partition]}
 
 
-def _add_classic(group: Document, state: State) -> None:
+def _add_classic(group: Json, state: State) -> None:
     """The generation and the leader, if the record still is of the members that the coordinator described."""
     record = state.get(("GROUP_METADATA", group["group_id"]))
     members = group.get("members", [])
@@ -102,7 +102,7 @@ def _add_classic(group: Document, state: State) -> None:
         member["generation_id"] = record["generation"]
 
 
-def _add_consumer(group: Document, state: State) -> None:
+def _add_consumer(group: Json, state: State) -> None:
     group_id = group["group_id"]
     metadata = state.get(("CONSUMER_GROUP_METADATA", group_id))
     if metadata is not None:
@@ -122,7 +122,7 @@ def _add_consumer(group: Document, state: State) -> None:
             member["topic_names"] = sorted({*own.get("subscribedTopicNames", ()), *resolved["topics"]})
 
 
-def _add_share(group: Document, state: State) -> None:
+def _add_share(group: Json, state: State) -> None:
     record = state.get(("SHARE_GROUP_STATE_PARTITION_METADATA", group["group_id"]))
     if record is not None:
         topics = sorted(record["initializedTopics"], key=lambda topic: str(topic["topicName"]))

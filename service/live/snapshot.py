@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from service.core.documents import Json
 from service.live.client import ClusterClient
 from service.live.groups import add_committed_offsets, describe_groups, list_groups
 from service.live.not_known import NotKnown
@@ -17,7 +18,6 @@ from service.live.topics import (
     EARLIEST,
     LATEST,
     Disks,
-    Document,
     add_disks,
     log_dirs_of,
     read_cluster,
@@ -80,7 +80,7 @@ def take_snapshot(client: ClusterClient, extent: SnapshotExtent) -> dict[str, An
 
 
 def _measure(
-    client: ClusterClient, brokers: list[Document], topics: list[Document], extent: SnapshotExtent, not_known: NotKnown
+    client: ClusterClient, brokers: list[Json], topics: list[Json], extent: SnapshotExtent, not_known: NotKnown
 ) -> Disks:
     """Write sizes and offsets, and with a second look the rates between the two; returns what is on the disks."""
     every_topic = not extent.topic_names

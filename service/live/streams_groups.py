@@ -6,14 +6,15 @@ member owns the partitions of its active tasks.
 
 from typing import Any, Final
 
-Document = dict[str, Any]
+from service.core.documents import Json
+
 Sources = dict[str, dict[str, int]]
 """Subtopology → its source topics with their partition counts; internal topics that repartition records are among them."""
 
 _KINDS: Final = ("active", "standby", "warmup")
 
 
-def streams_group(group: Any, partitions_counts: dict[str, int]) -> Document:
+def streams_group(group: Any, partitions_counts: dict[str, int]) -> Json:
     """The document of a described group. partitions_counts : of all topics that are known"""
     subtopologies = (group.topology and group.topology.subtopologies) or ()
     topologies = [
@@ -39,7 +40,7 @@ def streams_group(group: Any, partitions_counts: dict[str, int]) -> Document:
     }
 
 
-def _member(member: Any, sources: Sources) -> Document:
+def _member(member: Any, sources: Sources) -> Json:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -56,7 +57,7 @@ def _member(member: Any, sources: Sources) -> Document:
     }
 
 
-def _tasks(assignment: Any) -> Document:
+def _tasks(assignment: Any) -> Json:
     return {
         kind: [
             {"subtopology_id": task.subtopology_id, "partition_ids": sorted(task.partitions)}
@@ -66,7 +67,7 @@ def _tasks(assignment: Any) -> Document:
     }
 
 
-def _partitions(active_tasks: Any, sources: Sources) -> list[Document]:
+def _partitions(active_tasks: Any, sources: Sources) -> list[Json]:
     """The partitions that tasks read, by topic."""
     by_topic: dict[str, set[int]] = {}
     for task in active_tasks:

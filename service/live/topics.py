@@ -21,6 +21,7 @@ from kafka.protocol.admin import DescribeClusterRequest, DescribeLogDirsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from service.core.documents import Json
 from service.live.client import NO_ERROR, PAUSE_SECONDS, ClusterClient, kafka_error, reason
 from service.live.errors import Unreachable
 from service.live.not_known import NotKnown
@@ -45,7 +46,6 @@ _NO_ID: Final = UUID(int=0)
 _DESCRIBE: Final = 8
 """AclOperation.DESCRIBE."""
 
-Document = dict[str, Any]
 TopicPartition = tuple[str, int]
 
 
@@ -63,7 +63,7 @@ class Disks:
     used: dict[int, int]
     cordoned: dict[int, bool]
     sizes: dict[TopicPartition, dict[int, int]]
-    log_dirs: dict[int, list[Document]]
+    log_dirs: dict[int, list[Json]]
 
 
 def id_text(topic_id: UUID) -> str:
@@ -71,7 +71,7 @@ def id_text(topic_id: UUID) -> str:
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
-def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[Document]]:
+def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[Json]]:
     """The cluster's id and its brokers."""
     request = DescribeClusterRequest(include_fenced_brokers=True, include_cluster_authorized_operations=True)
     (answer,) = client.ask([(None, request)])
@@ -90,7 +90,7 @@ def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[
     return answer.cluster_id, brokers
 
 
-def _cluster_before_2_8(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[Document]]:
+def _cluster_before_2_8(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[Json]]:
     answer = client.ask([(None, MetadataRequest(topics=[], allow_auto_topic_creation=False))])[0]
     if isinstance(answer, Exception):
         raise Unreachable(f"the cluster does not answer: {reason(answer)}")
@@ -100,7 +100,7 @@ def _cluster_before_2_8(client: ClusterClient, not_known: NotKnown) -> tuple[str
     return answer.cluster_id, [{"broker_id": broker.node_id, "rack_id": broker.rack} for broker in brokers]
 
 
-def read_topics(client: ClusterClient, names: Sequence[str], not_known: NotKnown) -> list[Document]:
+def read_topics(client: ClusterClient, names: Sequence[str], not_known: NotKnown) -> list[Json]:
     """Topics with their placements, sorted by name. names : those to read; none of them means all"""
     topics = [MetadataRequest.MetadataRequestTopic(name=name, topic_id=_NO_ID) for name in names] or None
     (answer,) = client.ask([(None, MetadataRequest(topics=topics, allow_auto_topic_creation=False))])
@@ -116,7 +116,7 @@ def read_topics(client: ClusterClient, names: Sequence[str], not_known: NotKnown
     return [documents[name] for name in sorted(documents)]
 
 
-def _topic(topic: Any) -> Document:
+def _topic(topic: Any) -> Json:
     partitions = sorted(topic.partitions, key=lambda partition: partition.partition_index)
     return {
         "topic_name": topic.name,
@@ -135,7 +135,7 @@ def _topic(topic: Any) -> Document:
     }
 
 
-def read_disks(client: ClusterClient, topics: Sequence[Document], *, every_topic: bool, not_known: NotKnown) -> Disks:
+def read_disks(client: ClusterClient, topics: Sequence[Json], *, every_topic: bool, not_known: NotKnown) -> Disks:
     """Disk use and the size of every replica of these topics. every_topic : are these all topics of the cluster?"""
     disks = Disks({}, {}, {}, defaultdict(dict), defaultdict(list))
     partitions = None
@@ -190,7 +190,7 @@ def _add_log_dirs(disks: Disks, broker_id: int, answer: Any, not_known: NotKnown
         not_known.add("brokers[].used_bytes", "The principal lacks Describe on the cluster.", str(broker_id))
 
 
-def _log_dir(log_dir: Any, *, tells_cordoned: bool) -> Document:
+def _log_dir(log_dir: Any, *, tells_cordoned: bool) -> Json:
     """A directory with its replicas; one that is being moved is where it still is."""
     known = log_dir.total_bytes is not None and log_dir.total_bytes >= 0
     replicas = []
@@ -207,12 +207,12 @@ def _log_dir(log_dir: Any, *, tells_cordoned: bool) -> Document:
     }
 
 
-def log_dirs_of(disks: Disks) -> list[Document]:
+def log_dirs_of(disks: Disks) -> list[Json]:
     """The log directories of each broker that tells them: rows of the ``brokers`` of ``POST /v1/log-dir-plans``."""
     return [{"broker_id": broker_id, "log_dirs": disks.log_dirs[broker_id]} for broker_id in sorted(disks.log_dirs)]
 
 
-def add_disks(brokers: Sequence[Document], topics: Sequence[Document], disks: Disks, not_known: NotKnown) -> None:
+def add_disks(brokers: Sequence[Json], topics: Sequence[Json], disks: Disks, not_known: NotKnown) -> None:
     """Write disk use into the brokers, and into the topics the size of each partition: its leader's, else the largest one."""
     for broker in brokers:
         if broker["broker_id"] in disks.capacity:
@@ -233,7 +233,7 @@ def add_disks(brokers: Sequence[Document], topics: Sequence[Document], disks: Di
 
 
 def read_offsets(
-    client: ClusterClient, topics: Sequence[Document], timestamp: int, field: str, not_known: NotKnown
+    client: ClusterClient, topics: Sequence[Json], timestamp: int, field: str, not_known: NotKnown
 ) -> dict[str, list[int | None]]:
     """An offset of every partition, by topic: None where its leader does not tell. timestamp : EARLIEST or LATEST"""
     offsets: dict[str, list[int | None]] = {topic["topic_name"]: [None] * topic["partitions_count"] for topic in topics}
@@ -284,7 +284,7 @@ def _offsets_of(name: str, partition_ids: list[int], timestamp: int) -> Any:
 
 
 def _offset_requests(
-    topics: Sequence[Document], timestamp: int, field: str, not_known: NotKnown
+    topics: Sequence[Json], timestamp: int, field: str, not_known: NotKnown
 ) -> list[tuple[int, ListOffsetsRequest]]:
     """Requests to each leader, of at most PARTITIONS_PER_REQUEST partitions and one topic more."""
     batches: dict[int, list[tuple[int, list[Any]]]] = defaultdict(list)

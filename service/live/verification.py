@@ -14,12 +14,13 @@ Groups of Kafka Connect are checked by ``connect.verification``.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, REMOTE
 from service.core.assignors.clients.librdkafka.strategies import PROTOCOLS
+from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
 from service.core.placement_audits.audit import audit
@@ -37,7 +38,6 @@ from service.live.connect.verification import check_connect_group
 from service.live.findings import Finding
 from service.report.numbers import counted
 
-Json = dict[str, Any]
 OLDER_TOPICS: Final = 6
 """Topics of which both the current and an older partition count are tried: as many as the service has combinations for."""
 PLACERS_OF_KAFKA: Final = ("striped", "rack-aware", "rack-unaware")

@@ -11,20 +11,19 @@ brokers.parquet    broker: rack, fenced, capacity                   ``reassign -
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 import pyarrow as pa
 import pyarrow.parquet
 
 from service.cli.errors import note
+from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC
 from service.decisions.rows.names import NAME
 from service.descriptions import Description, bodies
 from service.report.numbers import counted
-
-Json = dict[str, Any]
 
 _REPLICAS: Final = pa.list_(pa.int32())
 _GROUPS: Final = pa.schema(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from service.report.numbers import counted, number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from service.core.documents import Json
     from service.report.pages import Report
 
-    Json = dict[str, Any]
 
 WRITERS: Final = ("partitioner", "hash", "sign rule", "equivalent for every key")
 PAIRS: Final = ("partitioner", "other", "agree", "records compared")

@@ -9,9 +9,8 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
+from service.core.documents import Json
 from service.parameters.types import COUNTS
-
-Json = dict[str, Any]
 
 PATH: Final = "/v1/member-count-plans"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from service.report.numbers import counted, duration, number
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.cli.terminal import Cells
+    from service.core.documents import Json
 
-    Json = dict[str, Any]
 
 PLANS: Final = ("members", "pods", "worst", "idle", "drain", "moved", "standstill", "balanced", "limits")
 TRAFFIC: Final = {"local_share": "own rack", "cost_per_month": "cost"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from service.cli import terminal
 from service.core.printable import printable
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    Json = dict[str, Any]
+    from service.core.documents import Json
+
 
 _MARKUP: Final = re.compile(r"[&<>|`*\[\]\\~$@]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w/])|#(?=\d)|(?<=www)\.")
 """Characters that Markdown does not show as they are, or makes links of. An underscore within a word is not one of them."""

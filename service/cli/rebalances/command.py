@@ -16,9 +16,8 @@ from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
 from service.cli.terminal import Console, table
+from service.core.documents import Json
 from service.web.json.codec import dumps, loads
-
-Json = dict[str, Any]
 
 PATH = "/v1/group-rebalances"
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 import click
 
 from service.cli.options import DURATION, DURATION_PATTERN, TOPIC, all_of, milliseconds
-
-Json = dict[str, Any]
+from service.core.documents import Json
 
 DEFAULT_AT: Final = 60_000
 """When an event without a time happens, in milliseconds."""

@@ -7,14 +7,14 @@ darker the more, and red where it runs and reads nothing.
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from service.cli.rebalances.tables import seconds, short_names, verdict, way
+from service.core.documents import Json
 from service.core.printable import printable
 from service.report.numbers import counted, tick_step
 from service.report.palette import variables
 
-Json = dict[str, Any]
 Rows = list[tuple[str, ...]]
 
 MOST_MEMBERS: Final = 200

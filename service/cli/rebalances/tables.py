@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from service.report.numbers import counted, number, zone_traffic
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from service.cli.terminal import Cells
+    from service.core.documents import Json
 
-    Json = dict[str, Any]
 
 COLUMNS: Final = ("at", "stable", "epoch", "members", "moved", "revoked", "idle", "cause")
 TOTALS: Final = ("group", "rebalances", "idle", "longest", "moved", "revoked")

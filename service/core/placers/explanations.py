@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from service.core.documents import Json
 from service.core.jvm.random import JavaRandom
 from service.core.model import NONE, Cluster, Int32s, PlacementRequest
 from service.core.placers import admin_utils, modulo, striped
 
-Json = dict[str, Any]
 Column = npt.NDArray[Any]
 
 

@@ -2,14 +2,13 @@
 
 from typing import Any
 
+from service.core.documents import Json
 from service.core.wire.connect_groups import worker_document
 from service.core.wire.errors import Unreadable
 from service.live.not_known import NotKnown
 
-Document = dict[str, Any]
 
-
-def workers_of(group: Any, not_known: NotKnown) -> Document:
+def workers_of(group: Any, not_known: NotKnown) -> Json:
     """``members`` of a described group: all its workers, or none of them, for what one runs, the others do not."""
     workers = []
     for member in group.members:

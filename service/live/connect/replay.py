@@ -21,10 +21,9 @@ from service.core.assignors.connect.incremental import assign
 from service.core.assignors.connect.model import LeaderState, Round
 from service.core.assignors.connect.work import Work, connector_of
 from service.core.clock import TimeLimit
+from service.core.documents import Json
 from service.core.jvm.names import in_hash_order
 from service.decisions.connect import ConnectorNames
-
-Json = dict[str, Any]
 
 NOW: Final = 1
 """Any time: only differences count."""

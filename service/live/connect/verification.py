@@ -14,9 +14,10 @@ meanwhile, and lets them run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
+from service.core.documents import Json
 from service.core.wire.connect_groups import connect_request
 from service.core.wire.connect_protocol import NO_ERROR
 from service.decisions.budget import Budget
@@ -26,7 +27,6 @@ from service.live.connect.replay import is_computed
 from service.live.findings import Finding
 from service.report.numbers import counted
 
-Json = dict[str, Any]
 Owners = dict[tuple[str, int | None], list[str]]
 """(connector, task; None: the connector itself) → the workers that run it"""
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.general import General
+from service.core.documents import Json
 from service.core.model import NONE, Assignment, Bools, Group, Int32s
 from service.core.ragged import transposed
-
-Json = dict[str, Any]
 
 
 def explained(group: Group, claims: Claims, phases: Constrained | General, assignment: Assignment, limit: int) -> Json:
