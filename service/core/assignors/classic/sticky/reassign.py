@@ -16,7 +16,7 @@ from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
 from service.core.optimize.heap import heapify, sift_down, sift_up
 from service.core.ragged import put
@@ -158,7 +158,6 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
                 all_take_part = False
             elif fewest == NONE or state.keys[subscriber] < state.keys[fewest]:
                 fewest = subscriber
-        heaped = False
         for partition in of_run:
             looked_at += 1
             if looked_at % OFTEN == 0 and is_over(deadline):
@@ -166,15 +165,7 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
             if only_free and not state.free[partition]:
                 continue
             owner = state.new_owners[partition]
-            to = _STAY
-            if state.previous_owners[partition] != NONE:
-                to = _back(state, owner, state.previous_owners[partition])
-            if to == _STAY:
-                if all_take_part:
-                    if state.counts[owner] > state.counts[fewest] + 1:
-                        to = fewest
-                else:
-                    to = _to_fewest(state, topic, partition, owner, fewest)
+            to = _target(state, topic, partition, owner, fewest, all_take_part)
             if to == _STAY:
                 continue
             if state.has_stale_claims and _balanced(state, topic, partition, to, witness):
@@ -184,13 +175,8 @@ def _pass(  # noqa: C901, PLR0912 (a kernel)
 
             topic = state.topic_of[partition]
             moved = partition_to_move(movements, topic, partition, owner, to)
-            if not heaped:
-                for i in range(start, stop):
-                    if state.taking_part[state.subscribers[i]]:
-                        heap[size] = state.subscribers[i]
-                        size += 1
-                heapify(heap, size, where, state.keys)
-                heaped = True
+            if size == 0:
+                size = _gather(state, start, stop, heap, where)
             movements = shift(state, movements, heap[:size], where, topic, moved, to)
             fewest = heap[0]
             moves += 1
@@ -214,6 +200,30 @@ def shift(state: State, movements: Movements, heap: Int32s, where: Int32s, topic
 
 
 @inner_kernel
+def _gather(state: State, start: int, stop: int, heap: Int32s, where: Int32s) -> int:
+    """Make a heap of the topic's subscribers that take part, subscribers[start:stop]; returns their number."""
+    size = 0
+    for i in range(start, stop):
+        if state.taking_part[state.subscribers[i]]:
+            heap[size] = state.subscribers[i]
+            size += 1
+    heapify(heap, size, where, state.keys)
+    return size
+
+
+@borrowing_kernel
+def _target(state: State, topic: int, partition: int, owner: int, fewest: int, all_take_part: bool) -> int:  # noqa: FBT001
+    """Where the partition goes, if it moves: back, or to the subscriber with the fewest; or _STAY, or _THROW."""
+    if state.previous_owners[partition] != NONE:
+        back = _back(state, owner, state.previous_owners[partition])
+        if back != _STAY:
+            return back
+    if not all_take_part:
+        return _to_fewest(state, topic, partition, owner, fewest)
+    return fewest if state.counts[owner] > state.counts[fewest] + 1 else _STAY
+
+
+@borrowing_kernel
 def _back(state: State, owner: int, previous_owner: int) -> int:
     """Does a partition go back to the member of an older generation that claims it? Then that; or _STAY, or _THROW."""
     if not state.taking_part[previous_owner]:
