@@ -15,6 +15,7 @@ from service.spark.io.sources import Source, check_brokers, check_plain, in_fold
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import ModuleType
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -101,6 +102,11 @@ class Job:
         """Whether the JVM only starts tasks, which read plain Parquet by themselves, and passes on their results."""
         return self.scans and early_checks.is_plain_parquet(parameters["source"])
 
+    def imports(self) -> ModuleType:
+        """What runs the job. Also imports what draws its report."""
+        import_module("matplotlib.figure")
+        return import_module(f"service.spark.{self.name}.job")
+
     def run(self, pipeline: Pipeline, **parameters: Any) -> Outcome | None:
         """The outcome; None from a job that runs until it is stopped."""
-        return cast("Outcome | None", import_module(f"service.spark.{self.name}.job").run(pipeline, **parameters))
+        return cast("Outcome | None", self.imports().run(pipeline, **parameters))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +53,7 @@ def run(
     """
     name = f"partition-allocator {job.name}"
     light = job.is_light(parameters)
+    Thread(target=job.imports, daemon=True).start()  # while the JVM starts
     session = spark_session(name, master=master, packages=packages, settings=settings, light=light, verbose=verbose)
     with exclusive(into), session as spark, Pipeline(spark, Sink(spark, into), partial(progress, spark)) as pipeline:
         sink = pipeline.sink

@@ -43,6 +43,7 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
+    "spark.python.daemon.module": "service.spark.cluster.daemon",
 }
 """Settings for a single machine."""
 
@@ -87,6 +88,7 @@ def spark_session(
     if not submitted and not (master or "").startswith("sc://"):
         light &= master is None or (master.startswith("local") and master != os.environ.get("SPARK_REMOTE"))
         builder = builder.config("spark.driver.defaultJavaOptions", jvm.options(jvm.java_version(), light=light))
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(jvm.LIGHT))  # of a JVM before, which only writes a command line
     elif packages:
         raise NoSpark("--package needs a Spark that starts here; pass it to spark-submit or to the Connect server.")
     if not submitted:

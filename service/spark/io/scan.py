@@ -19,7 +19,7 @@ from service.core.printable import printable
 from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
 from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_of
-from service.spark.cluster.session import cores, is_local
+from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
 from service.spark.io.columns import column
@@ -136,13 +136,31 @@ class ScanSource:
 
     def tasks(self, scan: Scan) -> Tasks:
         """Tasks that give the rows of ``results.SCHEMA``."""
-        slots = cores(self.spark)
         if self.files is None:
-            count = TASKS_PER_CORE * slots
+            count = TASKS_PER_CORE * cores(self.spark)
             return tasks_of(self.frame.coalesce(count), scan.of_batches, count)
-        long_tasks = sum(size for _, size in self.files.sizes) // TASK_BYTES
-        parts = self.files.splits(min(TASKS_PER_CORE * slots, max(slots, long_tasks)))
-        return numbered(self.spark, SplitReader(scan, self.files, parts), len(parts))
+        reader = self._reader(scan, self.files)
+        return numbered(self.spark, reader, len(reader.tasks))
+
+    def partials(self, scan: Scan) -> list[bytes] | None:
+        """What each task computed; None if one rejects a row, or if only ``tasks`` can tell.
+
+        Without Spark SQL, which takes the JVM two seconds to plan its first query, and tenths of a second to plan others.
+        """
+        if self.files is None or is_connect(self.spark):
+            return None
+        reader = self._reader(scan, self.files)
+        count = len(reader.tasks)
+        if count > MERGED_BY_DRIVER:
+            return None
+        partials = self.spark.sparkContext.parallelize(range(count), count).map(reader.partial).collect()
+        complete = [partial for partial in partials if partial is not None]
+        return complete if len(complete) == count else None
+
+    def _reader(self, scan: Scan, files: ParquetFiles) -> SplitReader:
+        slots = cores(self.spark)
+        long_tasks = sum(size for _, size in files.sizes) // TASK_BYTES
+        return SplitReader(scan, files, files.splits(min(TASKS_PER_CORE * slots, max(slots, long_tasks))))
 
     def few_rows(self, function: ArrowFunction, rows: int) -> Tasks:
         """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.
@@ -171,8 +189,12 @@ def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
 def run_scan(source: ScanSource, scan: Scan, sink: Sink) -> tuple[Any, dict[str, int]]:
     """What all tasks computed, merged, and the number of rejected rows by reason; the rows themselves become a table.
 
-    Executors merge the results of many tasks.
+    Executors merge the results of many tasks. Files of which a row is rejected are read again, for the rows themselves.
     """
+    partials = source.partials(scan)
+    if partials is not None:
+        sink.remove(REJECTED_ROWS)
+        return results.merged(partials), {}
     tasks = source.tasks(scan)
     groups = -(-tasks.count // MERGED_BY_DRIVER)
     rows = tasks.rows(results.SCHEMA).persist()

@@ -26,7 +26,15 @@ class SplitReader:
         """Scan the splits of the tasks whose numbers are in the batches' only column."""
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from self.scan.of_batches(self.files.batches_of(self.tasks[number], self.scan.columns))
+                yield from self._rows(number)
+
+    def partial(self, number: int) -> bytes | None:
+        """What the task of this number computes; None as soon as it rejects a row."""
+        first: bytes | None = next(self._rows(number)).column("partial")[0].as_py()
+        return first
+
+    def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
+        return self.scan.of_batches(self.files.batches_of(self.tasks[number], self.scan.columns))
 
 
 @dataclass(frozen=True)

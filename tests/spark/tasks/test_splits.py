@@ -6,8 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from service.analyses.results import merged
+from service.analyses.skew.scan import SkewScan
 from service.spark.tasks import parquet_files
 from service.spark.tasks.parquet_files import ParquetFiles, ParquetWriter
+from service.spark.tasks.splits import SplitReader
 
 RECORDS = pa.table({"key": [f"key-{i}" for i in range(20_000)], "value": ["x" * (i % 9) for i in range(20_000)]})
 
@@ -106,3 +109,18 @@ def test_small_batches_become_few_row_groups(tmp_path, monkeypatch, size, row_gr
     (written,) = ParquetWriter(lambda _: iter(batches), batches[0].schema, str(tmp_path))(iter(()))
     file = pq.ParquetFile(tmp_path / written.column("file")[0].as_py())
     assert (file.num_row_groups, file.read()) == (row_groups, pa.Table.from_batches(batches))
+
+
+@pytest.mark.parametrize(("sizes", "computes"), [([1, 2, 3, 4], True), ([1, None, 3, 4], False)])
+def test_a_task_ends_at_the_first_row_that_it_rejects(tmp_path, monkeypatch, sizes, computes):
+    """Spark then runs it for the rows, too."""
+    monkeypatch.setattr(parquet_files, "BATCH_ROWS", 2)
+    path = str(tmp_path / "keys.parquet")
+    pq.write_table(pa.table({"key": ["a", "b", "c", "d"], "size": sizes}), path)
+    files, batches = parquet_files.find(path), []
+    scan = SkewScan(("key",), "string", ("java",), (12,), size_columns=("size",))
+    read = files.batches_of
+    monkeypatch.setattr(ParquetFiles, "batches_of", lambda _, *of: (batches.append(batch) or batch for batch in read(*of)))
+    partial = SplitReader(scan, files, files.splits(1)).partial(0)
+    assert ((partial is not None), len(batches)) == ((True, 2) if computes else (False, 1))
+    assert not computes or merged([partial]).counts.records == 4
