@@ -44,6 +44,9 @@ FIRST_RECORDS: Final = 1000
 MERGED_BY_DRIVER: Final = 32
 """Partial results that the driver merges by itself; executors merge more to as many first."""
 
+MOST_BYTES_READ_AGAIN: Final = 2**31
+"""Bytes of plain files that may be read a second time if a row is rejected: seconds, as many as Spark SQL takes to start."""
+
 
 @dataclass(frozen=True)
 class ScanSource:
@@ -147,7 +150,7 @@ class ScanSource:
 
         Without Spark SQL, which takes the JVM two seconds to plan its first query, and tenths of a second to plan others.
         """
-        if self.files is None or is_connect(self.spark):
+        if self.files is None or self.files.size > MOST_BYTES_READ_AGAIN or is_connect(self.spark):
             return None
         reader = self._reader(scan, self.files)
         count = len(reader.tasks)
@@ -159,8 +162,7 @@ class ScanSource:
 
     def _reader(self, scan: Scan, files: ParquetFiles) -> SplitReader:
         slots = cores(self.spark)
-        long_tasks = sum(size for _, size in files.sizes) // TASK_BYTES
-        return SplitReader(scan, files, files.splits(min(TASKS_PER_CORE * slots, max(slots, long_tasks))))
+        return SplitReader(scan, files, files.splits(min(TASKS_PER_CORE * slots, max(slots, files.size // TASK_BYTES))))
 
     def few_rows(self, function: ArrowFunction, rows: int) -> Tasks:
         """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.

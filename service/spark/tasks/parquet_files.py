@@ -47,6 +47,11 @@ class ParquetFiles:
 
     sizes: Sequence[tuple[str, int]]
 
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(size for _, size in self.sizes)
+
     def schema(self) -> pa.Schema:
         """The columns of the first file, as ``batches_of`` gives them. Raises UnreadableParquet."""
         with _parquet(self.sizes[0][0]) as (file, _):
@@ -57,7 +62,7 @@ class ParquetFiles:
 
         A job is as slow as the core that reads most.
         """
-        share = -(-sum(size for _, size in self.sizes) // tasks)
+        share = -(-self.size // tasks)
         lists: dict[int, list[Split]] = {}
         before = 0
         for location, size in self.sizes:

@@ -24,6 +24,7 @@ from service.core.sizing.counter import hashing_rule, key_hashes_of
 from service.spark.io import scan
 from service.spark.io.sources import Source
 from service.spark.skew import job
+from service.spark.tasks.splits import SplitReader
 
 COUNTS = (4, 6, 12, 35)
 OPTIONS = {
@@ -120,6 +121,15 @@ def test_each_path_gives_the_same(pipeline, parquet, tmp_path):
     assert {key.decode(): weights[0] for key, weights in plain.sample.weights.items()} == counted
     for source in (parquet, str(tmp_path / "records.jsonl"), str(tmp_path / "records.csv")):
         assert figures(scanned(pipeline, source, read_options=BY_SPARK)[0]) == figures(plain), source
+
+
+def test_large_files_are_read_once(pipeline, parquet, monkeypatch):
+    """By Spark SQL, whose tasks also give the rejected rows: the same."""
+    once, rejected = scanned(pipeline, parquet)
+    monkeypatch.setattr(scan, "MOST_BYTES_READ_AGAIN", 0)
+    monkeypatch.setattr(SplitReader, "partial", None)
+    assert figures(scanned(pipeline, parquet)[0]) == figures(once)
+    assert not rejected
 
 
 def test_many_partial_results_are_merged_before_the_driver_gets_them(pipeline, parquet, monkeypatch):
