@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from service.conformance.coordinator_groups import Body, own, topic, uuid
+from service.conformance.coordinator_groups import own, topic, uuid
+from service.core.documents import Json
 from tests.support.choices import choices
 
 MEMBER_IDS = (
@@ -16,7 +17,7 @@ MEMBER_IDS = (
 
 
 @st.composite
-def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False, ids: bool = False) -> Body:
+def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False, ids: bool = False) -> Json:
     """A group of up to 40 members: none, some or all of the partitions are somebody's; topics come and go.
 
     shared : a share group, in which several members may have a partition
@@ -27,9 +28,9 @@ def coordinator_bodies(draw: st.DrawFn, *, shared: bool = False, ids: bool = Fal
     topics = [topic(random, i, ids=ids) for i in range(random.randint(0, random.choice((1, 3, 8))))]
     names = [one["topic_name"] for one in topics] + ["unknown"] * random.randint(0, 1)
     equal = random.random() < 0.5
-    members: list[Body] = []
+    members: list[Json] = []
     for i in range(random.randint(0, random.choice((2, 6, 14, 40)))):
-        member: Body = {"member_id": member_id(random, i)}
+        member: Json = {"member_id": member_id(random, i)}
         if equal or random.random() < 0.8:
             member["topic_names"] = random.sample(names, len(names) if equal else random.randint(0, len(names)))
         if random.random() < 0.2:
