@@ -115,7 +115,7 @@ def test_pods_and_what_keda_would_choose_are_the_services_for_the_lag_of_a_snaps
     shown = [row.locator("td").all_inner_texts() for row in page.locator("figure").first.locator("tbody tr").all()]
     for row, plan in zip(shown, answer["plans"], strict=True):
         assert row[:3] == [str(plan["members_count"]), str(plan["pods"]), "yes" if plan["gains"] else "no"]
-        assert (row[3], row[7]) == (f"{plan['worst_load']:,.0f}", f"{plan['drain_seconds']:.1f} s")
+        assert (row[3], row[7]) == (f"{plan['worst_load']:,.0f}", f"{plan['drain_seconds']:.1f}\N{NO-BREAK SPACE}s")
     keda = page.locator("section", has_text="What KEDA").locator("tbody tr")
     rows = [row.locator("td").all_inner_texts()[:4] for row in keda.all()]
     assert rows == [

@@ -370,3 +370,23 @@ def test_the_gallery_shows_every_picture(page):
     named = {path.stem for path in (FOLDER / "pictures").glob("*.js")}
     assert {text.partition(":")[0] for text in drawn.locator("h3").all_inner_texts()} == named
     assert not re.search(r"NaN|Infinity|undefined", page.locator("main").inner_html())
+
+
+def test_an_amount_that_rounds_to_the_next_unit_is_in_that_unit(page):
+    """And does not part from it at the end of a line."""
+    opened(page, "/")
+    shown = page.evaluate(
+        """async () => {
+            const { duration, percent, size } = await import(new URL('format.js', document.querySelector('script[src]').src));
+            return [
+                [0, 0.5, 0.9996, 59.94, 59.96, 599.6, 3599, 7260, 1e6].map(duration),
+                [0, 999, 999.6, 99949, 99951, 999499, 999500, 1e6, 1.5e18].map(size),
+                [null, 0, 0.001, 0.0994, 0.0996, 1].map(percent),
+            ];
+        }"""
+    )
+    assert [[amount.replace("\N{NO-BREAK SPACE}", "_") for amount in kind] for kind in shown] == [
+        ["0_s", "500_ms", "1.0_s", "59.9_s", "1_min 0_s", "10_min", "1_h", "2_h 1_min", "12_days"],
+        ["0_B", "999_B", "1.0_kB", "99.9_kB", "100_kB", "999_kB", "1.0_MB", "1.0_MB", "1,500_PB"],
+        ["–", "0_%", "0.1_%", "9.9_%", "10_%", "100_%"],
+    ]

@@ -64,7 +64,9 @@ export function Figure({ title, summary, table, picture, legend }) {
 /** A number, or one with its decimals or its unit. @param {Cell} cell */
 function isFigure(cell) {
   return (
-    cell === null || typeof cell === "number" || /^(–|[\d,]+\.\d+$|[\d.,]+ (→|%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell)
+    cell === null ||
+    typeof cell === "number" ||
+    /^(–|[\d,]+\.\d+$|[\d.,]+\s(→|%|×|[kMGTP]?B|m?s|min|h|days))/.test(cell)
   );
 }
 

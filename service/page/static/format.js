@@ -5,6 +5,9 @@ const HUNDREDTHS = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maxim
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const NONE = "–";
 
+/** A number does not part from its unit at the end of a line. @param {string | number} value @param {string} unit */
+const of = (value, unit) => `${value}\u00a0${unit}`;
+
 /** 12,345 or 2.33; – for what is not known. @param {number | null | undefined} value */
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
@@ -25,7 +28,7 @@ export function short(value) {
 export function percent(share) {
   if (share === null || share === undefined) return NONE;
   const value = share * 100;
-  return `${value !== 0 && value < 10 ? value.toFixed(1) : WHOLE.format(value)} %`;
+  return of(value !== 0 && value < 9.95 ? value.toFixed(1) : WHOLE.format(value), "%");
 }
 
 const BYTES = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -33,23 +36,23 @@ const BYTES = ["B", "kB", "MB", "GB", "TB", "PB"];
 /** 1.5 GB (10⁹ bytes). @param {number | null | undefined} bytes */
 export function size(bytes) {
   if (bytes === null || bytes === undefined) return NONE;
-  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTES.length - 1);
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes / 0.9995) / 3), BYTES.length - 1); // 999.5 kB are 1.0 MB
   const value = bytes / 1000 ** power;
-  return `${power === 0 || value >= 100 ? WHOLE.format(value) : value.toFixed(1)} ${BYTES[power]}`;
+  return of(power === 0 || value >= 99.95 ? WHOLE.format(value) : value.toFixed(1), BYTES[power]);
 }
 
 /** 1 h 5 min, 5 min 3 s, 12.0 s, 350 ms. @param {number | null | undefined} seconds */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return NONE;
-  if (seconds === 0) return "0 s";
-  if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds === 0) return of(0, "s");
+  if (seconds < 0.9995) return of(WHOLE.format(seconds * 1000), "ms");
+  if (seconds < 59.95) return of(seconds.toFixed(1), "s");
   const whole = Math.round(seconds);
-  if (whole < 600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  if (whole < 600) return `${of(Math.floor(whole / 60), "min")} ${of(whole % 60, "s")}`;
   const minutes = Math.round(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  if (minutes < 2880) return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
-  return `${WHOLE.format(minutes / 1440)} days`;
+  if (minutes < 60) return of(minutes, "min");
+  if (minutes < 2880) return of(Math.floor(minutes / 60), "h") + (minutes % 60 ? ` ${of(minutes % 60, "min")}` : "");
+  return of(WHOLE.format(minutes / 1440), "days");
 }
 
 /** A sentence of the service with amounts as this page has them: 240 GB, 2 h 5 min. @param {string} sentence */

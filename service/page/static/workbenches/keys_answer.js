@@ -87,12 +87,12 @@ function Rivals({ rivals }) {
     records.skew,
     records.max,
     records.empty_partitions,
-    percent(moved?.keys),
+    moved?.keys ?? null,
   ]);
   return html`<${Figure}
     title="The same keys with other partitioners"
     summary="All on one scale. Where a bar is above the band, chance alone would seldom fill a partition so much."
-    table=${{ columns: ["partitioner", "skew", "fullest partition", "empty partitions", "keys moved"], rows }}
+    table=${{ columns: ["partitioner", "skew", "fullest partition", "empty partitions", "share of keys moved"], rows }}
     picture=${(/** @type {number} */ width) => multiples(data, width)}
   />`;
 }
