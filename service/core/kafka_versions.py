@@ -15,20 +15,19 @@ releases      the same answers
 3.4.1 … 4.4.0 the controller's placer (4.3.0 reworded errors); of its requests 4.3.0 to 4.3.1, see ``placers/controller.py``
 0.10.2.1 …    AdminUtils, up to its last release, 4.0.2 (``placers/admin_utils.py`` has the words of its refusals)
 4.3.1, 4.4.0  timelines, but for members of a consumer group that ask for different assignors, whose heartbeats can raise the
-              epoch in 4.4.0 (``timelines/consumer/coordinator.py``); formatters, but
-              for two tagged fields that 4.4.0 adds to StreamsGroupMetadataValue: decodings leave them out
+              epoch in 4.4.0 (``timelines/consumer/coordinator.py``); formatters, and what is read of captures, but not the
+              words in which malformed ones are refused: those are of 4.3.1
+4.3.1, 4.4.0  what leaders of Connect and Streams assign; co-partitioning; ``kafka-reassign-partitions --generate``
 4.4.0         partitioner.rack.aware (KIP-1123)
 ============= =================================================================================================================
 
-Of 4.4.0, the jars of clients, coordinators and controller were compared. Its tools, Streams and Connect are not published, so
-``kafka-reassign-partitions``, co-partitioning and what leaders of Connect and Streams assign are those of 4.3.1. What brokers
-assign to Streams (``sticky``) is of 4.3.1 and 4.4.0, which differ. The brokers of 3.x had the consumer protocol as a preview,
-with other assignors, and those of 4.0 and 4.1 share groups likewise: their answers are not offered.
+What brokers assign to Streams (``sticky``) is of 4.3.1 and 4.4.0, which differ. MirrorMaker's 4.4.0 is not published. The
+brokers of 3.x had the consumer protocol as a preview, with other assignors, and those of 4.0 and 4.1 share groups likewise: their
+answers are not offered.
 """
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 RELEASES: Final = (
     "0.10.2.1",
@@ -60,15 +59,6 @@ def since(release: str) -> tuple[str, ...]:
     """The releases from this one on, oldest first; raises ValueError for one that is not in RELEASES."""
     return RELEASES[RELEASES.index(release) :]
 
-
-LATEST_RUNTIMES: Final = "4.3.1"
-"""The newest release of Connect and of the Streams library that is published."""
-
-RUNTIME_FORMS: Final[Mapping[str, Mapping[str, Any] | None]] = {
-    LATEST_RUNTIMES: {},
-    **dict.fromkeys(since(LATEST_RUNTIMES)[1:2]),
-}
-"""The ``forms`` of what their leaders assign: not of releases that are not published."""
 
 FORMATTERS_3_9: Final = "3.9.1"
 """The release that stands for the formatters of 3.9 (``wire/formatters/of_3_9.py``, ``wire/formatters/scala.py``)."""

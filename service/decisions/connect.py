@@ -35,7 +35,7 @@ class ConnectQuestion:
     """Rebalances of a Connect group.
 
     rounds : rows (see ``ConnectRoundSchema``), each well-formed, at least one; what a row leaves out is as in the round before it
-    assignor, kafka_version : the protocol of the group, and the release; default: sessioned, and the newest that is published
+    assignor, kafka_version : the protocol of the group, and the release; default: sessioned, and the newest
     leader_id : who leads, unless a round says otherwise; default: its first worker
     scheduled_rebalance_max_delay_ms : the leader's setting
     leader_states : what leaders remember before the first round (see ``LeaderStateSchema``); others remember nothing

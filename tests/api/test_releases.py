@@ -8,7 +8,6 @@ from itertools import islice
 import pytest
 
 from service.core.assignors import KAFKAS
-from service.core.kafka_versions import LATEST_RUNTIMES
 from service.decisions.families import FAMILIES
 from tests.support import golden
 from tests.support.jvm import COMPARED, FORMER_CLIENTS
@@ -74,10 +73,8 @@ def test_an_unknown_release_is_refused_with_those_of_the_protocol(client, protoc
 
 @pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
 def test_every_family_takes_both_releases_and_names_the_newest_by_default(client, family):
-    """Connect's 4.4.0 is not published."""
     example = import_module(f"service.api.{family.name}.views").EXAMPLE
-    releases = COMPARED if family.name != "connect" else [LATEST_RUNTIMES]
-    for given, named in (({}, releases[0]), *(({"kafka_version": release}, release) for release in releases)):
+    for given, named in (({}, COMPARED[0]), *(({"kafka_version": release}, release) for release in COMPARED)):
         response = client.post(family.path, json={**example, **given})
         assert response.status_code == 200, response.text
         assert response.json["kafka_version"] == named

@@ -13,6 +13,7 @@ CONTRIBUTING = (PROJECT / "CONTRIBUTING.md").read_text()
 GENERATED = {"openapi.yaml"}
 CHANGES = {
     "service/api/streams/schema.py": "4.4.0",
+    "service/core/wire/schemas.py": "4.4.0",
     "service/core/assignors/streams/__init__.py": "4.4.0",
     "service/core/assignors/streams/sticky.py": "4.4.0",
     "service/core/placers/controller.py": "4.4.0",

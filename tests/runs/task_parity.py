@@ -14,10 +14,10 @@ import click
 import orjson
 from rich.console import Console
 
-from service.conformance.connect_groups import connect_group
 from tests.support.task_groups import (
     clients_differ,
     connect_differs,
+    connect_rounds,
     streams_clients,
     streams_differs,
     streams_group,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SUBJECTS: dict[str, tuple[Callable[[Random], dict[str, Any]], Callable[[dict[str, Any]], str | None]]] = {
-    "connect": (connect_group, connect_differs),
+    "connect": (connect_rounds, connect_differs),
     "streams": (streams_group, streams_differs),
     "classic streams": (streams_clients, clients_differ),
 }

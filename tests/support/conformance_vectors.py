@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from service.conformance.subjects import PartitionerSubject, subject_of
 from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.assignors.connect import PROTOCOLS
-from service.core.kafka_versions import LATEST_RUNTIMES
 from service.core.partitioners import PARTITIONERS
 from tests.support import golden
 
@@ -63,7 +62,7 @@ def groups() -> Iterator[dict[str, Any]]:
 def connect() -> Iterator[dict[str, Any]]:
     for each in PROTOCOLS:
         fitting = []
-        for line in golden.lines(f"releases/{LATEST_RUNTIMES}/connect-{each.name}"):
+        for line in golden.lines(f"releases/4.3.1/connect-{each.name}"):
             request = dict(line["request"])
             leader = {"leader_id": request.pop("leader_id")}
             request["rounds"] = [

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
-from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
+from service.core.kafka_versions import LATEST
 from service.spark.cluster import jvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 KAFKA = "4.3.1"
-"""The newest release of which all jars are published: brokers, tools and Streams too."""
+"""The release of the brokers and tools that tests start."""
 
 COMPARED = (LATEST, KAFKA)
-"""The releases whose clients, coordinators and controllers every parity test asks."""
+"""The releases whose clients, coordinators, controllers, workers of Connect and leaders of Streams every parity test asks."""
 
 
 FORMER_CLIENTS = ("2.4.1", "2.8.2", "3.4.1", "3.9.1")
@@ -41,7 +41,17 @@ def controller_jars(release: str) -> tuple[str, ...]:
     return tuple(f"org.apache.kafka:kafka-{part}:{release}" for part in ("clients", "metadata", "server-common"))
 
 
-JARS = (*controller_jars(KAFKA), f"org.apache.kafka:kafka-streams:{KAFKA}")
+def streams_jars(release: str) -> tuple[str, ...]:
+    """The artifacts that have the task assignors of the Streams library."""
+    return (*controller_jars(release), f"org.apache.kafka:kafka-streams:{release}")
+
+
+def connect_jars(release: str) -> tuple[str, ...]:
+    """What Connect's workers need besides what PySpark brings."""
+    return tuple(f"org.apache.kafka:{part}:{release}" for part in ("kafka-clients", "connect-runtime", "connect-api"))
+
+
+JARS = streams_jars(KAFKA)
 ADMIN_UTILS_JARS = ("org.apache.kafka:kafka-server-common:4.0.2", f"org.apache.kafka:kafka-clients:{KAFKA}")
 """AdminUtils is in no release after 4.0."""
 
@@ -200,9 +210,6 @@ PROJECTS = {
     "clients/java": (f"org.apache.kafka:kafka-clients:{KAFKA}", "org.slf4j:slf4j-api:1.7.36"),
 }
 """This project's own Java code, and what it is compiled with."""
-
-CONNECT_JARS = tuple(f"org.apache.kafka:{part}:{LATEST_RUNTIMES}" for part in ("kafka-clients", "connect-runtime", "connect-api"))
-"""What Connect's workers need besides what PySpark brings."""
 
 
 @cache

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from service.api.connect.document import FORM as CONNECT
 from service.api.streams.document import FORM as STREAMS
+from service.conformance.connect_groups import connect_group
 from service.core.assignors.streams.classic import LEADERS
 from service.core.assignors.streams.classic.racks import STRATEGIES
+from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
-from tests.support.jvm import COMPARED, CONNECT_JARS, JARS
+from tests.support.jvm import COMPARED, connect_jars, streams_jars
 from tests.support.parity import JAVA, command, coordinator_jars
 
 if TYPE_CHECKING:
@@ -50,15 +52,20 @@ class Program:
 
 
 @cache
-def connect_workers() -> Program:
+def connect_workers(release: str = LATEST) -> Program:
     """Connect's real workers. All tests share them."""
-    return Program("connect/ConnectWorkers.java", *CONNECT_JARS)
+    return Program("connect/ConnectWorkers.java", *connect_jars(release))
+
+
+def connect_rounds(random: Random) -> Body:
+    """A Connect group through some rebalances, and its release."""
+    return {**connect_group(random), "kafka_version": random.choice(COMPARED)}
 
 
 def connect_differs(body: Body) -> str | None:
     """Where our answer to a Connect group is not that of the real workers; None: nowhere."""
     ours = CONNECT.document(CONNECT.decide(CONNECT.question(body), Budget()))
-    theirs = connect_workers().ask(body)
+    theirs = connect_workers(body["kafka_version"]).ask(body)
     for i, (our, their) in enumerate(zip(ours["rounds"], theirs["rounds"], strict=True)):
         told = [{name: value for name, value in row.items() if not name.endswith("_base64")} for row in their["assignments"]]
         if our["assignments"] != told:
@@ -126,9 +133,9 @@ def streams_differs(body: Body) -> str | None:
 
 
 @cache
-def streams_leader() -> Program:
+def streams_leader(release: str) -> Program:
     """The task assignors of classic Streams groups. All tests share them."""
-    return Program("StreamsLeader.java", *JARS)
+    return Program("StreamsLeader.java", *streams_jars(release))
 
 
 def streams_clients(random: Random) -> Body:
@@ -167,6 +174,7 @@ def streams_clients(random: Random) -> Body:
         "group_protocol": "streams",
         "member_protocol": "classic",
         "assignor": random.choice(LEADERS).name,
+        "kafka_version": random.choice(COMPARED),
         "num_standby_replicas": random.choice((0, 0, 1, 1, 2, 3)),
         "max_warmup_replicas": random.choice((1, 2, 2, 10)),
         "acceptable_recovery_lag": random.choice((0, 100, 10_000, 2**63 - 1)),
@@ -217,6 +225,6 @@ def clients_differ(body: Body) -> str | None:
     """Where our answer to a classic Streams group is not that of the real assignor; None: nowhere."""
     answer = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()))
     ours = {name: answer[name] for name in ("assignments", "probing_rebalance")}
-    theirs = streams_leader().ask(body)
+    theirs = streams_leader(body["kafka_version"]).ask(body)
     del theirs["seconds"]
     return None if ours == theirs else f"{json.dumps(ours)} instead of {json.dumps(theirs)}"

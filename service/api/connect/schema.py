@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, post_load, validate
 
-from service.core.kafka_versions import LATEST_RUNTIMES
+from service.core.kafka_versions import LATEST
 from service.decisions.connect import MAX_DELAY_MS, ConnectQuestion
 from service.web import described as fields
 from service.web.fields import Boolean, Integer, List, Name, Subject
@@ -111,11 +111,7 @@ class ConnectAssignmentSchema(Schema):
     """Rebalances of a Kafka Connect group. `POST /v1/group-assignments` takes this body, too, with its `group_protocol`."""
 
     group_protocol = fields.String("`connect`", validate=validate.Equal("connect"), example="connect")
-    kafka_version = fields.String(
-        f"the release of Connect to reproduce. Absent: {LATEST_RUNTIMES}, the newest that is published",
-        load_default=None,
-        example=LATEST_RUNTIMES,
-    )
+    kafka_version = fields.String(f"the release of Connect to reproduce. Absent: {LATEST}", load_default=None, example=LATEST)
     assignor = fields.String(
         "the protocol of the group: sessioned, compatible or eager. Absent: sessioned", load_default=None, example="sessioned"
     )

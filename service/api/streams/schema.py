@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, post_load, validate
 
-from service.core.kafka_versions import LATEST, LATEST_RUNTIMES
+from service.core.kafka_versions import LATEST
 from service.decisions.streams.question import StreamsQuestion
 from service.web import described as fields
 from service.web.fields import INT64, Boolean, FlatRows, Integer, List, Name, Subject
@@ -101,9 +101,7 @@ class StreamsAssignmentSchema(Schema):
     """A group of Kafka Streams. `POST /v1/group-assignments` takes this body, too, with its `group_protocol`."""
 
     group_protocol = fields.String("`streams`", validate=validate.Equal("streams"), example="streams")
-    kafka_version = fields.String(
-        f"the release to reproduce. Absent: {LATEST}; of a classic group {LATEST_RUNTIMES}", load_default=None, example=LATEST
-    )
+    kafka_version = fields.String(f"the release to reproduce. Absent: {LATEST}", load_default=None, example=LATEST)
     member_protocol = fields.String(
         "`streams` (KIP-1071): the broker assigns to `members`; `classic`: the leader assigns to `clients`. Absent: streams",
         load_default=None,

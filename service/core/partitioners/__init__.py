@@ -94,7 +94,7 @@ def _run(hash_: Hash | None, sign: Sign | None) -> Callable[[Question, Partition
 
 
 _JAVA, _JAVA_23, _JAVA_08, _SCALA = ("java", LATEST), ("java", "2.3.1"), ("java", "0.8.2.2"), ("scala", "0.8.2.2")
-_STREAMS = ("kafka-streams", "4.3.1")
+_STREAMS = ("kafka-streams", LATEST)
 _RD, _SARAMA, _GO, _FRANZ = ("librdkafka", "2.16.0"), ("sarama", "v1.61.1"), ("kafka-go", "v0.4.51"), ("franz-go", "v1.22.2")
 _JS, _PLATFORMATIC, _SINEK = ("kafkajs", "2.2.4"), ("@platformatic/kafka", "1.35.0"), ("node-sinek", "6.13.0")
 _PYTHON, _AIO = ("kafka-python", "3.0.12"), ("aiokafka", "0.14.0")

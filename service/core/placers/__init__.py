@@ -75,7 +75,7 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
     Placer(
         name="kafka-reassign-generate",
         run=reassign_generate.place,
-        implementation=Implementation("tools", "4.3.1", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand --generate"),
+        implementation=Implementation("tools", LATEST, "org.apache.kafka.tools.reassign.ReassignPartitionsCommand --generate"),
         forms={"4.3.1": {}},
         summary="Places existing topics again, on a list of brokers; it has its own request fields, from `topics_to_move` on.",
         requests=("topics_to_move",),

@@ -199,6 +199,8 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
         "STREAMS_GROUP_METADATA", _GROUP_KEY,
         epoch=INT32, metadataHash=INT64, validatedTopologyEpoch=_a(INT32, tag=0, default=-1),
         lastAssignmentConfigs=_null(_KEY_VALUES, tag=1, default=[]),
+        storedDescriptionTopologyEpoch=_a(INT32, tag=2, default=-1),  # since 4.4.0, as the next
+        failedDescriptionTopologyEpoch=_a(INT32, tag=3, default=-1),
     ),
     19: _record(
         "STREAMS_GROUP_MEMBER_METADATA", _MEMBER_KEY,
@@ -219,7 +221,7 @@ GROUP_RECORDS: Final[dict[int, RecordType]] = {
     23: _record("STREAMS_GROUP_TOPOLOGY", _GROUP_KEY, epoch=INT32, subtopologies=ArrayType(_SUBTOPOLOGY)),
 }
 # fmt: on
-"""Every type of record in ``__consumer_offsets`` in 4.3.1. 9 and 18 were never released."""
+"""Every type of record in ``__consumer_offsets`` in 4.4.0. 9 and 18 were never released."""
 
 OFFSET_COMMIT_3_9: Final = replace(_OFFSET, fields=tuple(field for field in _OFFSET.fields if field.tag is None))
 """The value of OFFSET_COMMIT in Kafka 3.9, without the tagged field of a later release."""
@@ -251,4 +253,4 @@ SHARE_GROUP_STATE_RECORDS: Final[dict[int, RecordType]] = {
         stateBatches=_STATE_BATCHES,
     ),
 }
-"""Every type of record in ``__share_group_state`` in 4.3.1."""
+"""Every type of record in ``__share_group_state`` in 4.4.0."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import struct
 import subprocess
 
 import pytest
@@ -20,12 +21,20 @@ from service.core.wire.formatters.scala import OF_2_8, SINCE_3_4, scala_lines_of
 from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
-from tests.support.captures import captures
+from tests.support.captures import Capture, captures
 from tests.support.jvm import KAFKA, SCALA_FORMATTERS_JARS
 from tests.support.parity import command, coordinator_jars
 
 RECORDS = {"group_record": read_group_record, "share_group_state_record": read_share_group_state_record}
 ODD_TEXT = (b"\xed\xa0\x80", b"\xed\xa0", b"\xf4\x90\x80\x80", b"\xc3(", b"\xf0\x9f\x98", b"\xff")
+
+TAGGED = Capture(
+    "group_record",
+    b"",
+    key=struct.pack(">hh7s", 17, 7, b"streams"),
+    value=struct.pack(">hiqbbbibbibbi", 0, 5, 9, 3, 0, 4, 3, 2, 4, 3, 3, 4, -2),
+)
+"""STREAMS_GROUP_METADATA with the tagged fields of 4.4.0, which no capture has."""
 
 
 def altered(chance, data):
@@ -89,7 +98,7 @@ def ours(capture):
         if capture.kind in RECORDS:
             return of_record(capture)
         budget = Budget()
-        decoded = document(answer(DecodingQuestion(capture.kind, "4.3.1", capture.data), budget))["decoded"]
+        decoded = document(answer(DecodingQuestion(capture.kind, KAFKA, capture.data), budget))["decoded"]
     except Unreadable as error:
         return {"exception": error.exception, "message": error.message}
     return json.loads(json.dumps(decoded))
@@ -103,11 +112,21 @@ def answers_of(program, jars, questions):
     return done.stdout.decode().splitlines()
 
 
+def reader_jars(release):
+    """The artifacts that read and print records."""
+    return (*coordinator_jars(release), *(f"org.apache.kafka:kafka-{part}:{release}" for part in ("share-coordinator", "tools")))
+
+
+def test_what_4_4_0_adds_is_read():
+    (text,) = answers_of("RecordReader.java", reader_jars("4.4.0"), [line(TAGGED)])
+    assert json.dumps(of_record(TAGGED)) == json.dumps(json.loads(text))
+    assert of_record(TAGGED)["value"]["failedDescriptionTopologyEpoch"] == -2
+
+
 @pytest.mark.slow
 def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
     captures = list(questions(seed=1, count=10_000))
-    more = (f"org.apache.kafka:kafka-{part}:{KAFKA}" for part in ("share-coordinator", "tools"))
-    answers = answers_of("RecordReader.java", (*coordinator_jars(), *more), map(line, captures))
+    answers = answers_of("RecordReader.java", reader_jars(KAFKA), map(line, captures))
     for capture, text in zip(captures, answers, strict=True):
         expected, answered = json.loads(text), ours(capture)
         assert answered == expected, line(capture)

@@ -12,7 +12,7 @@ from service.cli import main
 from service.live.verification import check_groups
 from tests.live.clients import eventually
 from tests.live.test_snapshot import look
-from tests.support.jvm import CONNECT_JARS
+from tests.support.jvm import KAFKA, connect_jars
 from tests.support.task_groups import Program
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ CONNECTORS = [{"connector_name": name, "tasks_count": count} for name, count in 
 def test_workers_that_join_one_after_the_other(secured: SecuredBroker) -> None:
     """What they run is known after each rebalance, and as their leader has it."""
     broker = secured.plain
-    program = Program("connect/ConnectGroup.java", *CONNECT_JARS)
+    program = Program("connect/ConnectGroup.java", *connect_jars(KAFKA))
     protocols = ("eager", "compatible", "sessioned")
     try:
         for count in (1, 2, 3):

@@ -4,11 +4,11 @@ from typing import Final
 
 from service.core.assignors.connect import eager, incremental
 from service.core.assignors.connect.model import ConnectAssignor
-from service.core.kafka_versions import LATEST_RUNTIMES, RUNTIME_FORMS
+from service.core.kafka_versions import LATEST
 from service.core.registry import Implementation
 
 _DISTRIBUTED: Final = "org.apache.kafka.connect.runtime.distributed"
-_INCREMENTAL: Final = Implementation("connect", LATEST_RUNTIMES, f"{_DISTRIBUTED}.IncrementalCooperativeAssignor")
+_INCREMENTAL: Final = Implementation("connect", LATEST, f"{_DISTRIBUTED}.IncrementalCooperativeAssignor")
 
 PROTOCOLS: Final = (
     ConnectAssignor(
@@ -16,7 +16,7 @@ PROTOCOLS: Final = (
         run=incremental.assign,
         summary="Workers keep what they run; the leader revokes what is above an even share, and waits for workers that left.",
         implementation=_INCREMENTAL,
-        forms=RUNTIME_FORMS,
+        forms={"4.3.1": {}},
         setting="connect.protocol=sessioned",
         is_default=True,
     ),
@@ -25,15 +25,15 @@ PROTOCOLS: Final = (
         run=incremental.assign,
         summary="As sessioned, without session keys for the REST interface.",
         implementation=_INCREMENTAL,
-        forms=RUNTIME_FORMS,
+        forms={"4.3.1": {}},
         setting="connect.protocol=compatible",
     ),
     ConnectAssignor(
         name="eager",
         run=eager.assign,
         summary="Workers stop everything in each rebalance, and get connectors and tasks in turn.",
-        implementation=Implementation("connect", LATEST_RUNTIMES, f"{_DISTRIBUTED}.EagerAssignor"),
-        forms=RUNTIME_FORMS,
+        implementation=Implementation("connect", LATEST, f"{_DISTRIBUTED}.EagerAssignor"),
+        forms={"4.3.1": {}},
         is_cooperative=False,
         setting="connect.protocol=eager",
     ),

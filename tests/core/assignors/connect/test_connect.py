@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from service.api.connect.document import FORM
-from service.conformance.connect_groups import connect_group
 from service.core.assignors.connect.incremental import backoff
 from service.core.assignors.connect.work import TASK_BITS, Work, serialized
 from service.core.jvm.hashing import java_hash_codes
@@ -15,7 +14,7 @@ from service.decisions.budget import Budget
 from service.decisions.connect import ConnectQuestion, answer
 from tests.support.golden import each
 from tests.support.jvm import kafka_jvm
-from tests.support.task_groups import connect_differs
+from tests.support.task_groups import connect_differs, connect_rounds
 
 VECTORS = [f"releases/4.3.1/connect-{protocol}" for protocol in ("eager", "compatible", "sessioned")]
 
@@ -29,7 +28,7 @@ def test_a_leader_assigns_as_connect_does(case):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_workers_keep_and_leaders_remember_what_connects_own_do(seed):
-    assert connect_differs(connect_group(Random(f"connect-{seed}"))) is None
+    assert connect_differs(connect_rounds(Random(f"connect-{seed}"))) is None
 
 
 def test_the_delay_between_revocations_grows_up_to_the_setting():

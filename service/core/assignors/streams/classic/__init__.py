@@ -4,7 +4,7 @@ from typing import Final
 
 from service.core.assignors.streams.classic import high_availability, sticky
 from service.core.assignors.streams.classic.clients import LeadersAssignor
-from service.core.kafka_versions import LATEST_RUNTIMES, RUNTIME_FORMS
+from service.core.kafka_versions import LATEST
 from service.core.registry import Implementation
 
 _PACKAGE: Final = "org.apache.kafka.streams.processor.internals.assignment"
@@ -14,8 +14,8 @@ LEADERS: Final = (
         name="high-availability",
         run=high_availability.assign,
         summary="As balanced as can be; a task runs where its state is until the client that is to run it has caught up.",
-        implementation=Implementation("streams", LATEST_RUNTIMES, f"{_PACKAGE}.HighAvailabilityTaskAssignor"),
-        forms=RUNTIME_FORMS,
+        implementation=Implementation("streams", LATEST, f"{_PACKAGE}.HighAvailabilityTaskAssignor"),
+        forms={"4.3.1": {}},
         setting="group.protocol=classic",
         is_default=True,
     ),
@@ -23,16 +23,16 @@ LEADERS: Final = (
         name="sticky",
         run=sticky.assign,
         summary="Tasks stay with their clients up to an even share, then go to those with their state, then to the least loaded.",
-        implementation=Implementation("streams", LATEST_RUNTIMES, f"{_PACKAGE}.LegacyStickyTaskAssignor"),
-        forms=RUNTIME_FORMS,
+        implementation=Implementation("streams", LATEST, f"{_PACKAGE}.LegacyStickyTaskAssignor"),
+        forms={"4.3.1": {}},
         setting=f"internal.task.assignor.class={_PACKAGE}.LegacyStickyTaskAssignor",
     ),
     LeadersAssignor(
         name="fallback-prior",
         run=sticky.assign_fallback,
         summary="As sticky, but every active task stays. Leaders use it by themselves if they do not know the lags of tasks.",
-        implementation=Implementation("streams", LATEST_RUNTIMES, f"{_PACKAGE}.FallbackPriorTaskAssignor"),
-        forms=RUNTIME_FORMS,
+        implementation=Implementation("streams", LATEST, f"{_PACKAGE}.FallbackPriorTaskAssignor"),
+        forms={"4.3.1": {}},
         setting=f"internal.task.assignor.class={_PACKAGE}.FallbackPriorTaskAssignor",
     ),
 )
