@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from tests.support.advisers import advising, faults
-from tests.support.jvm import KAFKA, compiled
+from tests.support.jvm import COMPARED, KAFKA, compiled
 from tests.support.parity import Assignors
 from tests.support.serving import DRIPS, dripping, free_port
 
@@ -94,7 +94,7 @@ def check_revoked_first(body, assigned):
                 assert all(partition in assigned[other] for other in members), partition
 
 
-@pytest.mark.parametrize("release", ["3.9.1", KAFKA])
+@pytest.mark.parametrize("release", ["3.9.1", *COMPARED])
 def test_the_service_assigns_and_the_second_rebalance_needs_no_request(adviser, release):
     """The third member gets its partitions when the others have revoked them."""
     leader = Leader(adviser.url, release, token="t0")  # noqa: S106

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 import javax.management.Attribute;
 import javax.management.AttributeList;
 import javax.management.AttributeNotFoundException;
@@ -13,12 +14,14 @@ import javax.management.JMException;
 import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanInfo;
 import javax.management.ObjectName;
-import org.apache.kafka.common.utils.Sanitizer;
 import org.slf4j.LoggerFactory;
 
 /** Counters of outcomes in JMX: {@code partition.allocator:type=remote-assignor,group-id=…}, one for all consumers of a group. */
 final class Outcomes implements DynamicMBean {
     private static final Map<String, Outcomes> OF_GROUPS = new ConcurrentHashMap<>();
+
+    /** What stands in a name without quotes, as in the names of Kafka's own metrics (Sanitizer.jmxSanitize). */
+    private static final Pattern PLAIN = Pattern.compile("[\\w-%. \t]*");
 
     private final AtomicLong[] counts = Arrays.stream(Outcome.values()).map(outcome -> new AtomicLong()).toArray(AtomicLong[]::new);
 
@@ -26,7 +29,8 @@ final class Outcomes implements DynamicMBean {
         return OF_GROUPS.computeIfAbsent(groupId, id -> {
             Outcomes outcomes = new Outcomes();
             try {
-                String name = "partition.allocator:type=remote-assignor,group-id=" + Sanitizer.jmxSanitize(id);
+                String shown = PLAIN.matcher(id).matches() ? id : ObjectName.quote(id);
+                String name = "partition.allocator:type=remote-assignor,group-id=" + shown;
                 ManagementFactory.getPlatformMBeanServer().registerMBean(outcomes, new ObjectName(name));
             } catch (JMException | SecurityException e) {
                 LoggerFactory.getLogger(Outcomes.class).warn("The outcomes of group {} are not in JMX", id, e);
