@@ -19,6 +19,7 @@ CHANGES = {
     "service/core/placers/controller.py": "4.4.0",
     "service/core/timelines/consumer/coordinator.py": "4.4.0",
     "service/decisions/keyless.py": "4.4.0",
+    "docs/consumers.md": "4.4.0",
     "docs/rebalances.md": "4.4.0",
     "docs/task-groups.md": "4.4.0",
 }
