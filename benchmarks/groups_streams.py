@@ -100,7 +100,7 @@ def declare(group: Streams, assignor: str) -> None:
     def assign(group: Streams = group) -> Iterator[Sides]:
         """Raises RuntimeError if the JVM's assignment differs."""
         jvm.require(harness=False)
-        from tests.support.jvm import JARS  # noqa: PLC0415 - it starts a JVM to fetch the jars
+        from tests.support.jvm import streams_jars  # noqa: PLC0415 - it starts a JVM to fetch the jars
         from tests.support.task_groups import Program, clients_differ  # noqa: PLC0415
 
         body = group.body(assignor)
@@ -109,7 +109,7 @@ def declare(group: Streams, assignor: str) -> None:
             raise RuntimeError(f"{row.name}: {difference[:200]}")
         question = FORM.question(body)
         run = next(each.run for each in LEADERS if each.name == assignor)
-        leader = Program("StreamsLeader.java", *JARS, java=COMPILING)
+        leader = Program("StreamsLeader.java", *streams_jars(jvm.RELEASE), java=COMPILING)
 
         def ours() -> list[float]:
             return [median(_seconds(run, read_clients(question)) for _ in range(RUNS))]

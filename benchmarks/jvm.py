@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 PROGRAM = Path(__file__).parent / "java" / "TimeAssignors.java"
+RELEASE = "4.3.1"
+"""The release of the classes that are timed, as by the harness."""
 
 
 def require(*, harness: bool = True) -> None:
@@ -61,7 +63,7 @@ def assignor(kafka_class: str) -> Iterator[Callable[[dict[str, Any]], dict[str, 
 
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            [*command(str(PROGRAM), *coordinator_jars(), java=java), kafka_class],
+            [*command(str(PROGRAM), *coordinator_jars(RELEASE), java=java), kafka_class],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

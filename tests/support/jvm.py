@@ -25,10 +25,10 @@ from service.spark.cluster import jvm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KAFKA = "4.3.1"
-"""The release of the brokers and tools that tests start."""
+KAFKA = LATEST
+"""The release of the brokers, clients and tools that tests start."""
 
-COMPARED = (LATEST, KAFKA)
+COMPARED = (LATEST, "4.3.1")
 """The releases whose clients, coordinators, controllers, workers of Connect and leaders of Streams every parity test asks."""
 
 

@@ -65,7 +65,7 @@ def connect_rounds(random: Random) -> Body:
 def connect_differs(body: Body) -> str | None:
     """Where our answer to a Connect group is not that of the real workers; None: nowhere."""
     ours = CONNECT.document(CONNECT.decide(CONNECT.question(body), Budget()))
-    theirs = connect_workers(body["kafka_version"]).ask(body)
+    theirs = connect_workers(ours["kafka_version"]).ask(body)
     for i, (our, their) in enumerate(zip(ours["rounds"], theirs["rounds"], strict=True)):
         told = [{name: value for name, value in row.items() if not name.endswith("_base64")} for row in their["assignments"]]
         if our["assignments"] != told:
@@ -225,6 +225,6 @@ def clients_differ(body: Body) -> str | None:
     """Where our answer to a classic Streams group is not that of the real assignor; None: nowhere."""
     answer = STREAMS.document(STREAMS.decide(STREAMS.question(body), Budget()))
     ours = {name: answer[name] for name in ("assignments", "probing_rebalance")}
-    theirs = streams_leader(body["kafka_version"]).ask(body)
+    theirs = streams_leader(answer["kafka_version"]).ask(body)
     del theirs["seconds"]
     return None if ours == theirs else f"{json.dumps(ours)} instead of {json.dumps(theirs)}"

@@ -22,7 +22,7 @@ from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
 from tests.core.wire.test_altered_bytes import LENGTHS_THAT_LIE
 from tests.support.captures import Capture, captures
-from tests.support.jvm import KAFKA, SCALA_FORMATTERS_JARS
+from tests.support.jvm import SCALA_FORMATTERS_JARS
 from tests.support.parity import command, coordinator_jars
 
 RECORDS = {"group_record": read_group_record, "share_group_state_record": read_share_group_state_record}
@@ -98,7 +98,7 @@ def ours(capture):
         if capture.kind in RECORDS:
             return of_record(capture)
         budget = Budget()
-        decoded = document(answer(DecodingQuestion(capture.kind, KAFKA, capture.data), budget))["decoded"]
+        decoded = document(answer(DecodingQuestion(capture.kind, "4.3.1", capture.data), budget))["decoded"]
     except Unreadable as error:
         return {"exception": error.exception, "message": error.message}
     return json.loads(json.dumps(decoded))
@@ -126,7 +126,7 @@ def test_what_4_4_0_adds_is_read():
 @pytest.mark.slow
 def test_ten_thousand_altered_captures_are_read_as_kafka_reads_them():
     captures = list(questions(seed=1, count=10_000))
-    answers = answers_of("RecordReader.java", reader_jars(KAFKA), map(line, captures))
+    answers = answers_of("RecordReader.java", reader_jars("4.3.1"), map(line, captures))
     for capture, text in zip(captures, answers, strict=True):
         expected, answered = json.loads(text), ours(capture)
         assert answered == expected, line(capture)

@@ -38,7 +38,7 @@ def test_the_delay_between_revocations_grows_up_to_the_setting():
 
 
 def test_the_delay_is_that_of_javas_own_exponential_backoff():
-    java = kafka_jvm().org.apache.kafka.common.utils.ExponentialBackoff
+    java = kafka_jvm().org.apache.kafka.common.utils.internals.ExponentialBackoff
     for most in (2, 60, *range(1_000, 400_000, 13_000)):
         exponential = java(1, 40, most, 0.0)
         assert [backoff(attempts, most) for attempts in range(1, 6)] == [exponential.backoff(n) for n in range(1, 6)], most
