@@ -1,8 +1,10 @@
 """Runs a job, from its parameters to its results."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from threading import Thread
 from typing import Any
 
@@ -53,7 +55,7 @@ def run(
     """
     name = f"partition-allocator {job.name}"
     light = job.is_light(parameters)
-    Thread(target=job.imports, daemon=True).start()  # while the JVM starts
+    Thread(target=_import, args=(job,), daemon=True).start()  # while the JVM starts
     session = spark_session(name, master=master, packages=packages, settings=settings, light=light, verbose=verbose)
     with exclusive(into), session as spark, Pipeline(spark, Sink(spark, into), partial(progress, spark)) as pipeline:
         sink = pipeline.sink
@@ -73,6 +75,13 @@ def run(
         except (PySparkException, Py4JError) as error:
             raise failure(error) from error
     return Results(json_of(outcome.summary).decode(), outcome.headline, places, outcome.within_limits)
+
+
+def _import(job: Job) -> None:
+    """Import what the job and, to pass the JVM a value, PySpark import later. What fails here fails again there."""
+    with suppress(Exception):
+        job.imports()
+        import_module("pyspark.testing.utils")
 
 
 def _write(sink: Sink, file: str, table: pa.Table | DataFrame) -> str:

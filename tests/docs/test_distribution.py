@@ -14,11 +14,14 @@ import zipfile
 from email.parser import HeaderParser
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import requests
 from hatchling.build import build_sdist, build_wheel
 
 from tests.support.golden import PROJECT
+from tests.support.jvm import short_lived_spark
 from tests.support.serving import free_port
 
 
@@ -130,6 +133,18 @@ def test_a_foreign_package_of_the_same_name_gets_one_sentence(installed, tmp_pat
         f"Error: Another package called 'service' ({tmp_path / 'service'}) hides partition-allocator's"
     )
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_workers_of_the_pipeline_import_what_is_installed(installed, tmp_path):
+    """And not a package of the same name in the folder where the command is run, which the command does not import either."""
+    (tmp_path / "service").mkdir()
+    (tmp_path / "service" / "__init__.py").write_text("")
+    pq.write_table(pa.table({"key": ["a", "b", "c"]}), tmp_path / "keys.parquet")
+    job = ("pipeline", "skew", "keys.parquet", "--partitions", "6", "--master", "local[1]", "--into", "results")
+    done = run(installed / "partition-allocator", *job, cwd=tmp_path, **short_lived_spark())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["records"] == 3
 
 
 def test_a_package_written_over_gets_one_sentence(installed, tmp_path):

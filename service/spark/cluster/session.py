@@ -6,6 +6,7 @@ for Spark Connect, ``sc://…``; default: the environment variable ``SPARK_REMOT
 Executors get the project's modules (``code_archive.py``); their dependencies must be installed there.
 """
 
+import logging
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread, current_thread, main_thread
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
@@ -43,9 +45,14 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
-    "spark.python.daemon.module": "service.spark.cluster.daemon",
 }
 """Settings for a single machine."""
+
+OWN_DAEMON: Final = {"spark.python.daemon.module": "service.spark.cluster.daemon"}
+"""Where workers import this project as the driver does, and not from the zip that they get after their start."""
+
+ONE_PROCESS: Final = re.compile(r"local(\[.*\])?")
+"""Masters with the executor in the driver's JVM; ``local-cluster[…]`` starts others, in folders of their own."""
 
 CALL_SITES: Final = "spark.python.sql.dataFrameDebugging.enabled"
 """Whether PySpark tells the JVM which line of this project each expression is from, for errors: a dozen calls for each."""
@@ -103,7 +110,8 @@ def spark_session(
             if submitted and not verbose and not is_connect(spark):
                 spark.sparkContext.setLogLevel("WARN")
             _ship(spark, Path(folder))
-            yield spark
+            with _jobs_end_by_ctrl_c(spark):
+                yield spark
         finally:
             spark.stop()
 
@@ -112,7 +120,9 @@ def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:
     """The builder of a session on ``master``, by Spark Connect if SPARK_REMOTE or ``master`` says so."""
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the driver's packages
-        builder = builder.config(map=dict(LOCAL))
+        if not {"", str(Path.cwd())} & {*sys.path}:
+            os.environ.setdefault("PYTHONSAFEPATH", "1")  # nor do workers import from this folder, which may have a "service"
+        builder = builder.config(map={**LOCAL, **(OWN_DAEMON if ONE_PROCESS.fullmatch(master) else {})})
     if master == os.environ.get("SPARK_REMOTE") or master.startswith("sc://"):
         return builder.remote(master)
     os.environ.pop("SPARK_REMOTE", None)  # PySpark would prefer it
@@ -171,6 +181,34 @@ def _ended_by_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
+def _jobs_end_by_ctrl_c(spark: SparkSession) -> Iterator[None]:
+    """Let Ctrl-C cancel the jobs and raise KeyboardInterrupt, also where PySpark raises their end instead.
+
+    PySpark's own handler cancels them within the call that it interrupts, which may fail. Py4J logs that call with its traceback.
+    """
+    interrupted = Event()
+
+    def cancel() -> None:
+        with suppress(Exception):  # the session may be at its end by now
+            spark.sparkContext.cancelAllJobs()
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        logging.disable()
+        Thread(target=cancel, daemon=True).start()  # each thread has a connection of its own
+        raise KeyboardInterrupt
+
+    if current_thread() is main_thread() and not is_connect(spark):
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception:
+        if interrupted.is_set():
+            raise KeyboardInterrupt from None
+        raise
+
+
+@contextmanager
 def _output_into(descriptor: int) -> Iterator[None]:
     """Redirect standard output and error of this process, and of processes that it starts meanwhile; closes the descriptor."""
     sys.stdout.flush()
@@ -208,7 +246,7 @@ def cores(spark: SparkSession) -> int:
 
 def is_local(spark: SparkSession) -> bool:
     """Whether everything runs on this machine, with the driver's Python and files."""
-    return not is_connect(spark) and re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master)) is not None
+    return not is_connect(spark) and ONE_PROCESS.fullmatch(str(spark.sparkContext.master)) is not None
 
 
 def is_connect(spark: SparkSession) -> bool:

@@ -147,6 +147,42 @@ def test_ctrl_c_leaves_nothing_that_spark_has_started(tmp_path):
         assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+JOB = """
+import sys, time
+from pathlib import Path
+from service.spark.cluster.session import spark_session
+
+def wait(_):
+    Path(file).touch()
+    time.sleep(600)
+
+file = sys.argv[1]
+try:
+    with spark_session("ctrl-c", master="local[1]") as spark:
+        if sys.argv[2] == "rdd":
+            spark.sparkContext.parallelize([0], 1).foreach(wait)
+        else:
+            spark.range(1).mapInArrow(lambda batches: map(wait, batches), "id long").toArrow()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["rdd", "sql"])
+def test_ctrl_c_ends_a_job_without_a_word_of_spark(tmp_path, by):
+    """Nor of Py4J."""
+    command = [*HEEDS_CTRL_C, sys.executable, "-c", JOB, tmp_path / "runs", by]
+    environment = {**os.environ, **short_lived_spark()}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "runs").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    time.sleep(0.5)  # until the driver waits
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == ("interrupted\n", "")
+
+
 @pytest.mark.parametrize("version", ["1.8.0_292", "16.0.2"])
 def test_an_old_java_is_refused_by_its_version(tmp_path, monkeypatch, version):
     """The first has no modules; the second has the one that Spark needs."""
