@@ -89,32 +89,34 @@ class HashingRule:
         return np.where(unhashed, np.int32(self.null_hash), hashes), None
 
 
-_SIGNED, _UNSIGNED, _WITHOUT_SIGN = np.int64(-1), np.int64(0xFFFFFFFF), np.int64(0x7FFFFFFF)
-"""Bits of a hash that has been extended to 64."""
+_ALL_BITS, _WITHOUT_SIGN = np.int32(-1), np.int32(0x7FFFFFFF)
 
 
-def _modulo(hashes: Int32s, n: int, bits: np.int64, plus: int = 0, *, absolute: bool = False) -> Int32s:
-    """int32[...], ``((hashes & bits) + plus) % n``, or of the absolute hashes.
+def _modulo(hashes: Int32s, n: int, bits: np.int32 = _ALL_BITS, plus: int = 2**32, *, absolute: bool = False) -> Int32s:
+    """int32[...], ``value % n``, value being ``hash & bits``, or that of the absolute hash in Java, with ``plus`` if negative.
 
-    n : 1 … 2147483647; bits, plus : such that nothing is negative; plus : below 2³²
+    n : 1 … 2147483647; plus : 2³¹ … 2³²
     """
     remainders = np.empty(len(hashes), np.int32)  # here, as in murmur2.py
-    _take_modulo(hashes, n, bits, plus, absolute, remainders)
+    if n == 1:
+        remainders[:] = 0
+    else:
+        _take_modulo(hashes, n, bits, plus, absolute, remainders)
     return remainders
 
 
 def _debezium(hashes: Int32s, n: int) -> Int32s:
     masked = hashes & np.int32(0x7FFFFFFF)
-    return _modulo(np.where(masked == 0x7FFFFFFF, np.int32(0), masked), n, _SIGNED)
+    return _modulo(np.where(masked == 0x7FFFFFFF, np.int32(0), masked), n)
 
 
 def _pmod(hashes: Int32s, n: int) -> Int32s:
-    return _modulo(hashes, n, _SIGNED, -(-(2**31) // n) * n)  # the least multiple of n with which no hash is negative
+    return _modulo(hashes, n, plus=-(-(2**31) // n) * n)  # the least multiple of n with which no hash is negative
 
 
 MASK = Sign("mask", "(h & 0x7fffffff) % n", partial(_modulo, bits=_WITHOUT_SIGN), lambda h: h & 0x7FFFFFFF)
-UNSIGNED = Sign("unsigned", "(h as uint32) % n", partial(_modulo, bits=_UNSIGNED), lambda h: h % 2**32)
-REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", partial(_modulo, bits=_SIGNED, absolute=True), abs)
+UNSIGNED = Sign("unsigned", "(h as uint32) % n", _modulo, lambda h: h % 2**32)
+REM_NEG = Sign("rem-neg", "|h % n|, the remainder having the sign of h", partial(_modulo, absolute=True), abs)
 ABS0 = Sign(
     "abs0",
     "abs(h) % n, where abs(-2147483648) is 0",
@@ -127,16 +129,21 @@ WIDE_PMOD = Sign("modulo", "the mathematical modulo of h", lambda h, n: (h % n).
 
 
 @kernel
-def _take_modulo(hashes: Int32s, n: int, bits: np.int64, plus: int, absolute: bool, remainders: Int32s) -> None:  # noqa: FBT001
-    """The loop, by a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small."""
-    reciprocal = 1.0 / n
+def _take_modulo(hashes: Int32s, n: int, bits: np.int32, plus: int, absolute: bool, remainders: Int32s) -> None:  # noqa: FBT001
+    """The loop, by a float64 reciprocal, which vectorises where a division does not: the quotient is right or one too small.
+
+    n : 2 or more, so that quotients are int32. Processors without AVX-512 convert no vectors between float64 and int64.
+    """
+    reciprocal, divisor = 1.0 / n, np.float64(n)
     for i in range(len(hashes)):
-        value = np.int64(hashes[i])
-        if absolute:
-            value = abs(value)
-        value = (value & bits) + plus
+        h = hashes[i]
+        if absolute and h < 0:
+            h = np.int32(-h)
+        value = np.float64(np.int32(h & bits))
+        if value < 0:
+            value += plus
         # r >= 0: a quotient below an integer is at least 1 / n below it, and the error is less than value / n / 2⁵¹ < 1 / n.
-        r = value - np.int64(np.float64(value) * reciprocal) * n
-        if r >= n:
-            r -= n
-        remainders[i] = r
+        r = value - np.int32(value * reciprocal) * divisor
+        if r >= divisor:
+            r -= divisor
+        remainders[i] = np.int32(r)
