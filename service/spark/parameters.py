@@ -56,6 +56,9 @@ ASSIGNOR = ChoiceType()
 KEY_FORMAT = click.Option(
     ["--key-format"], type=click.Choice(FORMATS), help="How a key is serialized. Default: by the column's type."
 )
+PARTITION_COLUMN = click.Option(
+    ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
+)
 SIZE_COLUMNS = click.Option(
     ["--size-column", "size_columns"],
     multiple=True,

@@ -9,7 +9,7 @@ import click
 from service.core.errors import InvalidQuestion
 from service.spark.io.sources import Source
 from service.spark.job import Job
-from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SIZE_COLUMNS, SOURCE
+from service.spark.parameters import ASSIGNOR, PARTITION_COLUMN, READ_OPTIONS, SIZE_COLUMNS, SOURCE
 
 PARTITION, CONSUMER, BROKER = "partition", "consumer", "broker"
 
@@ -88,9 +88,7 @@ JOB: Final = Job(
         click.Argument(["source"], type=SOURCE),
         click.Option(["--topic-column"], default="topic", show_default=True, help="Column of the topic."),
         click.Option(["--topic"], help="Topic of all records, in place of --topic-column."),
-        click.Option(
-            ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
-        ),
+        PARTITION_COLUMN,
         click.Option(["--time-column"], default="timestamp", show_default=True, help="Column of timestamps, or ms since 1970."),
         SIZE_COLUMNS,
         click.Option(

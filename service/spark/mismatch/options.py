@@ -5,7 +5,7 @@ from typing import Any, Final
 import click
 
 from service.spark.job import Job
-from service.spark.parameters import KEY_FORMAT, READ_OPTIONS, SOURCE
+from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, READ_OPTIONS, SOURCE
 
 
 def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
@@ -31,9 +31,7 @@ JOB: Final = Job(
         click.Argument(["source"], type=SOURCE),
         click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
         KEY_FORMAT,
-        click.Option(
-            ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
-        ),
+        PARTITION_COLUMN,
         click.Option(
             ["--partitions-count"], type=click.IntRange(1), help="Number of partitions of the topic. Default: inferred."
         ),
