@@ -65,8 +65,16 @@ class Integer(fields.Integer):
         return set(map(type, values)) == {int} and self.minimum <= min(values) and max(values) <= self.maximum
 
 
+def faults_count(messages: Any) -> int:
+    """How many faults Marshmallow's nested messages hold."""
+    if isinstance(messages, dict):
+        return sum(map(faults_count, messages.values()))
+    return sum(map(faults_count, messages)) if isinstance(messages, list) else 1
+
+
 class List(fields.List):
-    """A list of which at most MAX_ERRORS elements are reported as faulty; the rest is not validated then.
+    """A list that is not validated beyond the element with its fault number MAX_ERRORS: a fault takes 600 bytes, an unknown field
+    takes 8 to send, and lists of lists would have the square of as many elements with faults.
 
     One that is longer than its validators allow is refused before any element is read.
     """
@@ -99,7 +107,7 @@ class List(fields.List):
                 elements.append(self.inner.deserialize(element, **kwargs))
             except ValidationError as error:
                 faults[i] = error.messages
-                if len(faults) == MAX_ERRORS:
+                if faults_count(faults) >= MAX_ERRORS:
                     raise ValidationError(faults) from None
 
 

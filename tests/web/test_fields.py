@@ -16,6 +16,7 @@ from service.api.connect.schema import ConnectAssignmentSchema
 from service.api.groups.schema import GroupAssignmentSchema
 from service.app import create_app
 from service.config import Settings
+from service.core.errors import MAX_ERRORS
 from service.decisions.budget import Budget, OutOfTime
 from service.web.columns_field import ODD_BYTES
 from service.web.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, FlatRows, Integer, List, Name, TopicName
@@ -60,6 +61,25 @@ def test_at_most_100_faults_are_reported(client, path, body, element):
     assert answer.status_code == 422
     assert 0 < len(answer.json["errors"]) <= 100
     assert len(answer.data) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (PLACEMENTS, b'{"brokers": [], "operations": [%s]}'),
+        ("/v1/log-dir-plans", b'{"topics": [], "brokers": [%s]}'),
+        ("/v1/connect-assignments", b'{"rounds": [%s]}'),
+        ("/v1/reassignments", b'{"brokers": [], "topics": [%s]}'),
+    ],
+)
+def test_lists_of_lists_stop_at_a_limit_of_faults_in_all(client, path, body):
+    """Faults are kept until all are known, whose memory is not reserved."""
+    unknown = b"{%s}" % b",".join(b'"x%d": 1' % i for i in range(60))
+    row = b'{"topics": [%s], "log_dirs": [%s], "connectors": [%s], "placements": [%s]}' % ((b",".join([unknown] * 50),) * 4)
+    answer = client.post(path, data=body % b",".join([row] * 50), content_type="application/json")
+    assert answer.status_code == 422
+    assert len(answer.json["errors"]) == MAX_ERRORS
+    assert int(re.search(r"\(and (\d+) more\)", answer.json["detail"])[1]) < 3 * MAX_ERRORS
 
 
 def test_validation_stops_when_the_time_is_over():
