@@ -54,6 +54,8 @@ def described_group(topics: Sequence[tuple[str, int]], members: str | None, pref
     if len(dict(topics)) < len(topics):
         raise click.UsageError("--topic names a topic twice.")
     number = count(members)
+    if number is None and re.fullmatch("[+-]?[0-9.]+", members):
+        raise click.UsageError(f"--members: {members!r} is neither a number of members, at most 9999999, nor ids such as c1,c2.")
     ids = [{"member_id": name} for name in members.split(",")] if number is None else request_bodies.members(number, prefix)
     return {"topics": request_bodies.topics(dict(topics)), "members": ids}
 
