@@ -43,7 +43,10 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
-SLOWEST = ("tests/spark/", "tests/page/", "tests/clients/test_go_balancer.py", "tests/runs/", "tests/chart/")
+SLOWEST = (
+    *("tests/chart/test_pod.py", "tests/spark/", "tests/page/", "tests/clients/test_go_balancer.py", "tests/runs/"),
+    "tests/chart/",
+)
 """They begin first, in this order, so that no worker waits for another's last test."""
 
 SHARED = ("tests/live", "tests/page", "tests/server", "tests/spark")
