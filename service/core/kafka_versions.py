@@ -16,8 +16,8 @@ releases      the same answers
 0.10.2.1 …    AdminUtils, up to its last release, 4.0.2 (``placers/admin_utils.py`` has the words of its refusals)
 4.3.1, 4.4.0  timelines, but for members of a consumer group that ask for different assignors, whose heartbeats can raise the
               epoch in 4.4.0 (``timelines/consumer/coordinator.py``); formatters, and what is read of captures, but not the
-              words in which malformed ones are refused: those are of 4.3.1
-4.3.1, 4.4.0  what leaders of Connect and Streams assign; co-partitioning; ``kafka-reassign-partitions --generate``
+              words in which malformed ones are refused: those are of 4.3.1; what leaders of Connect and Streams assign;
+              co-partitioning; ``kafka-reassign-partitions --generate``
 4.4.0         partitioner.rack.aware (KIP-1123)
 ============= =================================================================================================================
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
-from service.core.errors import MAX_ERRORS
 from service.decisions.rows import arrays
-from service.web.fields import Integer, List, budget, faults_count
+from service.web.fields import Integer, List, budget
+from service.web.problems import are_many
 
 ODD_BYTES: Final = 28_000
 """Memory for a row that is an array by itself, until all are joined. Measured: 17,800 for a topic, 27,700 for a disk."""
@@ -49,7 +49,7 @@ class Columns(List):
         elif len(rows) > 1:
             half = len(rows) // 2
             yield from self._pieces(rows[:half], first, faults)
-            if faults_count(faults) < MAX_ERRORS:
+            if not are_many(faults):
                 yield from self._pieces(rows[half:], first + half, faults)
         else:
             budget().check_time()

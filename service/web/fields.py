@@ -6,11 +6,11 @@ from typing import Any, Final
 from marshmallow import ValidationError, validate
 from marshmallow.experimental.context import Context
 
-from service.core.errors import MAX_ERRORS
 from service.core.model import LARGEST, SMALLEST
 from service.decisions.budget import Budget
 from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME
 from service.web import described as fields
+from service.web.problems import are_many
 
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
@@ -65,13 +65,6 @@ class Integer(fields.Integer):
         return set(map(type, values)) == {int} and self.minimum <= min(values) and max(values) <= self.maximum
 
 
-def faults_count(messages: Any) -> int:
-    """How many faults Marshmallow's nested messages hold."""
-    if isinstance(messages, dict):
-        return sum(map(faults_count, messages.values()))
-    return sum(map(faults_count, messages)) if isinstance(messages, list) else 1
-
-
 class List(fields.List):
     """A list that is not validated beyond the element with its fault number MAX_ERRORS: a fault takes 600 bytes, an unknown field
     takes 8 to send, and lists of lists would have the square of as many elements with faults.
@@ -107,7 +100,7 @@ class List(fields.List):
                 elements.append(self.inner.deserialize(element, **kwargs))
             except ValidationError as error:
                 faults[i] = error.messages
-                if faults_count(faults) >= MAX_ERRORS:
+                if are_many(faults):
                     raise ValidationError(faults) from None
 
 

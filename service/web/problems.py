@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any, Final
 
 from marshmallow import Schema
@@ -125,6 +126,11 @@ def faults_in(messages: Any, *field: str | int) -> Iterator[InvalidQuestion]:
         yield messages
     else:
         yield InvalidQuestion(str(messages), *field)
+
+
+def are_many(messages: Any) -> bool:
+    """Whether there are MAX_ERRORS faults in Marshmallow's nested messages."""
+    return next(islice(faults_in(messages), MAX_ERRORS - 1, None), None) is not None
 
 
 def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
