@@ -78,9 +78,9 @@ class Parser(FlaskParser):
             return super().parse(*args, **kwargs)
 
     def handle_error(self, error: ValidationError, req: Request, schema: Schema, **kwargs: Any) -> NoReturn:
-        """Raise the 422, with a suggestion for each unknown field that is similar to a known one."""
+        """Raise the 422, in the contract's words."""
         for messages in error.messages_dict.values():
-            problems.suggest(messages, schema)
+            problems.reword(messages, schema, error.data)
         super().handle_error(error, req, schema, **kwargs)
         raise error  # which FlaskParser's method, without an annotation, does not reach
 

@@ -14,7 +14,7 @@ from service.decisions.figures import Figures
 from service.web.json.codec import LongText, dumps, loads
 from service.web.json.limits import JsonRejected, memory_bytes
 from service.web.media_types import CSV
-from service.web.problems import of_allocator_error, of_messages, problem, suggest
+from service.web.problems import of_allocator_error, of_messages, problem, reword
 
 
 class Refused(Exception):
@@ -68,7 +68,7 @@ class Form(Generic[Q, A]):
         try:
             question: Q = self.schema.load(value)
         except ValidationError as error:
-            suggest(error.messages, self.schema)
+            reword(error.messages, self.schema, value)
             raise Refused(of_messages(error.messages)) from None
         except InvalidQuestion as error:
             raise Refused(of_allocator_error(error)) from None

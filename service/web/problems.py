@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import reduce
 from itertools import islice
+from operator import getitem
 from typing import Any, Final
 
 from marshmallow import Schema
@@ -133,14 +135,27 @@ def are_many(messages: Any) -> bool:
     return next(islice(faults_in(messages), MAX_ERRORS - 1, None), None) is not None
 
 
-def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
-    """Let each "Unknown field." in the messages of a schema, at any depth, name the field that may have been meant. They come
-    last, by name: Marshmallow has them in the order of a set, which is another one in each process.
+def reword(messages: Any, schema: Schema, body: Any) -> None:
+    """Let the messages of a schema name the field that may have been meant by each unknown field, and what came where an object
+    is needed. The unknown fields of an object come last, by name: Marshmallow has them in the order of a set, which is another
+    one in each process.
+    """
+    _reword(messages, schema, body, (), MAX_ERRORS)
+
+
+_KINDS: Final = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+
+
+def _reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...], left: int) -> int:
+    """The same for messages at any depth. path : to what they are of
 
     left : most fields to look at, since a search takes a millisecond. Returns what is left of it.
     """
     if not isinstance(messages, dict):
         return left
+    if messages.get("_schema") == [schema.error_messages["type"]]:
+        kind = type(reduce(getitem, path, body))
+        messages["_schema"] = [f"Not an object but {_KINDS.get(kind, kind.__name__)}."]
     unknown = [schema.error_messages["unknown"]]
     for name in sorted(name for name, inner in messages.items() if inner == unknown):
         messages[name] = messages.pop(name)
@@ -150,12 +165,12 @@ def suggest(messages: Any, schema: Schema, left: int = MAX_ERRORS) -> int:
         field = schema.fields.get(name) if isinstance(name, str) else None
         within = field.inner if isinstance(field, fields.List) else field
         if isinstance(name, int):  # a row of a list
-            left = suggest(inner, schema, left)
+            left = _reword(inner, schema, body, (*path, name), left)
         elif field is None and inner == unknown:
             messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
             left -= 1
         elif isinstance(within, Nested):
-            left = suggest(inner, within.schema, left)
+            left = _reword(inner, within.schema, body, (*path, name), left)
     return left
 
 

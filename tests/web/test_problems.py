@@ -141,10 +141,18 @@ def test_an_unknown_strategy_is_a_422_that_suggests_known_ones(client):
     assert "'librdkafka:murmur2'" in assert_problem(response, 422, "unknown-strategy", "/partitioner")["detail"]
 
 
-@pytest.mark.parametrize("body", [b"[]", b"1", b'"x"', b"null"])
-def test_a_body_that_is_no_object_is_a_422(client, body):
-    response = client.post("/v1/group-assignments", data=body, content_type="application/json")
-    assert_problem(response, 422, "invalid-request", "")
+@pytest.mark.parametrize(
+    ("text", "kind"), [("[]", "a list"), ("1", "a number"), ('"x"', "a string"), ("true", "a boolean"), ("null", "null")]
+)
+def test_a_body_that_is_no_object_is_a_422_that_says_what_it_is(client, text, kind):
+    response = client.post("/v1/group-assignments", data=text.encode(), content_type="application/json")
+    assert assert_problem(response, 422, "invalid-request", "")["errors"][0]["detail"] == f"Not an object but {kind}."
+
+
+def test_a_row_that_is_no_object_is_a_422_that_says_what_it_is(client):
+    body = {"topics": [{"topic_name": "a", "partitions_count": 1}, "orders"], "members": [{"member_id": "c1"}, 2.5]}
+    errors = {error["pointer"]: error["detail"] for error in client.post("/v1/group-assignments", json=body).json["errors"]}
+    assert errors == {"/topics/1": "Not an object but a string.", "/members/1": "Not an object but a number."}
 
 
 def test_kafkas_own_refusal_is_a_422_in_kafkas_words(client):

@@ -23,7 +23,7 @@ from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Numbe
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
 from service.web.json.integer_lists import IntegerLists
-from service.web.problems import suggest
+from service.web.problems import reword
 from service.web.schemas import price_per_gb_field, topic_of_a_snapshot
 
 NAMES: Final = ("kafka_version", "group_protocol", "assignor", "client", "client_version", "group_id")
@@ -272,7 +272,7 @@ class GroupAssignmentSchema(Schema):
             try:
                 return schema.load(data, **options)
             except ValidationError as error:
-                suggest(error.messages, schema)
+                reword(error.messages, schema, data)
                 raise
         return super().load(data, **options)
 
