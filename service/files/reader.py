@@ -178,20 +178,22 @@ class SourceFile:
         size = os.fstat(self.source.fileno()).st_size  # 0 for a pipe
         return self.bar.wrap_file(self.source, size, task_id=self.task) if size else self.source
 
-    def check(self, names: Collection[str]) -> None:
-        """Raise ValueError unless ``names``, the columns of the file, include every column to read."""
+    def check(self, names: Collection[str], hint: str = "") -> None:
+        """Raise ValueError, with the hint, unless ``names``, the columns of the file, include every column to read."""
         for column in self.columns:
             if list(names).count(column) > 1:
                 raise ValueError(f"The file has several columns {column!r}.")
             if column not in names:
-                raise ValueError(f"Column {column!r} is missing; the columns are {', '.join(names) or 'none'}.")
+                raise ValueError(f"Column {column!r} is missing; the columns are {', '.join(names) or 'none'}.{hint}")
 
 
 def _csv(table: SourceFile, delimiter: str = ",") -> Iterator[tuple[pa.RecordBatch, Place]]:
     header = table.first_line()
     if any("\udc80" <= character <= "\udcff" for character in header):
         raise ValueError("The names of the columns are not UTF-8.")
-    table.check(next(csv.reader([header], delimiter=delimiter), []))
+    separator = {",": "comma", "\t": "tab"}[delimiter]
+    hint = f" The first line has no {separator}: separate columns by commas, or by tabs with --file-format tsv."
+    table.check(next(csv.reader([header], delimiter=delimiter), []), "" if delimiter in header else hint)
     # With threads, Arrow does not know the number of an invalid row.
     rows = CsvRows(table.rejected)
     reading = pa.csv.ReadOptions(use_threads=False, block_size=BLOCK)

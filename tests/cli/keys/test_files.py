@@ -154,6 +154,22 @@ def test_a_few_batches_are_all_that_is_in_memory_of_a_file(suffix, row_group, tm
     assert most < file.stat().st_size / 2
 
 
+@pytest.mark.parametrize(
+    ("suffix", "header", "hint"),
+    [
+        ("csv", "id;n", r"The first line has no comma: separate columns by commas, or by tabs with --file-format tsv\."),
+        ("csv", "id\tn", r"The first line has no comma: .*"),
+        ("tsv", "id,n", r"The first line has no tab: .*"),
+        ("csv", "id,n", ""),
+    ],
+)
+def test_another_separator_than_that_of_the_format_is_named(suffix, header, hint, tmp_path):
+    file = tmp_path / f"f.{suffix}"
+    file.write_text(f"{header}\n")
+    with pytest.raises(click.ClickException, match=rf"Column 'key' is missing; the columns are [^.]*\. ?{hint}$"):
+        list(files.read(str(file), {"key": "key"}))
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 def test_a_missing_column_is_named_with_those_there_are(suffix, tmp_path):
     file = write(tmp_path / f"f.{suffix}", ["a"], [1])
