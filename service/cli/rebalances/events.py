@@ -1,6 +1,7 @@
 """Options of ``rebalances`` for what happens to a group: ``--crash c1@60s``, ``--rolling-restart 5s/10s@2m``.
 
-Each is ``WHAT@TIME``; parts of WHAT are separated by a slash. Without ``@TIME`` an event happens at 1m.
+Each is ``WHAT@TIME``; parts of WHAT are separated by a slash. Without ``@TIME`` an event happens at 1m. A name with an ``@``
+needs a time.
 """
 
 import re
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.options import DURATION, DURATION_PATTERN, TOPIC, all_of, milliseconds
+from service.cli.options import DURATION, TOPIC, all_of, milliseconds
 from service.core.documents import Json
 
 DEFAULT_AT: Final = 60_000
@@ -28,11 +29,9 @@ class EventType(click.ParamType[Any]):
         """The event."""
         if isinstance(value, dict):
             return value
-        what, at_ms = value, DEFAULT_AT
         before, at, after = value.rpartition("@")
-        if at and DURATION_PATTERN.fullmatch(after):
-            what, at_ms = before, milliseconds(after)
         try:
+            what, at_ms = (before, milliseconds(after)) if at else (value, DEFAULT_AT)
             return {"at_ms": at_ms, "type": self.kind, **self.read(what)}
         except (ValueError, click.BadParameter) as error:
             reason = f" {error}." if type(error) is ValueError and error.args else ""

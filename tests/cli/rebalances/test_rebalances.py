@@ -177,12 +177,14 @@ def test_a_member_by_its_number() -> None:
         ),
         (("--rolling-restart", "5s"), "'5s' is not of the form DOWN/PAUSE[@TIME].\n"),
         (("--scale", "c1@5s"), "'c1@5s' is not of the form MEMBERS[@TIME]."),
-        (("--scale", "8@5"), "'8@5' is not of the form MEMBERS[@TIME]."),
+        (("--scale", "8@5"), "'8@5' is not of the form MEMBERS[@TIME]. '5' is not a duration such as 500ms, 5s or 2m."),
+        (("--crash", "c1@5x"), "'c1@5x' is not of the form NAME[@TIME]. '5x' is not a duration such as 500ms, 5s or 2m."),
         (("--poll", "2"), "'2' is not a duration such as 500ms, 5s or 2m."),
         (("--add-partitions", "orders"), "'orders' is not of the form TOPIC:COUNT[@TIME]."),
         (("--crash", "nobody"), "/events/0/member_id"),
         (("--crash", "c"), "Several members have an id that begins with 'c': c1, c2, c3."),
-        (("--crash", "c1@1000000000h"), "/events/0/member_id"),
+        (("--crash", "c1@1000000000h"), "'1000000000h' is not a duration such as 500ms, 5s or 2m."),
+        (("--crash", "c1@host@5s"), "Member 'c1@host' is not in the group at 5000 ms."),
     ],
 )
 def test_an_event_that_cannot_be_read(arguments: tuple[str, ...], expected: str) -> None:
