@@ -22,6 +22,7 @@ from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 from service.decisions.keys.columns import from_arrow
 from service.decisions.keys.types import Stream
+from service.decisions.rows import duplicates
 from service.decisions.rows.numbers import MOST
 
 RESIDUE_BYTES: Final = 64
@@ -145,7 +146,7 @@ def _faults(question: PlansQuestion) -> Iterator[InvalidQuestion]:
     yield from faults_of(
         lambda: _throughput(question),
         lambda: _names(question),
-        lambda: _distinct(question.partitions_counts or [], "partitions_counts"),
+        lambda: raise_all(duplicates.in_list(question.partitions_counts or (), "partitions_counts")),
     )
     yield from _rate_faults(question)
     if question.keys is not None and question.histogram is not None:
@@ -202,7 +203,8 @@ def _throughput(question: PlansQuestion) -> Throughput | None:
 
 def _names(question: PlansQuestion) -> list[str]:
     """The partitioners' full names. Raises InvalidQuestion for those that plans cannot be made for."""
-    names = _distinct([PARTITIONERS.full_name(name) for name in question.partitioners or ["java"]], "partitioners")
+    names = [PARTITIONERS.full_name(name) for name in question.partitioners or ["java"]]
+    raise_all(duplicates.in_list(names, "partitioners"))
     faults = []
     for i, name in enumerate(names):
         try:
@@ -222,12 +224,6 @@ def _rate_faults(question: PlansQuestion) -> Iterator[InvalidQuestion]:
             yield InvalidQuestion("duration_seconds already gives the topic's rates.", name)
         if getattr(question, limit) is not None and not given and question.duration_seconds is None:
             yield InvalidQuestion(f"Requires {name} or duration_seconds.", limit)
-
-
-def _distinct(values: list[Any], name: str) -> list[Any]:
-    """A list without duplicates. name : of its field"""
-    raise_all(InvalidQuestion(f"Duplicate value {value!r}.", name, i) for i, value in enumerate(values) if value in values[:i])
-    return values
 
 
 def _batches(question: PlansQuestion, budget: Budget) -> Iterator[KeyBatch]:

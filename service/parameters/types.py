@@ -40,12 +40,12 @@ NAMED_VALUE: Final = Parsed("name=value", _named, "NAME=VALUE")
 
 
 class Counts(click.ParamType[Any]):
-    """Integers from 1, as ``12,24,48`` or ``12-48:12`` (from, to, step)."""
+    """Integers from 1, as ``12,24,48`` or ``12-48:12`` (from, to, step), none twice."""
 
     name = "counts"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """In the given order, without duplicates."""
+        """In the given order."""
         if isinstance(value, tuple):
             return value
         numbers: dict[int, None] = {}
@@ -55,12 +55,15 @@ class Counts(click.ParamType[Any]):
             try:
                 counts = range(int(first), int(last if dash else first) + 1, int(step or 1))
                 if len(counts) > MOST_COUNTS or not counts:
-                    self.fail(f"{part!r} has {len(counts)} counts, not 1 to {MOST_COUNTS}", param, ctx)
+                    self.fail(f"{part!r} has {len(counts)} counts, not 1 to {MOST_COUNTS}.", param, ctx)
             except (ValueError, OverflowError):
-                self.fail(f"{part!r} is neither an integer nor a range such as 12-48:12", param, ctx)
-            numbers |= dict.fromkeys(counts)
+                self.fail(f"{part!r} is neither an integer nor a range such as 12-48:12.", param, ctx)
+            for count in counts:
+                if count in numbers:
+                    self.fail(f"{count} is given twice.", param, ctx)
+                numbers[count] = None
         if min(numbers) < 1:
-            self.fail("must be at least 1", param, ctx)
+            self.fail(f"{min(numbers)} is less than 1.", param, ctx)
         return tuple(numbers)
 
 

@@ -12,6 +12,7 @@ from service.core.member_counts.keda import Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion, timing_faults
+from service.decisions.rows import duplicates
 
 MOST_MEMBERS: Final = 100_000
 """The largest number of members that is planned."""
@@ -88,12 +89,7 @@ def as_it_is(question: MemberCountsQuestion, members: pa.StructArray, assignor: 
 
 def faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
     """What is wrong between the fields beside the group."""
-    counts = question.members_counts or ()
-    seen: set[int] = set()
-    for i, count in enumerate(counts):
-        if count in seen:
-            yield InvalidQuestion(f"Duplicate value {count}.", "members_counts", i)
-        seen.add(count)
+    yield from duplicates.in_list(question.members_counts or (), "members_counts")
     if question.limits.max_lag_seconds is not None and question.consumption_rate is None:
         yield InvalidQuestion("Requires consumption_rate.", "limits", "max_lag_seconds")
     if question.consumption_rate is not None and not question.is_weighted:

@@ -1,4 +1,4 @@
-"""Rows with a name or an id that an earlier row has."""
+"""Rows with a name or an id that an earlier row has, and values that are listed twice."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -30,3 +30,12 @@ def in_rows(rows: Iterable[Mapping[str, Any]], name: str, *place: str | int) -> 
         if row[name] in seen:
             yield InvalidQuestion(f"Duplicate {name} {row[name]!r}.", *place, i, name)
         seen.add(row[name])
+
+
+def in_list(values: Iterable[Any], *place: str | int) -> Iterator[InvalidQuestion]:
+    """The values of a list that are the same as an earlier one. place : of the list"""
+    seen = set()
+    for i, value in enumerate(values):
+        if value in seen:
+            yield InvalidQuestion(f"Duplicate value {value!r}.", *place, i)
+        seen.add(value)
