@@ -32,8 +32,7 @@ class Rejected(ValueError):
     """
 
     def __init__(self, problem: dict[str, Any]) -> None:
-        place, detail = next((error["pointer"] for error in problem.get("errors", ())), ""), problem["detail"]
-        super().__init__(f"{place}: {detail}" if place and not detail.startswith(place) else detail)
+        super().__init__(problem["detail"])
         self.problem = problem
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ class ProblemSchema(Schema):
     type = fields.String("names the kind of problem", required=True, example=TYPE_PREFIX + "invalid-replication-factor")
     title = fields.String(required=True)
     status = fields.Integer(required=True)
-    detail = fields.String("what is wrong with this request", required=True)
+    detail = fields.String("what is wrong with this request, and where, as in the first of `errors`", required=True)
     errors = fields.List(fields.Nested(ErrorAtSchema), "the errors of a rejected body, each with its location")
     error = fields.String("Kafka's name of the error, if Kafka itself rejects the request")
     exception = fields.String("the Java class that Kafka throws")
@@ -80,14 +80,16 @@ def shortened(text: str) -> str:
 
 
 def problem(status: int, kind: str, title: str, detail: str, **members: Any) -> dict[str, Any]:
-    """A problem document. kind : the last part of its type"""
-    return {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": shortened(detail), **members}
+    """A problem document, whose detail begins with the place of the first of the ``errors``. kind : the last part of its type"""
+    place = next((error["pointer"] for error in members.get("errors", ())), "")
+    detail = shortened(f"{place}: {detail}" if place else detail)
+    return {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **members}
 
 
 def of_messages(messages: Any) -> dict[str, Any]:
     """The problem of faults as Marshmallow nests them."""
     faults = list(faults_in(messages))
-    detail = f"{pointer(faults[0].field) or 'body'}: {faults[0].detail}{_and_more(faults)}"
+    detail = f"{'' if faults[0].field else 'body: '}{faults[0].detail}{_and_more(faults)}"
     return problem(422, "invalid-request", "The request is not valid", detail, errors=_errors(faults))
 
 

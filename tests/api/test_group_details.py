@@ -161,7 +161,8 @@ def test_java_classes_and_other_protocols_are_understood(client):
     answer = client.post(URL, json={**RANGE, "assignor": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}).json
     assert answer["assignor"] == "cooperative-sticky"
     response = client.post(URL, json={**RANGE, "assignor": "uniform"})
-    assert response.json["detail"] == "There is no assignor 'uniform' in the classic protocol; it needs group_protocol: consumer."
+    detail = "There is no assignor 'uniform' in the classic protocol; it needs group_protocol: consumer."
+    assert response.json["detail"] == f"/assignor: {detail}"
 
 
 def test_a_topic_id_may_be_standard_base64(client):

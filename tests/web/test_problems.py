@@ -27,6 +27,7 @@ def assert_problem(response, status: int, kind: str, *pointers: str) -> dict:
     assert response.json["title"]
     assert response.json["detail"]
     assert tuple(error["pointer"] for error in response.json.get("errors", ())) == pointers
+    assert response.json["detail"].startswith(f"{pointers[0]}: " if pointers and pointers[0] else "")
     return response.json
 
 
