@@ -18,6 +18,7 @@ from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
+from service.core.placers import PLACERS
 from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.placements.answer import answer
@@ -306,6 +307,16 @@ def test_cordoned_is_rejected_where_kafka_had_no_such_thing(client):
 def test_topics_are_placed_within_their_time(question):
     with pytest.raises(OutOfTime):
         answer(FORM.schema.load(question), Budget(seconds=0))
+
+
+@pytest.mark.parametrize("placer", [each for each in PLACERS if "partitions_count" in each.requests], ids=lambda each: each.name)
+def test_a_broker_that_is_listed_twice_is_refused_but_by_admin_utils(client, placer):
+    """No cluster has one; AdminUtils takes any list, as its vectors say."""
+    response = client.post(PATH, json=PLAIN | {"placer": placer.name, "brokers": [*BROKERS, BROKERS[2]]})
+    if placer.name in {"rack-unaware", "rack-aware"}:
+        assert response.status_code == 200
+    else:
+        assert response.json["errors"] == [{"pointer": "/brokers/6/broker_id", "detail": "Duplicate broker_id 2."}]
 
 
 def test_many_duplicates_are_refused_in_proportion_to_their_number():

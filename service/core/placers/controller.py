@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
 from service.core.clock import UNLIMITED
-from service.core.errors import InvalidQuestion, KafkaError
+from service.core.errors import KafkaError
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST, since
@@ -85,11 +83,7 @@ class Controller:
     check_time: Callable[[], None] = UNLIMITED
 
     def __post_init__(self) -> None:
-        """Reject a duplicate broker_id: a controller registers each id once."""
-        ids, first = np.unique(self.cluster.broker_ids, return_index=True)
-        if len(ids) < len(self.cluster):
-            repeated = int(np.setdiff1d(np.arange(len(self.cluster)), first)[0])
-            raise InvalidQuestion("Duplicate broker_id, which a controller cannot have.", "brokers", repeated, "broker_id")
+        """The brokers in the order of the controller's hash map, which has each id once."""
         self.brokers = iteration_order(self.cluster.broker_ids)
         of = self.cluster
         self._in_map_order = Cluster(of.broker_ids[self.brokers], of.rack_ids, of.racks[self.brokers], of.fenced[self.brokers])

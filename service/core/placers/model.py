@@ -16,6 +16,7 @@ class Placer(Strategy):
 
     requests : the forms of a request that it supports, each by the field that marks it
     options : the fields of PlacementRequest, beyond the counts and the first id, that it uses
+    takes_repeated_ids : may several brokers have the same id?
     draws : what it draws at random, where that can be told from a placement; None: nothing, or it is not known
     is_timed : do ``run`` and ``draws`` take ``check_time``, which they call now and then, and which raises what ends them?
     explain : how ``run`` arrives at its answer, as a JSON object: ``(cluster, request, generator as before the run, most
@@ -24,6 +25,7 @@ class Placer(Strategy):
 
     requests: tuple[str, ...] = ("partitions_count", "topics")
     options: tuple[str, ...] = ()
+    takes_repeated_ids: bool = False
     draws: RandomDraws | None = None
     is_timed: bool = False
     explain: Callable[[Cluster, PlacementRequest, JavaRandom, int], dict[str, Any]] | None = None

@@ -91,6 +91,10 @@ def _faults(question: PlacementQuestion, given: dict[str, Any]) -> Iterator[Inva
         return
     placer = PLACERS[question.placer]
     yield from faults_of(lambda: _form(given, placer))
+    if not placer.takes_repeated_ids:
+        for name in ("brokers", "cluster_brokers"):
+            if name in given:
+                yield from duplicates.in_column(name, given[name], "broker_id")
     if question.brokers is not None:
         yield from faults_of(lambda: _loaded_cluster(given, placer))
     yield from duplicates.in_rows(question.topics or (), "topic_name", "topics")
