@@ -138,14 +138,16 @@ def are_many(messages: Any) -> bool:
 
 
 def reword(messages: Any, schema: Schema, body: Any) -> None:
-    """Let the messages of a schema name the field that may have been meant by each unknown field, and what came where an object
-    is needed. The unknown fields of an object come last, by name: Marshmallow has them in the order of a set, which is another
-    one in each process.
+    """Let the messages of a schema name the field that may have been meant by each unknown field, rather one that is missing, and
+    what came where an object is needed. The unknown fields of an object come last, by name: Marshmallow has them in the order of
+    a set, which is another one in each process.
     """
     _reword(messages, schema, body, (), MAX_ERRORS)
 
 
 _KINDS: Final = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+
+_MISSING: Final = fields.Field.default_error_messages["required"]
 
 
 def _reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...], left: int) -> int:
@@ -159,6 +161,7 @@ def _reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...
         kind = type(reduce(getitem, path, body))
         messages["_schema"] = [f"Not an object but {_KINDS.get(kind, kind.__name__)}."]
     unknown = [schema.error_messages["unknown"]]
+    missing = [name for name, inner in messages.items() if name in schema.fields and inner == [_MISSING]]
     for name in sorted(name for name, inner in messages.items() if inner == unknown):
         messages[name] = messages.pop(name)
     for name, inner in messages.items():
@@ -169,7 +172,8 @@ def _reword(messages: Any, schema: Schema, body: Any, path: tuple[str | int, ...
         if isinstance(name, int):  # a row of a list
             left = _reword(inner, schema, body, (*path, name), left)
         elif field is None and inner == unknown:
-            messages[name] = [inner[0] + did_you_mean(name, schema.fields, most=1)]
+            meant = did_you_mean(name, missing, most=1) or did_you_mean(name, schema.fields, most=1)
+            messages[name] = [inner[0] + meant]
             left -= 1
         elif isinstance(within, Nested):
             left = _reword(inner, within.schema, body, (*path, name), left)

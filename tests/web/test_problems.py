@@ -130,6 +130,12 @@ def test_an_unknown_field_of_a_row_suggests_the_one_that_may_be_meant(client):
     assert errors["/members/0/owned_partitions/0/topic_nam"] == "Unknown field. Did you mean 'topic_name'?"
 
 
+def test_an_unknown_field_suggests_one_that_is_missing_rather_than_another(client):
+    """Of the two, ``rack_id`` is more like it."""
+    errors = client.post("/v1/group-assignments", json={"topics": [], "members": [{"id": "a"}]}).json["errors"]
+    assert {"pointer": "/members/0/id", "detail": "Unknown field. Did you mean 'member_id'?"} in errors
+
+
 def test_unknown_fields_are_in_the_same_order_in_each_process(client):
     names = [f"x{i:02}" for i in range(20)]
     body = {**PARTITIONS, "partitions_count": 0, **dict.fromkeys(names[::-1], 1)}
