@@ -93,7 +93,7 @@ class SourceText:
     def check(self, value: Any, kind: type, path: Path) -> Any:
         """The value, which must be of this kind."""
         if type(value) is not kind:
-            name = next((str(part) for part in reversed(path) if isinstance(part, str)), "The text")
+            name = next((str(part) for part in reversed(path) if isinstance(part, str)), "The JSON")
             self.refuse(f"{name}: not {_TYPES[kind]}.", path)
         return value
 

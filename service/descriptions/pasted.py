@@ -166,7 +166,8 @@ class _Pasted:
         if line.startswith("{"):
             raise UnreadableDescription("Neither a snapshot nor another description of a cluster.", number)
         raise UnreadableDescription(
-            "Not the output of kafka-topics --describe, kafka-consumer-groups --describe or another tool of Kafka, nor JSON.",
+            "Not the output of kafka-topics --describe, kafka-consumer-groups --describe or another tool of Kafka, nor a JSON "
+            "object.",
             number,
         )
 

@@ -34,7 +34,7 @@ def json_blocks(
             piece = piece.removeprefix(BOM_UTF8)
         block, newline, rest_of_piece = (rest + piece).rpartition(b"\n")
         if len(rest_of_piece) > size:
-            raise ValueError(f"line {first + block.count(NEWLINE)} is longer than {size} bytes")
+            raise ValueError(f"Line {first + block.count(NEWLINE)} is longer than {size} bytes.")
         rest = rest_of_piece
         if newline:
             yield from _json_lines(block + b"\n", first, read, rejected)

@@ -28,7 +28,7 @@ def _broker_set(text: str) -> tuple[str, tuple[int, ...]]:
     return pattern, tuple(map(_int32, ids.split(",")))
 
 
-BROKER_SET: Final = Parsed("PATTERN=ID,…", _broker_set, "PATTERN=ID,…")
+BROKER_SET: Final = Parsed("PATTERN=ID,…", _broker_set, "PATTERN=ID,…, such as logs-*=1,2")
 """Topics, by name or pattern, and the ids of the brokers that they may be on."""
 
 
@@ -39,7 +39,7 @@ def _topic_leaders(text: str) -> tuple[str, int, tuple[int, ...] | None]:
     return pattern, number, tuple(map(_int32, ids.split(","))) if colon else None
 
 
-TOPIC_LEADERS: Final = Parsed("PATTERN[=COUNT[:ID,…]]", _topic_leaders, "PATTERN[=COUNT[:ID,…]]")
+TOPIC_LEADERS: Final = Parsed("PATTERN[=COUNT[:ID,…]]", _topic_leaders, "PATTERN[=COUNT[:ID,…]], such as orders=2:1,3")
 """Topics, by name or pattern, how many of their partitions a broker is to lead, by default one, and the ids of these brokers.
 
 None: all that may lead.

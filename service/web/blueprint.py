@@ -64,7 +64,8 @@ class Parser(FlaskParser):
 
     def _raw_load_json(self, req: Request) -> Any:
         if not req.is_json:
-            raise UnsupportedMediaType(f"The body must be application/json, not {req.mimetype or 'without a media type'}.")
+            given = f", not {req.mimetype}" if req.mimetype else ""
+            raise UnsupportedMediaType(f"Content-Type must be application/json{given}.")
         body = read_body(req)
         check_json(body)
         try:

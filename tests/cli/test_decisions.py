@@ -154,6 +154,7 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
         ("partition a --partitions 3 --explain --output csv", "--explain is for --output json"),
         ("partitoin a", "No such command 'partitoin'. Did you mean 'partition'?"),
         ("pipeline skw", "No such command 'skw'. Did you mean 'skew'?"),
+        ("body group-assignment", "No such command 'group-assignment'. Did you mean 'group-assignments' or 'reassignments'?"),
     ],
 )
 def test_bad_usage_is_status_2_and_a_sentence(arguments, text):

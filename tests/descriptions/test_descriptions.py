@@ -237,7 +237,7 @@ def test_a_group_without_its_topics() -> None:
     [
         ("", "line 1: Empty."),
         ("hello", "line 1: Not the output of kafka-topics"),
-        ("[1]", "line 1: The text: not an object."),
+        ("[1]", "line 1: The JSON: not an object."),
         ('{"a":\n1', "line 2: Malformed JSON"),
         ("{}", "line 1: Neither a snapshot"),
         ('{"partitions":[\n{"topic":"t","partition":0,\n"replicas":[1,\n"2"]}]}', "line 4: replicas: not an integer."),

@@ -10,6 +10,7 @@ import click
 
 from service.cli import options
 from service.cli.descriptions import reading
+from service.cli.errors import PrintableGroup
 from service.descriptions import bodies
 from service.parameters.types import COUNTS
 
@@ -23,7 +24,7 @@ PARTITIONS: Final = click.option(
 )
 
 
-@click.group
+@click.group(cls=PrintableGroup)
 def body() -> None:
     """Print the JSON body of a request, or write tables, made from a description of a cluster."""
 

@@ -238,6 +238,8 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
     ("arguments", "stdin", "expected"),
     [
         (("assign",), "hello\n", "standard input, line 1: Not the output of kafka-topics"),
+        (("assign",), "null", "or another tool of Kafka, nor a JSON object."),
+        (("assign",), "[]", "standard input, line 1: The JSON: not an object."),
         (("audit",), '{"partitions":[\n{"topic":"t"}]}', "standard input, line 2: partition is missing."),
         (("assign", MEMBERS), "", "Which group? 'billing', 'settle', 'spaced'."),
         (("assign", MEMBERS, "--group", "billing"), "", "partition counts of these topics are not known: orders"),

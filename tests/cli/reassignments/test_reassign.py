@@ -106,7 +106,7 @@ def test_leaders_of_topics_are_asked_for_by_pattern(client, file):
     assert json.loads(answered)["plan_id"]
     assert run(file, *options).stdout.encode() == answered + b"\n"
     wrong = run(file, "--min-topic-leaders", "o*=many")
-    assert (wrong.exit_code, "'o*=many' is not PATTERN[=COUNT[:ID,…]]." in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "'o*=many' is not PATTERN[=COUNT[:ID,…]], such as orders=2:1,3." in wrong.stderr) == (2, True)
 
 
 def test_zero_is_a_limit(client, file):
