@@ -195,7 +195,7 @@ def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:
         return {"topic_name": text}
     if partitions_count is not None:
         raise click.UsageError("--topic has the number of partitions: leave out --partitions.")
-    name, count = options.TOPIC.convert(text, None, None)
+    name, count = options.TOPIC.convert(text, click.Option(["--topic"]), None)
     return {"topic_name": name, "partitions_count": count}
 
 

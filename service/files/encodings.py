@@ -19,8 +19,8 @@ def compression(head: bytes) -> str | None:
 
 
 def wrong_encoding(head: bytes) -> str | None:
-    """Why a text file that begins so is not read, as a clause; None unless it is UTF-16 or UTF-32."""
+    """Why a text file that begins so is not read, as a sentence; None unless it is UTF-16 or UTF-32."""
     marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
     # Without a mark: of the first letters of a header or of JSON, which are ASCII, half of the bytes or more are NUL.
     name = marked or {2: "UTF-16", 3: "UTF-32"}.get(head[:4].count(0))
-    return None if name is None else f"its encoding is {name}, and only UTF-8 is read"
+    return None if name is None else f"Its encoding is {name}, and only UTF-8 is read."

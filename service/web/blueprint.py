@@ -10,7 +10,7 @@ from __future__ import annotations
 import http
 from dataclasses import replace
 from functools import cache, cached_property, wraps
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, cast
 from urllib.parse import unquote
 
 import flask_smorest
@@ -29,6 +29,7 @@ from service.web.context import request_budget
 from service.web.deciding import decide
 from service.web.fields import INT32, INT64, Boolean, from_query
 from service.web.json.codec import loads
+from service.web.media_types import JSON
 from service.web.middleware import current_request
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ BOOLEANS: Final = {"true": True, "false": False}
 
 
 class Parser(FlaskParser):
-    """webargs, with our JSON and the contract's 400 and 415."""
+    """webargs, with our JSON and the contract's 400 and 415. media_types : of the bodies that it reads"""
 
+    media_types: ClassVar[tuple[str, ...]] = (JSON,)
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE, "json": RAISE}  # noqa: RUF012
 
     def __init__(self, read_json: Callable[[bytes], Any] = loads) -> None:
@@ -65,7 +67,7 @@ class Parser(FlaskParser):
     def _raw_load_json(self, req: Request) -> Any:
         if not req.is_json:
             given = f", not {req.mimetype}" if req.mimetype else ""
-            raise UnsupportedMediaType(f"Content-Type must be application/json{given}.")
+            raise UnsupportedMediaType(f"Content-Type must be {' or '.join(self.media_types)}{given}.")
         body = read_body(req)
         check_json(body)
         try:

@@ -146,6 +146,10 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
         ("assign --topic orders:12", "Missing option '--members'"),
         ("assign --topic orders --members 2", "'orders' is not a topic and its number of partitions"),
         ("place --racks 3", "Missing option '--brokers'"),
+        (
+            "place --brokers 3 --topic orders:x",
+            "Invalid value for '--topic': 'orders:x' is not a topic and its number of partitions",
+        ),
         ("assign --topic orders:12 --members -1", "'-1' is neither a number of members, at most 9999999, nor ids"),
         ("assign --topic orders:12 --members 10000000", "'10000000' is neither a number of members"),
         ("rebalances --topic orders:12 --members 2.5", "'2.5' is neither a number of members"),

@@ -93,11 +93,13 @@ def test_malformed_json_is_a_400(client, body):
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", ""])
-def test_a_wrong_media_type_is_a_415(client, media_type):
+def test_a_wrong_media_type_is_a_415_that_names_the_right_ones(client, media_type):
     response = client.post("/v1/replica-placements", data=b"{}", content_type=media_type)
     given = f", not {media_type}" if media_type else ""
     detail = assert_problem(response, 415, "unsupported-media-type")["detail"]
     assert detail == f"Content-Type must be application/json{given}."
+    detail = client.post("/v1/partitions", data=b"key", content_type="text/csv").json["detail"]
+    assert detail == "Content-Type must be application/json or application/vnd.apache.arrow.stream, not text/csv."
 
 
 def test_a_body_over_the_limit_is_a_413():

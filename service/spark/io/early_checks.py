@@ -81,7 +81,7 @@ def _columns(file: Path, source: Source) -> list[str] | None:
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
             if fault := wrong_encoding(lines.read(4)):
-                raise WrongSource(f"{file} cannot be read: {fault}")
+                raise WrongSource(f"{file}: {fault}")
             lines.seek(0)
             text = TextIOWrapper(cast("BinaryIO", lines), encoding="utf-8", errors="surrogateescape", newline="")
             return [*(_header(text, source) if source.format == "csv" else _members(text, file)), *partitions]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BufferedReader, RawIOBase
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from flask import Request, Response, after_this_request
@@ -16,7 +16,7 @@ from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
 from service.web.context import request_budget, reserve
 from service.web.json.codec import loads
-from service.web.media_types import ARROW_STREAM
+from service.web.media_types import ARROW_STREAM, JSON
 
 
 class ArrowParser(Parser):
@@ -24,6 +24,8 @@ class ArrowParser(Parser):
 
     members : the members of the JSON body that a stream replaces; the field of the first is given the ArrowBody
     """
+
+    media_types: ClassVar[tuple[str, ...]] = (JSON, ARROW_STREAM)
 
     def __init__(self, *members: str, read_json: Callable[[bytes], Any] = loads) -> None:
         super().__init__(read_json)

@@ -28,6 +28,8 @@ CHECKED_LINES: Final = 10_000
 class LinesParser(ArrowParser):
     """The service's parser, which also takes an Arrow stream or JSON lines for one list of the body."""
 
+    media_types = (*ArrowParser.media_types, JSON_LINES)
+
     def load_json(self, req: Request, schema: Schema) -> Any:
         """The body: JSON, or a stream and the query."""
         if req.mimetype not in MEDIA_TYPES:

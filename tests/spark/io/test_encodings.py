@@ -129,11 +129,11 @@ def test_rejected_rows_of_parquet_are_readable_themselves(tmp_path):
 
 
 ENCODED = {
-    "utf-16": "its encoding is UTF-16, and only UTF-8 is read",
-    "utf-16-le": "its encoding is UTF-16, and only UTF-8 is read",
-    "utf-16-be": "its encoding is UTF-16, and only UTF-8 is read",
-    "utf-32": "its encoding is UTF-32, and only UTF-8 is read",
-    "utf-32-be": "its encoding is UTF-32, and only UTF-8 is read",
+    "utf-16": ": Its encoding is UTF-16, and only UTF-8 is read.",
+    "utf-16-le": ": Its encoding is UTF-16, and only UTF-8 is read.",
+    "utf-16-be": ": Its encoding is UTF-16, and only UTF-8 is read.",
+    "utf-32": ": Its encoding is UTF-32, and only UTF-8 is read.",
+    "utf-32-be": ": Its encoding is UTF-32, and only UTF-8 is read.",
     "latin-1": "The names of the columns are not UTF-8",
 }
 
