@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from service.core.assignors import GROUP_PROTOCOLS, Assignor, of_client
 from service.core.assignors.changes import restarts
 from service.core.documents import Json
-from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.errors import AllocatorError, InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.rebalances.moves import differences, final_rows, moves
 from service.core.releases import numbers
@@ -56,7 +56,11 @@ class Software:
                 raise InvalidQuestion(f"{name} is a protocol and has no releases.")
             return cls(name)
         if name not in (KAFKA, ZOOKEEPER):
-            of_client("classic", name, None)
+            try:
+                of_client("classic", name, None)
+            except UnknownStrategy as fault:
+                names = ", ".join((KAFKA, ZOOKEEPER, *fault.known, *PROTOCOLS, CONSUMER))
+                raise InvalidQuestion(f"There is no {name!r}; it must be one of {names}.") from None
         if release:
             try:
                 numbers(release)

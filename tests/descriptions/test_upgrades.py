@@ -288,7 +288,11 @@ def test_records_without_a_key() -> None:
         ("zookeeper:4.1", "kafka", "Kafka has had no ZooKeeper since 4.0"),
         ("kafka:3.9", "zookeeper:3.9", "cannot go back from KRaft"),
         ("java:3.9", "kafka:4.4", "kafka stands for brokers"),
-        ("nobody", "java", "There is no client 'nobody'"),
+        (
+            "nobody",
+            "java",
+            "There is no 'nobody'; it must be one of kafka, zookeeper, java, .*, eager, .*, consumer.",
+        ),
         ("eager:1", "cooperative", "eager is a protocol and has no releases."),
         ("java:new", "java", "java:new: 'new' is not a release."),
     ],
