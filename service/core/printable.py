@@ -1,7 +1,7 @@
 """Text from data that is safe to show in a page or on a terminal, and short enough."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -13,10 +13,10 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda character: _escape(ord(character[0])), text)
 
 
-def first_few(texts: Sequence[str], most: int) -> str:
+def first_few(values: Sequence[object], most: int, written: Callable[[object], str] = str) -> str:
     """``a, b and 3 more``: the first ones, and how many there are besides."""
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return f"{', '.join(texts[:most])}{more}"
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return f"{', '.join(map(written, values[:most]))}{more}"
 
 
 def _escape(code: int) -> str:

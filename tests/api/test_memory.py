@@ -239,6 +239,24 @@ def test_names_that_an_answer_has_many_times_are_reserved(measured, path, body, 
     assert peak < reserved + 12 * M
 
 
+@pytest.mark.parametrize("field", ["subscribed", "owned"])
+@pytest.mark.parametrize(("name", "n"), [("topic-{}", 150_000), ("t" * 240 + "{}", 30_000)], ids=["short", "long"])
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [("group-assignments", {}), ("member-count-plans", {}), ("group-rebalances", {"events": []})],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_topics_that_only_members_name_are_reserved(measured, path, more, name, n, field):
+    def body(n):
+        names = [name.format(i) for i in range(n)]
+        owned = [{"topic_name": name, "partition_ids": []} for name in names] if field == "owned" else []
+        member = {"member_id": "a", "topic_names": names if field == "subscribed" else [], "owned_partitions": owned}
+        return {"topics": [{"topic_name": "t", "partitions_count": 3}], "members": [member], **more}
+
+    peak, reserved, _ = measured(f"/v1/{path}", body(2), body(n), {})
+    assert peak < reserved + 12 * M
+
+
 @pytest.mark.parametrize(
     ("assignor", "name", "topics", "partitions", "members"),
     [

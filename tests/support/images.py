@@ -2,8 +2,8 @@
 
 Debian's Python of the same version stands in for Docker Hub's ``python``. Later builds reuse the base image and every layer whose
 files are the same. To compile every kernel takes minutes of two cores, so the tests' images have those of a few requests only.
-``python -m tests.support.images`` builds both images with all of them, as CI does before the tests: the kernels must compile on the
-image's Python, and the tests' images then have the layers of libraries already.
+``python -m tests.support.images`` builds both images with all of them, as CI does before the tests: the kernels must compile on
+the image's Python, and the tests' images then have the layers of libraries already.
 """
 
 from __future__ import annotations

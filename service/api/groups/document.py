@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from functools import partial
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -389,8 +389,9 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> 
 
     Its lines are a topic's partitions in a row each, or a row without partitions.
     """
-    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in group.topic_names]
     topics, ids = group.topic_partitions(rows.values)
+    is_used = np.bincount(topics, minlength=group.total_topics) > 0  # the names of all others would take memory, too
+    names = [b'{"topic_name":%s,"partition_ids":[' % dumps(name) for name in compress(group.topic_names, is_used)]
     is_empty = rows.lengths() == 0
     begins = np.append(True, topics[1:] != topics[:-1])[: len(topics)]
     begins[rows.offsets[:-1][~is_empty]] = True
@@ -399,7 +400,7 @@ def _by_topic(group: Group, before: list[bytes], rows: Ragged, after: bytes) -> 
     last = np.cumsum(of_rows) - 1
     empty = last[is_empty]
     lines = np.sort(np.concatenate([lines, rows.offsets[:-1][is_empty]]))
-    labels = np.append(topics, NONE)[lines]
+    labels = np.append(np.cumsum(is_used, dtype=np.int32) - 1, NONE)[np.append(topics, NONE)[lines]]
     labels[empty] = len(names)
     openings, closings = np.zeros((2, len(lines)), np.int32)
     openings[last - of_rows + 1] = np.arange(1, len(rows) + 1)

@@ -328,4 +328,4 @@ def bytes_on(replicas: Ragged, sizes: Int64s, brokers_count: int) -> Int64s:
 
 def broker_names(ids: list[int]) -> str:
     """``broker 7``, ``brokers 1, 2`` or, of very many, ``brokers 1, 2, … and 5 more``."""
-    return f"broker{'s' * (len(ids) != 1)} {first_few(list(map(str, ids)), NAMED)}"
+    return f"broker{'s' * (len(ids) != 1)} {first_few(ids, NAMED)}"

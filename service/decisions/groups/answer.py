@@ -210,6 +210,6 @@ def warnings(group: Group) -> list[str]:
     unknown = zip(group.unknown_topic_names, is_subscribed[len(group.topics) :].tolist(), strict=True)
     missing = [name for name, subscribed in unknown if subscribed]
     if missing:
-        named = first_few(list(map(repr, missing)), NAMED)
+        named = first_few(missing, NAMED, repr)
         sentences.append(f"Members subscribe to topics that are not in `topics`, and so do not exist: {named}.")
     return sentences

@@ -21,15 +21,16 @@ from service.decisions.groups.rows import (
     plain_topics,
     subscriptions_total,
     topic_faults,
+    unknown_topic_names,
 )
+from service.decisions.rows.names import names_bytes
 
 PARTITION_BYTES: Final = 48
 SHARED_BYTES: Final = 53
 SUBSCRIPTION_BYTES: Final = 12
 CLAIM_BYTES: Final = 150
-NAME_BYTES: Final = 500
-"""Most memory of an assignment for each partition (in a share group: each member of a partition), subscription, owned partition,
-and topic or member. Measured: 45 where each is in a list of its own, 45, 8, and 150 of unlike members with ``sticky``."""
+"""Most memory of an assignment for each partition (in a share group: each member of a partition), subscription and owned
+partition. Measured: 45 where each is in a list of its own, 45, 8, and 150 of unlike members with ``sticky``."""
 
 TRAFFIC_BYTES: Final = 40
 """Most memory for the rack of each replica while what crosses zones is measured."""
@@ -143,7 +144,9 @@ def _bytes_of(question: GroupQuestion, partitions: int, subscriptions: int) -> i
         + SHARED_BYTES * again
         + SUBSCRIPTION_BYTES * subscriptions
         + CLAIM_BYTES * claims
-        + NAME_BYTES * (len(question.topics) + members)
+        + names_bytes(question.topics.field("topic_name"))
+        + names_bytes(question.members.field("member_id"))
+        + names_bytes(unknown_topic_names(question.topics, question.members))
         + TRAFFIC_BYTES * len(question.topics.field("partition_racks").values.values)
     )
 

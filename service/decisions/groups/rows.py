@@ -123,6 +123,13 @@ def subscriptions_total(topics: pa.StructArray, members: pa.StructArray) -> int:
     return int(len(named.values) + named.null_count * len(topics))
 
 
+def unknown_topic_names(topics: pa.StructArray, members: pa.StructArray) -> pa.Array:
+    """Topics that members name and the group does not have."""
+    named = members.field("topic_names").values, members.field("owned_partitions").values.field("topic_name")
+    known = topics.field("topic_name")
+    return pa.chunked_array([names.filter(pc.invert(pc.is_in(names, known))) for names in named], NAME).unique()
+
+
 def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
     """The group of a body whose ``topics`` and ``members`` are well-formed, row by row.
 

@@ -15,6 +15,10 @@ LONGEST_TOPIC_NAME: Final = 249
 LONGEST_NAME: Final = 1024
 """Bytes of UTF-8 in any other name: of a member, an instance, a rack, a group or a client. Kafka has no limit below 32 KiB."""
 
+NAME_BYTES: Final = 500
+NAME_COPIES: Final = 10
+"""Memory of what is made of a name, and of each of its bytes."""
+
 _ONE_BYTE_IN_JSON: Final = bytes(set(range(32, 127)) - set(b'"\\'))
 
 
@@ -26,6 +30,13 @@ def plain_names(names: pa.Array, longest: int = LONGEST_NAME, shortest: int = 1)
         return True
     lengths = pc.min_max(pc.binary_length(names)).as_py()
     return bool(shortest <= lengths["min"] and lengths["max"] <= longest)
+
+
+def names_bytes(names: pa.StringArray) -> int:
+    """Most memory of what is made of some names: texts of Python, their order in Java, and their part of the answer."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    return NAME_BYTES * len(names) + NAME_COPIES * int(pc.sum(pc.binary_length(names), min_count=0).as_py())
 
 
 def longest_name(names: pa.StringArray) -> int:
