@@ -20,6 +20,9 @@ from service.decisions.rows import duplicates
 
 Row = Mapping[str, Any]
 
+WORKER_BYTES: Final = 2_000
+"""What a rebalance takes for each worker besides its items, 1,800 measured."""
+
 ITEM_BYTES: Final = 800
 """Most memory for each connector, task and worker of a rebalance, with its part of the answer but the names. Measured: 750 in the
 first rebalance, 270 in later ones."""
@@ -232,7 +235,7 @@ class _ConnectGroup:
         size = tasks + claims + len(self.names.connectors) + len(workers)
         self.size += size
         self.budget.check("max_partitions", self.size, "tasks, connectors and workers in all rounds", "rounds")
-        self.budget.reserve(self.item_bytes * size)
+        self.budget.reserve(self.item_bytes * size + WORKER_BYTES * len(workers))
         self.budget.check_time()
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -236,6 +237,33 @@ def long_explanation(n):
 def test_names_that_an_answer_has_many_times_are_reserved(measured, path, body, n):
     peak, reserved, size = measured(path, body(10), body(n), {})
     assert size > 50 * M
+    assert peak < reserved + 12 * M
+
+
+def placed(n, **more):
+    topics = [{"topic_name": f"topic-{i}", "placements": [{"partition_id": 0, "replicas": [1]}]} for i in range(n)]
+    return {"brokers": BROKERS, "topics": topics, **more}
+
+
+LOG_DIRS = [{"broker_id": 1, "log_dirs": [{"log_dir": "/a", "replicas": []}, {"log_dir": "/b", "replicas": []}]}]
+CONNECTORS = [{"connector_name": "c", "tasks_count": 3}]
+ROWS = {
+    "reassignments": placed,
+    "log-dir-plans": partial(placed, brokers=LOG_DIRS),
+    "replica-placements": lambda n: {
+        "placer": "striped",
+        "brokers": BROKERS,
+        "topics": [{"topic_name": f"topic-{i}", "partitions_count": 1, "replication_factor": 1} for i in range(n)],
+    },
+    "connect-assignments": lambda n: {
+        "rounds": [{"connectors": CONNECTORS, "workers": [{"member_id": f"w{i}"} for i in range(n)]}]
+    },
+}
+
+
+@pytest.mark.parametrize("path", ROWS)
+def test_many_small_rows_take_what_is_reserved_for_them(measured, path):
+    peak, reserved, _ = measured(f"/v1/{path}", ROWS[path](2), ROWS[path](20_000), {})
     assert peak < reserved + 12 * M
 
 

@@ -17,6 +17,9 @@ body, it never would, and a worker would keep the traceback of each error that i
 SHORT_BYTES: Final = 2**18
 """Bytes up to which pieces of a text are joined."""
 
+LEAST_MEMORY: Final = 4_096
+"""Bytes of memory that a text of orjson keeps, however short it is; many keep the text of each of a million names."""
+
 PLACE_TEXT: Final = b"\0"
 """Where a LongText belongs; JSON has no such byte."""
 
@@ -73,7 +76,8 @@ class LongText:
 
 def dumps(value: Any) -> bytes:
     """The JSON text of a value; NumPy arrays and LongTexts are written as they are."""
-    return b"".join(dump_pieces(value))
+    text = b"".join(dump_pieces(value))
+    return text if len(text) >= LEAST_MEMORY else bytes(memoryview(text))
 
 
 def dump_pieces(value: Any, reserve: Callable[[int], None] = lambda _: None) -> list[bytes]:
