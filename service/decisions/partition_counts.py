@@ -1,6 +1,6 @@
 """How many partitions a topic should have: the question, and its answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -145,7 +145,7 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
 def _faults(question: PlansQuestion) -> Iterator[InvalidQuestion]:
     yield from faults_of(
         lambda: _throughput(question),
-        lambda: _names(question),
+        lambda: partitioner_names(question.partitioners),
         lambda: raise_all(duplicates.in_list(question.partitions_counts or (), "partitions_counts")),
     )
     yield from _rate_faults(question)
@@ -155,7 +155,8 @@ def _faults(question: PlansQuestion) -> Iterator[InvalidQuestion]:
 
 def _counter(question: PlansQuestion, needed: Throughput | None, budget: Budget) -> KeyCounter:
     """What counts the keys. Raises LimitExceeded; reserves memory."""
-    names, counts, current = _names(question), question.partitions_counts or [], question.current_partitions_count
+    names = partitioner_names(question.partitioners)
+    counts, current = question.partitions_counts or [], question.current_partitions_count
     cells = "partitions × partitioners"
     budget.check("max_plan_cells", sum(counts) * len(names), cells, "partitions_counts")
     if needed is not None and needed.partitions_count not in counts:
@@ -201,9 +202,9 @@ def _throughput(question: PlansQuestion) -> Throughput | None:
     return throughput(target, producer, consumer)
 
 
-def _names(question: PlansQuestion) -> list[str]:
-    """The partitioners' full names. Raises InvalidQuestion for those that plans cannot be made for."""
-    names = [PARTITIONERS.full_name(name) for name in question.partitioners or ["java"]]
+def partitioner_names(partitioners: Sequence[str] | None) -> list[str]:
+    """The partitioners' full names, by default Java's. Raises InvalidQuestion for one that is listed twice or hashes no keys."""
+    names = [*map(PARTITIONERS.full_name, partitioners or ["java"])]
     raise_all(duplicates.in_list(names, "partitioners"))
     faults = []
     for i, name in enumerate(names):

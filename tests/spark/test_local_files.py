@@ -258,6 +258,15 @@ def test_a_run_that_fails_leaves_nothing_and_one_that_succeeds_replaces_the_last
     assert {path.name for path in into.iterdir()} == before.keys() - {"quarantine.parquet"}
 
 
+def test_a_partitioner_that_is_given_twice_is_refused(write, tmp_path):
+    """By any of its names, as without ``--into``."""
+    options = ("--partitions", "3", "--partitioner", "librdkafka", "--partitioner", "librdkafka:consistent_random")
+    for into in ((), ("--into", str(tmp_path / "results"))):
+        refused = CliRunner().invoke(main, ["plan", write("keys.csv", "key\n1\n"), *options, *into])
+        assert refused.exit_code == 2
+        assert "Duplicate value 'librdkafka:consistent_random'." in refused.stderr
+
+
 def test_a_folder_that_cannot_be_replaced_keeps_its_results(write, tmp_path, monkeypatch):
     """The disk is full at the last file."""
     into = tmp_path / "results"

@@ -1,5 +1,6 @@
 """How evenly several partitioners and partition counts would distribute records, from one scan: summary, tables, a request."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,15 +24,17 @@ SHOWN: Final = 10
 """Most hottest keys in the summary."""
 
 
-def scan_of(records: Records, *, key_columns: tuple[str, ...], key_format: str | None, **options: Any) -> SkewScan:
+def scan_of(
+    records: Records, *, key_columns: tuple[str, ...], key_format: str | None, partitioners: Sequence[str], **options: Any
+) -> SkewScan:
     """The scan of records, once their columns hold keys of the format. options : as of SkewScan
 
     Raises WrongTable or InvalidQuestion.
     """
     kind = records.schema.field(key_columns[0]).type if len(key_columns) == 1 else pa.string()
     key_format = check_format(kind, key_format)
-    check_partitioners(options["partitioners"], key_format)
-    scan = SkewScan(key_columns=key_columns, key_format=key_format, corrupt=records.corrupt, **options)
+    names = check_partitioners(partitioners, key_format)
+    scan = SkewScan(key_columns=key_columns, key_format=key_format, partitioners=names, corrupt=records.corrupt, **options)
     for name in scan.size_columns:
         kind = records.schema.field(name).type
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)

@@ -21,6 +21,7 @@ from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
 from service.core.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import DistinctKeys
+from service.decisions.partition_counts import partitioner_names
 from service.decisions.rows.numbers import MOST
 from service.decisions.rows.texts import is_text, readable
 from service.files.key_columns import is_bytes, joined, misfit, read_keys
@@ -186,12 +187,14 @@ class SkewResult:
         self.sample.merge(other.sample)
 
 
-def check_partitioners(names: Sequence[str], key_format: str | None) -> None:
-    """Raise InvalidQuestion for a partitioner that does not exist, hashes no keys, or does not accept that format."""
+def check_partitioners(partitioners: Sequence[str], key_format: str | None) -> tuple[str, ...]:
+    """Their full names. Raises InvalidQuestion as ``partitioner_names``, and for one that does not accept that format."""
+    names = tuple(partitioner_names(partitioners))
     for name in names:
         formats = hashing_rule(name).encoding.formats
         if key_format is not None and key_format not in formats:
             raise InvalidQuestion(f"The partitioner {name} does not accept {key_format} keys; it accepts {', '.join(formats)}.")
+    return names
 
 
 def _has_length(kind: pa.DataType) -> bool:

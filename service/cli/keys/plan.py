@@ -109,7 +109,6 @@ def _skew(
     """What ``pipeline skew`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
     from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
-    from service.core.partitioners import PARTITIONERS  # noqa: PLC0415
     from service.core.sizing.plans import CountLimits, Rates  # noqa: PLC0415
     from service.core.sizing.throughput import throughput  # noqa: PLC0415
     from service.files.reader import NUMBER, Column, read  # noqa: PLC0415
@@ -127,7 +126,7 @@ def _skew(
         records,
         key_columns=(key_column,),
         key_format=key_format,
-        partitioners=tuple(dict.fromkeys(map(PARTITIONERS.full_name, partitioners or ("java",)))),
+        partitioners=partitioners,
         partitions_counts=tuple(dict.fromkeys((*partitions_counts, *needed))),
         current=question["current_partitions_count"],
         records_column=records_column,

@@ -77,11 +77,10 @@ def follow(pipeline: Pipeline, source: Source, *, window_seconds: int, metrics_p
     sizes = options["size_columns"] or ("key", "value")
     reading.require(stream, (*key_columns, *sizes), source)
     key_format = check_format(pa.binary() if len(key_columns) == 1 else pa.string(), options["key_format"])
-    check_partitioners(options["partitioners"], key_format)
     scan = SkewScan(
         key_columns=tuple(key_columns),
         key_format=key_format,
-        partitioners=tuple(options["partitioners"]),
+        partitioners=check_partitioners(options["partitioners"], key_format),
         partitions_counts=options["partitions_counts"],
         separator=options["key_separator"],
         size_columns=tuple(sizes),

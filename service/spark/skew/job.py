@@ -39,7 +39,7 @@ def prepare(pipeline: Pipeline, source: Source, options: dict[str, Any]) -> tupl
         SparkRecords(pipeline, scan_source),
         key_columns=tuple(key_columns),
         key_format=options["key_format"],
-        partitioners=tuple(options["partitioners"]),
+        partitioners=options["partitioners"],
         partitions_counts=options["partitions_counts"],
         current=options["current"],
         separator=options["key_separator"],
