@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from kafka.cluster import collect_hosts
+
 from service.bounded.files import UnreadableFile, read_small_file
 from service.live.errors import WrongProperties
 from service.live.security.key_stores import SSL_PROPERTIES, ssl_context
@@ -83,6 +85,19 @@ def _unescaped(text: str) -> str:
         return _ESCAPES.get(match[2], match[2])
 
     return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", character, text, flags=re.DOTALL)
+
+
+def bootstrap_servers(text: str) -> list[str]:
+    """The servers of ``bootstrap.servers``. Raises WrongProperties for one without a host, or whose port is none."""
+    servers = [server for server in map(str.strip, text.split(",")) if server]
+    for server in servers:
+        try:
+            ((host, port, _),) = collect_hosts([server])
+        except ValueError:
+            host, port = "", 0
+        if not (host and 0 < port < 2**16):
+            raise WrongProperties(f"bootstrap.servers: {server!r} is not HOST:PORT, such as localhost:9092.")
+    return servers
 
 
 def client_settings(properties: dict[str, str]) -> dict[str, Any]:

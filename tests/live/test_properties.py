@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from werkzeug.wrappers import Response
 
 from service.live.errors import Unreachable, WrongProperties
-from service.live.properties import client_settings, parse_properties, read_properties
+from service.live.properties import bootstrap_servers, client_settings, parse_properties, read_properties
 from tests.support.jvm import kafka_jvm
 from tests.support.serving import DRIPS, answering, dripping
 
@@ -63,6 +64,18 @@ def test_syntax_is_javas(text: str) -> None:
     else:
         empty = {("", "")}
         assert parse_properties(text).items() - empty == expected.items() - empty
+
+
+@pytest.mark.parametrize("server", ["localhost:x", "localhost:65536", ":9092", "[::1", "localhost:"])
+def test_what_is_no_server_is_refused(server: str) -> None:
+    """By name; the library has the text of Python's ``int``."""
+    with pytest.raises(WrongProperties, match=f"^bootstrap.servers: {re.escape(repr(server))} is not HOST:PORT, such as"):
+        bootstrap_servers(f"localhost:9092,{server}")
+
+
+def test_servers() -> None:
+    """As Kafka's clients read them."""
+    assert bootstrap_servers("[::1]:9092, kafka-1:9092,") == ["[::1]:9092", "kafka-1:9092"]
 
 
 @pytest.mark.parametrize(

@@ -64,24 +64,34 @@ CLUSTER: Final = all_of(
 def cluster_client(
     bootstrap_server: str | None, command_config: Path | None, time_limit: float, addresses: Sequence[str] = ()
 ) -> Iterator[ClusterClient]:
-    """A client of the cluster. Raises BadInput for a wrong property, and for a cluster that cannot be reached.
+    """A client of the cluster. Raises as ``connection``, and BadInput for a cluster that cannot be reached.
 
     time_limit : seconds for all requests
     addresses : of brokers that may be connected to first as well
     """
-    require_kafka()
+    servers, settings = connection(bootstrap_server, command_config)
     from service.live.client import ClusterClient  # noqa: PLC0415 - the other commands do not need the Kafka client
     from service.live.errors import ClusterError  # noqa: PLC0415
-    from service.live.properties import client_settings, read_properties  # noqa: PLC0415
+
+    try:
+        with ClusterClient(",".join(dict.fromkeys((*servers, *addresses))), settings, time_limit) as client:
+            yield client
+    except ClusterError as error:
+        raise BadInput(str(error)) from None
+
+
+def connection(bootstrap_server: str | None, command_config: Path | None) -> tuple[list[str], dict[str, Any]]:
+    """Brokers to connect to first, and the client's settings. Raises UsageError without brokers, BadInput for a wrong value."""
+    require_kafka()
+    from service.live.errors import ClusterError  # noqa: PLC0415 - see cluster_client
+    from service.live.properties import bootstrap_servers, client_settings, read_properties  # noqa: PLC0415
 
     try:
         properties = {} if command_config is None else read_properties(command_config)
-        servers = bootstrap_server or properties.get("bootstrap.servers")
+        servers = bootstrap_servers(bootstrap_server or properties.get("bootstrap.servers", ""))
         if not servers:
             raise click.UsageError("Missing option '--bootstrap-server'.")
-        known = ",".join(dict.fromkeys((*servers.split(","), *addresses)))
-        with ClusterClient(known, client_settings(properties), time_limit) as client:
-            yield client
+        return servers, client_settings(properties)
     except ClusterError as error:
         raise BadInput(str(error)) from None
 

@@ -63,6 +63,14 @@ def test_a_bootstrap_server_is_needed(command: str) -> None:
     assert "--bootstrap-server" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["snapshot", "verify"])
+def test_a_bootstrap_server_without_a_port(command: str) -> None:
+    """It is refused in a sentence."""
+    result = CliRunner().invoke(main, [command, "--bootstrap-server", "localhost:x"])
+    assert result.exit_code == 2
+    assert result.stderr == "Error: bootstrap.servers: 'localhost:x' is not HOST:PORT, such as localhost:9092.\n"
+
+
 @pytest.mark.parametrize("command", ["snapshot", "verify", "watch"])
 def test_names_that_are_not_text(command: str) -> None:
     """No request could hold them."""
