@@ -15,7 +15,7 @@ import click
 from prometheus_client import CollectorRegistry
 
 from service.cli.live.metrics_endpoint import metrics_endpoint
-from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of
+from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
 from service.cli.options import DURATION
 from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, Samples, measure, measure_keys
@@ -54,6 +54,7 @@ def watch(
     if (member_rate is None) != (not max_lag):
         raise click.UsageError("--member-rate and --max-lag must be set together.")
     extent = extent_of((), group_ids, with_offsets_topic=with_offsets_topic)
+    connection(bootstrap_server, command_config)  # options that are wrong from the start end the command, and say so first
     watcher = _Watcher(
         (bootstrap_server, command_config, time_limit),
         extent,
@@ -125,8 +126,6 @@ class _Watcher:
             self._addresses = ()  # they are another cluster's by now, or the bootstrap servers are
             with cluster_client(*self._cluster) as client:
                 self._look(client)
-        except click.UsageError:
-            raise
         except click.ClickException as error:
             self.collector.fail()
             self._previous = None  # and its brokers stay

@@ -55,15 +55,16 @@ def test_the_kafka_client_is_an_extra(command: str) -> None:
     assert "pip install 'partition-allocator[kafka]'" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["snapshot", "verify"])
+@pytest.mark.parametrize("command", ["snapshot", "verify", "watch"])
 def test_a_bootstrap_server_is_needed(command: str) -> None:
-    """On the command line or in the properties file."""
+    """On the command line or in the properties file; and nothing is done before."""
     result = CliRunner().invoke(main, [command])
     assert result.exit_code == 2
-    assert "--bootstrap-server" in result.stderr
+    assert result.stderr.startswith("Usage: ")
+    assert result.stderr.endswith("\nError: Missing option '--bootstrap-server'.\n")
 
 
-@pytest.mark.parametrize("command", ["snapshot", "verify"])
+@pytest.mark.parametrize("command", ["snapshot", "verify", "watch"])
 def test_a_bootstrap_server_without_a_port(command: str) -> None:
     """It is refused in a sentence."""
     result = CliRunner().invoke(main, [command, "--bootstrap-server", "localhost:x"])
