@@ -12,7 +12,7 @@ import click
 import pyarrow as pa
 
 from service.cli.errors import BadInput, note
-from service.cli.inputs import read_input
+from service.cli.inputs import name_of, read_input
 from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
 from service.core.reassignments.model import broker_names
@@ -29,9 +29,6 @@ LOG_DIRS: Final = {"version", "brokers"}
 RECORD: Final = {"key", "value"}
 """The members of what kafka-console-consumer prints of a record of __consumer_offsets."""
 
-STDIN: Final = "<stdin>"
-"""The name of the file object that is standard input."""
-
 
 def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: Iterable[BufferedReader], **values: Any) -> bytes:
     """The request body that ``file`` is, or that ``make`` makes of the descriptions and the values of options.
@@ -45,7 +42,7 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
         if not descriptions and is_body(text):
             _check_no_options(values)
             return text
-        descriptions.append(_parse(text, _name_of(source)))
+        descriptions.append(_parse(text, name_of(source)))
     try:
         return dumps(make(merged(descriptions), **values))
     except InvalidQuestion as error:
@@ -75,7 +72,7 @@ def _check_no_options(values: dict[str, Any]) -> None:
 
 def read(file: BinaryIO) -> Description:
     """The description in a file. Raises BadInput, which names file and line."""
-    return _parse(_utf8(read_input(file)), _name_of(file))
+    return _parse(_utf8(read_input(file)), name_of(file))
 
 
 def text(file: BinaryIO) -> str:
@@ -83,7 +80,7 @@ def text(file: BinaryIO) -> str:
     try:
         return _utf8(read_input(file)).decode()
     except UnicodeDecodeError:
-        raise BadInput(f"{_name_of(file)}: The file is not UTF-8 text.") from None
+        raise BadInput(f"{name_of(file)}: The file is not UTF-8 text.") from None
 
 
 def _utf8(data: bytes) -> bytes:
@@ -91,11 +88,6 @@ def _utf8(data: bytes) -> bytes:
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         data = data.decode("utf-16", "replace").encode()
     return data.removeprefix(codecs.BOM_UTF8)
-
-
-def _name_of(file: BinaryIO) -> str:
-    name: str = getattr(file, "name", STDIN)
-    return "standard input" if name == STDIN else name
 
 
 def _parse(text: bytes, name: str) -> Description:

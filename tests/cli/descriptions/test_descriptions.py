@@ -237,6 +237,9 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stdin", "expected"),
     [
+        (("assign",), "", "standard input: The file is empty. Give the name of a file, or pipe its content into this command."),
+        (("partition",), "\n", "standard input: The file is empty. Give the name of a file"),
+        (("assign", "--snapshot", "/dev/null"), "", "/dev/null: The file is empty.\n"),
         (("assign",), "hello\n", "standard input, line 1: Not the output of kafka-topics"),
         (("assign",), "null", "or another tool of Kafka, nor a JSON object."),
         (("assign",), "[]", "standard input, line 1: The JSON: not an object."),
