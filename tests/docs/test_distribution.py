@@ -75,12 +75,13 @@ def installed(wheel, tmp_path_factory) -> Path:
     (site,) = folder.glob("lib/python*/site-packages")
     # A path file's entries are not searched for path files, so an editable install of this checkout stays outside.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    take_kernels(site)
+    take_kernels(folder)
     return folder / "bin"
 
 
-def take_kernels(site: Path) -> None:
+def take_kernels(environment: Path) -> None:
     """Copy what Numba has compiled here, which takes minutes; it belongs to sources of the same time."""
+    (site,) = environment.glob("lib/python*/site-packages")
     for source in (PROJECT / "service").rglob("*.py"):
         target = site / source.relative_to(PROJECT)
         stat = source.stat()
@@ -112,7 +113,9 @@ def test_the_wheel_runs_in_another_folder(installed, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("server")  # it has compiled the kernels, of which a new checkout has none
 def test_the_wheel_serves_from_another_folder(installed, tmp_path):
+    take_kernels(installed.parent)
     port = free_port()
     command = [str(installed / "partition-allocator"), "serve", "--port", str(port)]
     with subprocess.Popen(command, cwd=tmp_path, env=without_checkout(ALLOCATOR_WORKERS="1"), stdout=subprocess.PIPE) as server:
