@@ -14,6 +14,7 @@ from werkzeug.routing import MapAdapter, Rule
 
 from service import __version__
 from service.telemetry.metrics import Metrics
+from service.web import error_handlers
 from service.web.blueprint import Api, create_api
 from service.web.json.codec import dumps, loads
 from service.web.middleware import RequestHooks, security_scheme
@@ -99,6 +100,13 @@ class App(Flask):
         """See Flask. Only the app has functions that run before a view, and none of them answers."""
         for function in self.before_request_funcs[None]:
             function()
+
+    def handle_user_exception(self, e: Exception) -> Any:
+        """See Flask. Then nothing of the error holds the request any more."""
+        try:
+            return super().handle_user_exception(e)
+        finally:
+            error_handlers.release_frames(e)
 
     def do_teardown_request(self, exc: BaseException | None = None) -> None:
         """See Flask. Nothing is to be torn down."""

@@ -65,5 +65,19 @@ def from_exception(error: Exception) -> Response:
     return respond(problem(500, "internal-error", "Internal Server Error", "The service failed; see its log."))
 
 
+def release_frames(error: BaseException) -> None:
+    """Let go of the frames that an error passed, and of those of the errors that it comes from or has beside it.
+
+    A frame may hold both its error and the values of a large body. Such a circle is memory that nobody has reserved, until the
+    cyclic collector finds it, which may be a hundred bodies later.
+    """
+    errors: list[BaseException | None] = [error]
+    while errors:
+        each = errors.pop()
+        if each is not None and each.__traceback__ is not None:
+            each.__traceback__ = None
+            errors += (each.__cause__, each.__context__, *getattr(each, "others", ()))
+
+
 def _request_id() -> dict[str, str]:
     return {"request_id": request.environ[PROGRESS].request_id}

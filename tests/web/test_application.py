@@ -1,7 +1,13 @@
 """The app that all doors of HTTP share."""
 
+import gc
+
+import pytest
+from marshmallow import ValidationError
+
 from service.app import create_app
 from service.config import Settings
+from service.core.errors import AllocatorError
 
 
 def test_nothing_is_registered_that_the_app_would_not_run() -> None:
@@ -9,3 +15,25 @@ def test_nothing_is_registered_that_the_app_would_not_run() -> None:
     assert set(app.before_request_funcs) == {None}
     assert not app.teardown_request_funcs
     assert not app.url_value_preprocessors
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/partitions", {"partitions_count": 3, "keys": ["a"], "another": 1}),
+        ("/v1/partitions", {"partitions_count": 3, "keys": ["a"], "partitioner": "another"}),
+        ("/v1/decodings", {"kind": "subscription", "bytes_base64": "AAE="}),
+    ],
+    ids=["schema", "core", "bytes"],
+)
+def test_a_refusal_leaves_nothing_of_its_request_in_memory(path: str, body: dict[str, object]) -> None:
+    """A traceback in a circle would keep the body until the cyclic collector comes."""
+    client = create_app(Settings()).test_client()
+    client.post(path, json=body)
+    gc.collect()
+    gc.disable()
+    try:
+        assert client.post(path, json=body).status_code == 422
+        assert not [each for each in gc.get_objects() if isinstance(each, ValidationError | AllocatorError)]
+    finally:
+        gc.enable()

@@ -11,7 +11,7 @@ MANY_OBJECTS: Final = 2**18
 """Bytes of JSON from which on the cyclic collector is paused.
 
 What ``loads`` passes on to the old objects the collector looks at only when many have come of themselves. Done for every small
-body, it never would, and a worker would keep the traceback of each error that it has answered.
+body, it never would.
 """
 
 SHORT_BYTES: Final = 2**18
