@@ -16,8 +16,7 @@ from service.conformance.comparison import Comparison, Failure, compare
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import Subject, subject_of
 from service.core.errors import InvalidQuestion
-from service.core.printable import printable
-from service.report.numbers import counted
+from service.core.printable import counted, printable
 from service.web.json.codec import dumps
 
 DIFFERS: Final = 1

@@ -13,6 +13,7 @@ from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner
+from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
@@ -157,7 +158,7 @@ class PartitionerSubject:
         if "error" in answer:
             return failing(expected, answer)
         if not isinstance(got, list) or len(got) != len(expected.partitions):
-            return f'"partitions" is not a list of {len(expected.partitions)} partitions'
+            return f'"partitions" is not a list of {counted(len(expected.partitions), "partition")}'
         wrong = next((i for i, pair in enumerate(zip(got, expected.partitions, strict=True)) if pair[0] != pair[1]), None)
         return None if wrong is None else f"key {wrong} goes to partition {got[wrong]} instead of {expected.partitions[wrong]}"
 

@@ -18,6 +18,7 @@ from service.core.frozen import frozen
 from service.core.jvm.sorting import java_order
 from service.core.kafka_versions import LATEST
 from service.core.measures.certificate import Certificate
+from service.core.printable import counted
 
 Int32s = npt.NDArray[np.int32]
 Float64s = npt.NDArray[np.float64]
@@ -335,7 +336,7 @@ class LeftOpen:
     @property
     def warning(self) -> str:
         """A sentence for a reader of the answer."""
-        several = "1 partition" if len(self.partitions) == 1 else f"{len(self.partitions)} partitions"
+        several = counted(len(self.partitions), "partition")
         return f"The library leaves to chance who gets {several}: {self.because}. The assignments are those of every run."
 
 

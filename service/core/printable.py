@@ -19,5 +19,10 @@ def first_few(values: Sequence[object], most: int, written: Callable[[object], s
     return f"{', '.join(map(written, values[:most]))}{more}"
 
 
+def counted(count: int, thing: str, things: str = "") -> str:
+    """A count with its noun: ``1 group``, ``60 groups``. things : the plural, if it is not formed by an s"""
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
+
+
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

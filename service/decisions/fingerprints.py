@@ -9,6 +9,7 @@ from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.model import Int32s
+from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
@@ -119,6 +120,6 @@ def _possible(question: FingerprintQuestion) -> range:
         )  # fmt: skip
     if least > most:
         raise InvalidQuestion(
-            f"Partition {least - 1} was observed, so there are more than {most} partitions.", "max_partitions_count"
+            f"Partition {least - 1} was observed, so there are more than {counted(most, 'partition')}.", "max_partitions_count"
         )
     return range(least, most + 1)

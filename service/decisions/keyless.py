@@ -10,6 +10,7 @@ from service.core.errors import InvalidQuestion, raise_all
 from service.core.kafka_versions import LATEST, since
 from service.core.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
 from service.core.model import NONE
+from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.rows import duplicates
@@ -115,7 +116,7 @@ def _partition_faults(question: KeylessQuestion) -> Iterator[InvalidQuestion]:
         partition_id, leader_id = partition["partition_id"], partition["leader_id"]
         if partition_id >= count:
             yield InvalidQuestion(
-                f"Must be in [0, {count}), since there are {count} partitions.", "partitions", i, "partition_id"
+                f"Must be in [0, {count}), with {counted(count, 'partition')}.", "partitions", i, "partition_id"
             )
         elif partition_id in known:
             yield InvalidQuestion(f"Duplicate partition_id {partition_id}.", "partitions", i, "partition_id")

@@ -19,6 +19,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.metadata import MetadataRequest
 
 from service.core.documents import Json
+from service.core.printable import counted
 from service.core.wire.coordinator_records import read_group_record
 from service.core.wire.errors import Unreadable
 from service.live.bounded.records import open_consumer
@@ -83,7 +84,7 @@ def _records(client: ClusterClient, partitions_count: int) -> Iterator[tuple[byt
             batches = consumer.poll(POLL_MS, max_records=10_000)
             idle = 0 if batches else idle + 1
             if idle > IDLE_POLLS or not client.seconds_left:
-                raise TimeoutError(f"no answer for {len(left)} partitions")
+                raise TimeoutError(f"no answer for {counted(len(left), 'partition')}")
             for records in batches.values():
                 yield from ((record.key, record.value) for record in records if record.key and record.key[:2] not in _COMMITS)
             left = {partition for partition in left if consumer.position(partition) < ends[partition]}

@@ -30,11 +30,6 @@ def duration(seconds: float | None) -> str:
     return f"{number(round(seconds / 86400, 1))} d"
 
 
-def counted(count: int, thing: str, things: str = "") -> str:
-    """A count with its noun: ``1 group``, ``60 groups``. things : the plural, if it is not formed by an s"""
-    return f"{number(count)} {thing if count == 1 else things or thing + 's'}"
-
-
 def share(value: float) -> str:
     """A formatted share: ``12.3%``, ``1.23%``."""
     return f"{value:.2%}" if value < 0.0995 else f"{value:.1%}"

@@ -423,7 +423,7 @@ def test_partition_weights_say_what_load_each_member_gets(client):
 @pytest.mark.parametrize(
     ("weights", "pointer", "detail"),
     [
-        ([1, 2], "/topics/0/partition_weights", "Must have one entry for each of the 3 partitions, not 2."),
+        ([1, 2], "/topics/0/partition_weights", "Must have 3 entries, one for each partition, not 2."),
         ([1, 2, -1], "/topics/0/partition_weights/2", "Must be greater than or equal to 0 and less than or equal to 1e+100."),
         ([1, 2, 1e-101], "/topics/0/partition_weights/2", "Must be at least 1e-100."),
         ([1, 2, 1e101], "/topics/0/partition_weights/2", "Must be greater than or equal to 0 and less than or equal to 1e+100."),

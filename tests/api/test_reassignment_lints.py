@@ -118,7 +118,8 @@ def test_skew_and_moves_that_could_be_saved(client: FlaskClient) -> None:
     rows = [("t", i, [2, 1]) for i in range(5)]
     details = [one["detail"] for one in linted(client, *rows, **EVEN)["findings"]]
     assert details[0].startswith("Leaders are less even")
-    assert details[1] == "5 replicas are copied; a plan that copies 4 makes the cluster as even (POST /v1/reassignments)."
+    fewest = "a plan that copies 4 makes the cluster as even (POST /v1/reassignments)."
+    assert details[1] == f"The reassignment copies 5 replicas; {fewest}"
 
 
 @pytest.mark.parametrize("extra", [[], [{"broker_id": 3}]])
@@ -132,7 +133,7 @@ def test_a_broker_that_ends_empty_is_judged_by_the_fewest_copies_that_empty_it(
     wasteful = linted(client, *rows[:5], ("t", 5, [2, 1]), ("u", 0, [2]), **_with_topic(cluster, [1]))
     notes = [one["detail"] for one in wasteful["findings"] if one["rule"] == "avoidable-moves"]
     fewest = "a plan that copies 6 empties broker 0 as well and makes the cluster as even"
-    assert notes == [f"7 replicas are copied; {fewest} (POST /v1/reassignments)."]
+    assert notes == [f"The reassignment copies 7 replicas; {fewest} (POST /v1/reassignments)."]
 
 
 def _with_topic(cluster: dict[str, Any], replicas: list[int]) -> dict[str, Any]:

@@ -379,7 +379,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (
         {"events": [event("topic_created", topic={"topic_name": "t1", "partitions_count": 2, "partition_racks": [["a"]]})]},
         "/events/0/topic/partition_racks",
-        "Must have one entry for each of the 2 partitions, not 1.",
+        "Must have 2 entries, one for each partition, not 1.",
     ),
     (
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.printable import printable
+from service.core.printable import counted, printable
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ from service.core.printable import printable
 )
 def test_what_would_not_be_visible_is_escaped(text, shown):
     assert printable(text) == shown
+
+
+def test_a_count_has_its_noun():
+    assert [counted(n, "partition") for n in (0, 1, 1200)] == ["0 partitions", "1 partition", "1,200 partitions"]
+    assert [counted(n, "batch", "batches") for n in (1, 2)] == ["1 batch", "2 batches"]

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from service.report.numbers import counted
+from service.core.printable import counted
 from tests.core.reassignments.test_real_brokers import Traffic
 from tests.support.broker import JARS
 from tests.support.broker_set import running_brokers

@@ -9,6 +9,7 @@ import pyarrow as pa
 from service.analyses.fleet import report
 from service.analyses.fleet import summary as fleet_summary
 from service.analyses.outcome import Outcome
+from service.core.printable import counted
 from service.files.errors import WrongTable
 from service.report.numbers import number
 from service.report.pages import Report, Section
@@ -35,7 +36,7 @@ def of_groups(results: pa.Table) -> TableOutcome:
     """The groups' part. results : the rows of ``assignments.parquet``, ``summary.GROUP_COLUMNS``"""
     summary, curves = fleet_summary.of_groups(results)
     headline = {
-        "groups": f"{number(summary['groups'])} with {number(summary['partitions'])} partitions",
+        "groups": f"{number(summary['groups'])} with {counted(summary['partitions'], 'partition')}",
         "assignments that fail, as in Kafka": number(sum(row["failed"] for row in summary["assignors"])),
         "rejected rows": number(summary["wrong_rows"]),
     }
@@ -47,7 +48,7 @@ def of_topics(results: pa.Table) -> TableOutcome:
     summary = fleet_summary.of_topics(results)
     audit = summary["audit"]
     headline = {
-        "topics": f"{number(summary['topics'])} with {number(summary['partitions'])} partitions",
+        "topics": f"{number(summary['topics'])} with {counted(summary['partitions'], 'partition')}",
         "topics that follow Kafka's placement rules": f"{number(audit['obey'])} of {number(audit['audited'])} audited",
         "replicas to copy": number(audit["copies"]),
         "leaders to change": number(audit["leader_changes"]),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from service.core.printable import counted
 from service.report.folders import REJECTED_ROWS
-from service.report.numbers import counted, number
+from service.report.numbers import number
 from service.report.pages import COLORS, Figure, FigureRow, Plot, Section, Table, chart
 
 if TYPE_CHECKING:

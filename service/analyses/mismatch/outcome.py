@@ -18,10 +18,11 @@ from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
 from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
+from service.core.printable import counted
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, read_keys
-from service.report.numbers import counted, number, share
+from service.report.numbers import number, share
 
 MOST_PARTITIONS: Final = 1_000_000
 """Most partitions that are counted; a row with a higher one is rejected, as it would take the memory of as many."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.printable import first_few, printable
+from service.core.printable import counted, first_few, printable
 from service.core.sizing.conclusions import LISTED, partitions
 from service.core.sizing.plans import EVEN, CountPlan, Measure
 from service.core.sizing.reach import LimitReach, plan_in_question
@@ -153,7 +153,7 @@ def _recommended(answer: SkewAnswer, name: str) -> str:
     reach = answer.reach_of(name)
     best = reach.recommended
     as_now = ", as now" if best == answer.counts.current else ""
-    return (f"{best} partitions{as_now}" if best else _none_within(reach)) + _new_topic(reach)
+    return (f"{counted(best, 'partition')}{as_now}" if best else _none_within(reach)) + _new_topic(reach)
 
 
 def _none_within(reach: LimitReach) -> str:

@@ -16,6 +16,7 @@ from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
+from service.core.printable import counted
 from service.decisions.fingerprints import FingerprintAnswer, answer
 from service.decisions.keys.values import json_value
 from service.report.numbers import share
@@ -216,19 +217,19 @@ def _samples(count: int | None) -> int | None:
 def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
     """The verdict in words, beginning with what is unexplained if that is most of it."""
     mixture = result.mixture
-    pairs, n = f"{observations.pairs} different pair{'s' if observations.pairs != 1 else ''}", mixture.partitions_count
+    pairs, partitions = counted(observations.pairs, "different pair"), counted(mixture.partitions_count, "partition")
     if result.verdict == "identified":
         others = len(result.writers[0]) - 1
         more = f" (or one of {others} others that no key distinguishes from it)" if others > 1 else ""
         if others == 1:
             more = f" (or {result.writers[0][1]}, which no key distinguishes from it)"
-        return f"{_label(result, observations, 0)}{more} with {n} partitions explains all of {pairs}."
+        return f"{_label(result, observations, 0)}{more} with {partitions} explains all of {pairs}."
     parts = ", ".join(
         f"{share(part.share)} {_label(result, observations, i)} ({share(low)} to {share(high)})"
         for i, (part, (low, high)) in enumerate(zip(mixture.components, result.intervals, strict=False))
     )
     if result.verdict == "mixture" and not mixture.unexplained:
-        return f"With {n} partitions: {parts}, at 95% confidence. Together they explain all of {pairs}."
+        return f"With {partitions}: {parts}, at 95% confidence. Together they explain all of {pairs}."
     left_over = (
         f"Of {pairs}, {mixture.unexplained} are left over: "
         "their partition was named, or chosen by something that ignores keys or is not in the list."
@@ -237,10 +238,10 @@ def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
         proof = "more than chance would explain, which does not prove that they wrote it"
         rest = f"{parts}: {proof} ({result.candidates_count} candidates are left)."
         if result.verdict == "mixture":
-            rest = f"With {n} partitions, the rest looks like {parts}, at 95% confidence."
+            rest = f"With {partitions}, the rest looks like {parts}, at 95% confidence."
         return f"{result.unexplained_share:.0%} of the observations match no partitioner. {rest} {left_over}"
     if result.verdict == "mixture":
-        return f"With {n} partitions: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
+        return f"With {partitions}: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
     if result.verdict == "unexplained":
         return f"No partitioner explains more of {pairs} than chance would."
     return f"{_undecided(result, observations)} {_how_many_more(result)}"

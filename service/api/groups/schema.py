@@ -13,6 +13,7 @@ from marshmallow import Schema, ValidationError, post_load, pre_load, validate
 from service.api.forms import form_of
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE
+from service.core.printable import counted
 from service.decisions.groups.expected import MAX_COMBINATIONS
 from service.decisions.groups.question import VARIED, GroupQuestion
 from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members, plain_topics
@@ -321,7 +322,7 @@ def _fault(topic: dict[str, Any], body: dict[str, Any]) -> str | None:
         return f"Must be an integer, or a list of 1 to {MAX_COMBINATIONS} integers, from 1 to {INT32}."
     racks = topic.get("partition_racks")
     if isinstance(racks, list) and len(racks) < max(counts):
-        return f"partition_racks must have an entry for each of {max(counts)} partitions, not {len(racks)}."
+        return f"partition_racks must have {counted(max(counts), 'entry', 'entries')}, one for each partition, not {len(racks)}."
     return None
 
 

@@ -20,10 +20,10 @@ import pyarrow.parquet
 from service.cli.errors import note
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
+from service.core.printable import counted
 from service.decisions.groups.rows import MEMBER, TOPIC
 from service.decisions.rows.names import NAME
 from service.descriptions import Description, bodies
-from service.report.numbers import counted
 
 _REPLICAS: Final = pa.list_(pa.int32())
 _GROUPS: Final = pa.schema(

@@ -12,10 +12,9 @@ from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
-from service.core.printable import first_few
+from service.core.printable import counted, first_few
 from service.descriptions.upgrades import GroupChange, Software, Upgrade, document
 from service.descriptions.upgrades import upgrade as find
-from service.report.numbers import counted
 from service.web.json.codec import dumps
 
 MOST_NAMES: Final = 5

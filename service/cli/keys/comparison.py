@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.report.numbers import counted, number
+from service.core.printable import counted
+from service.report.numbers import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

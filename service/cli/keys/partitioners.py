@@ -10,7 +10,8 @@ import click
 from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
-from service.report.numbers import counted, number
+from service.core.printable import counted
+from service.report.numbers import number
 from service.web.json.codec import loads
 from service.web.media_types import JSON
 

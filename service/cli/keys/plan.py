@@ -11,8 +11,8 @@ from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask, ask_stream, printed
 from service.cli.errors import BadInput
+from service.core.printable import counted
 from service.parameters.types import COUNTS
-from service.report.numbers import counted
 from service.web.json.codec import loads
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from service.cli import options
 from service.cli.errors import note
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
-from service.core.printable import first_few, printable
+from service.core.printable import counted, first_few, printable
 from service.live.findings import Finding
 from service.live.verification import check_groups, check_topics, missing
-from service.report.numbers import counted
 from service.web.json.codec import dumps
 
 if TYPE_CHECKING:

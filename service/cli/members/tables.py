@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from service.report.numbers import counted, duration, number
+from service.core.printable import counted
+from service.report.numbers import duration, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

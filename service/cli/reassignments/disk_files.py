@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from service.cli.reassignments import tables
 from service.cli.reassignments.files import batch_texts, commands, head, write_texts
-from service.report.numbers import counted
+from service.core.printable import counted
 
 MOVES: Final = {"topic_name": "topic", "partition_id": "partition", "broker_id": "broker"} | {
     name: name for name in ("from", "to", "reason")

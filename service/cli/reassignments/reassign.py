@@ -16,11 +16,11 @@ from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import COPIED, MOVES, write_files
 from service.cli.terminal import ROWS
 from service.core.errors import InvalidQuestion
+from service.core.printable import counted
 from service.core.reassignments import RESOURCES
 from service.decisions.reassignments.balance import balance_text, parse_balance, read_balance
 from service.descriptions import bodies
 from service.parameters.planning import PLANNING
-from service.report.numbers import counted
 
 if TYPE_CHECKING:
     from io import BufferedReader

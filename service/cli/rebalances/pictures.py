@@ -11,8 +11,8 @@ from typing import Final
 
 from service.cli.rebalances.tables import seconds, short_names, verdict, way
 from service.core.documents import Json
-from service.core.printable import printable
-from service.report.numbers import counted, tick_step
+from service.core.printable import counted, printable
+from service.report.numbers import tick_step
 from service.report.palette import variables
 
 Rows = list[tuple[str, ...]]

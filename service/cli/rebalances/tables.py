@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from service.report.numbers import counted, number, zone_traffic
+from service.core.printable import counted
+from service.report.numbers import number, zone_traffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

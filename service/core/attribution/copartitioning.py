@@ -18,6 +18,7 @@ from service.core.attribution.probe_keys import probe_keys
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
 from service.core.partitioners import PARTITIONERS, Partitioner
+from service.core.printable import counted
 
 NUMBERS: Final = {
     "short": "2 bytes of a short",
@@ -130,7 +131,7 @@ def _counts(first: Topic, second: Topic) -> Difference | None:
         detail,
         (
             f"copy {fewer.topic_name} into a topic of {m} partitions ({repartitioned}); to add partitions would move no record",
-            f"copy {more.topic_name} into a topic of {n} partitions",
+            f"copy {more.topic_name} into a topic of {counted(n, 'partition')}",
             "join with a GlobalKTable or by foreign key, which needs no co-partitioning",
         ),
     )

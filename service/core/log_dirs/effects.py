@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from service.core.model import NONE, Int32s
-from service.core.printable import first_few
+from service.core.printable import counted, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ def effects(log_dirs: LogDirs, goal: Goal, plan: LogDirPlan, usage: tuple[DirUsa
     else:
         copied = int(plan.copied.sum())
         brokers = np.unique(log_dirs.broker_of()[moves.sources])
-        of_brokers = f"broker {log_dirs.broker_ids[brokers[0]]}" if len(brokers) == 1 else f"{len(brokers):,} brokers"
-        count = f"{len(moves):,} move{'s' * (len(moves) != 1)}"
+        of_brokers = f"broker {log_dirs.broker_ids[brokers[0]]}" if len(brokers) == 1 else counted(len(brokers), "broker")
+        count = counted(len(moves), "move")
         yield f"Copies {copied:,} bytes with {count} between the log directories of {of_brokers}, {_proof(goal, plan, copied)}."
     emptied = np.flatnonzero((before.replicas > 0) & (after.replicas == 0)).astype(np.int32)
     if len(emptied):

@@ -11,6 +11,7 @@ from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import explicit, nulls
 from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.partitioners.model import Answer, Partitioner, Question
+from service.core.printable import counted
 
 
 def allocate(partitioner: Partitioner, question: Question) -> Answer:
@@ -43,7 +44,7 @@ def _check(question: Question) -> None:
     for name in ("value_sizes", "clock_ms", "bytes", "enable_switch"):
         values = given[name]
         if values is not None and len(values) != len(question.keys):
-            raise InvalidQuestion(f"{len(values)} {name} for {len(question.keys)} records.", name)
+            raise InvalidQuestion(f"{len(values)} {name} for {counted(len(question.keys), 'record')}.", name)
     for name in ("available_partitions", "partition_ids"):
         ids = given[name]
         if ids is not None and ((ids < 0) | (ids >= question.partitions_count)).any():

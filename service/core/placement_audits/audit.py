@@ -25,6 +25,7 @@ from service.core.placement_audits.evenness import MAX_STEPS, steps
 from service.core.placers import Placer
 from service.core.placers.draws import Draws, agreeing, misfit
 from service.core.placers.draws.seeds import find_seed
+from service.core.printable import counted
 
 MAX_BOUNDARIES: Final = 64
 """Places at which a topic may have been grown that are tried, from the last possible one downwards."""
@@ -131,7 +132,7 @@ def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[in
     broken: PlacerRuleBroken | None = None
     wrong = np.flatnonzero(lengths != factor)
     if len(wrong):
-        detail = f"The partition has {lengths[wrong[0]]} replicas, the first one has {factor}."
+        detail = f"The partition has {counted(lengths[wrong[0]], 'replica')}, the first one has {factor}."
         broken = PlacerRuleBroken(int(wrong[0]), None, "replication-factor", detail)
     for rule, faults, detail in rules:
         values = np.flatnonzero(faults)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from service.core.printable import counted
+
 if TYPE_CHECKING:
     from service.core.placement_audits.audit import CreatedPart, PlacementAudit
 
@@ -44,4 +46,4 @@ def _history(parts: tuple[CreatedPart, ...]) -> str:
 
 
 def _partitions(count: int) -> str:
-    return f"{count} partition{'s' * (count != 1)}"
+    return counted(count, "partition")

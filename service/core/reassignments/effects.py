@@ -8,6 +8,7 @@ import numpy as np
 
 from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
+from service.core.printable import counted
 from service.core.ragged import taken
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, broker_names
 from service.core.reassignments.resources.loads import names_of
@@ -118,7 +119,7 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
     for broker in named:
         if gains[broker] <= 0:
             continue
-        counts = f"from {before[broker]:,} to {after[broker]:,} replicas"
+        counts = f"from {before[broker]:,} to {counted(after[broker], 'replica')}"
         if not alone[broker]:
             yield f"Broker {ids[broker]} gains the most: it goes {counts}."
             continue
@@ -129,7 +130,8 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
     evenness = loads[1].spread()
     fullest = int(np.argmax(np.where(loads[1].counted, after, NONE))) if loads[1].counted.any() else NONE
     if evenness.skew >= UNEVEN and fullest not in named:
-        yield f"Broker {ids[fullest]} is the fullest, with {after[fullest]:,} replicas, {evenness.skew:.2f} times the mean."
+        replicas = counted(after[fullest], "replica")
+        yield f"Broker {ids[fullest]} is the fullest, with {replicas}, {evenness.skew:.2f} times the mean."
 
 
 def timing_sentence(timing: BatchTiming, pace: Pace) -> Iterator[str]:
@@ -137,7 +139,7 @@ def timing_sentence(timing: BatchTiming, pace: Pace) -> Iterator[str]:
     if timing.seconds is None or timing.total is None or not len(timing.seconds):
         return
     count = len(timing.seconds)
-    batches = f"{count:,} batch{'es' * (count != 1)}"
+    batches = counted(count, "batch", "batches")
     yield (
         f"Takes about {timing.total:,.0f} s in {batches} at a throttle of {timing.throttle:,} bytes/s, if "
         f"Kafka reaches {pace.throttle_utilization:.0%} of it and a batch takes {pace.batch_seconds:g} s beside the copying."
@@ -172,7 +174,7 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         name = placements.name(changed[worst])
         subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
         after = int(racks_then[worst])
-        yield f"{subject} is on {after} rack{'s' * (after != 1)} afterwards, {racks_now[worst]} now."
+        yield f"{subject} is on {counted(after, 'rack')} afterwards, {racks_now[worst]} now."
     endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)
     if len(endless):
         yield (

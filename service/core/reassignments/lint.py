@@ -30,6 +30,7 @@ import numpy as np
 from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.printable import counted
 from service.core.ragged import taken
 from service.core.reassignments.model import Brokers, Goal, Placements, broker_names
 from service.core.reassignments.permits import Permits, reach
@@ -201,7 +202,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_u
         "warning",
         "replication-factor",
         np.flatnonzero(known & (lengths != lengths_now)),
-        lambda row: f"{lengths[row]} replicas instead of {lengths_now[row]}.",
+        lambda row: f"{counted(lengths[row], 'replica')} instead of {lengths_now[row]}.",
     )
     same = known & (lengths == lengths_now)
     values = same[replicas.row_of_each_value()]
@@ -247,8 +248,8 @@ def _lint_cluster(
     if fewer < copies:
         ids = brokers.cluster.broker_ids[emptied].tolist()
         empties = f"empties {broker_names(ids)} as well and " if ids else ""
-        detail = f"{copies} replicas are copied; a plan that copies {fewer} {empties}makes the cluster as even"
-        findings.add_overall("note", "avoidable-moves", f"{detail} (POST /v1/reassignments).")
+        detail = f"The reassignment copies {counted(copies, 'replica')}; a plan that copies {fewer} {empties}"
+        findings.add_overall("note", "avoidable-moves", f"{detail}makes the cluster as even (POST /v1/reassignments).")
 
 
 def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:

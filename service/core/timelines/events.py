@@ -10,6 +10,7 @@ from service.core.assignors import Assignor
 from service.core.assignors.changes import restarts
 from service.core.errors import InvalidQuestion
 from service.core.model import NONE
+from service.core.printable import counted
 from service.core.timelines.classic.clients import ClassicClients
 from service.core.timelines.clock import EVENTS, STEP_CELLS
 from service.core.timelines.consumer.clients import ConsumerClients
@@ -232,7 +233,7 @@ class Events:
         if before == 0:
             raise self._topic_fault(event, "does not exist", "topic_name")
         if event.partitions_count <= before:
-            raise self._topic_fault(event, f"has {before} partitions already", "partitions_count")
+            raise self._topic_fault(event, f"has {counted(before, 'partition')} already", "partitions_count")
         self._change_topic(event)
 
     def _topic_fault(self, event: Event, fault: str, *field: str) -> InvalidQuestion:

@@ -30,6 +30,7 @@ from service.core.model import (
     offsets_of,
     ranks_of,
 )
+from service.core.printable import counted
 from service.core.ragged import first_repeat
 from service.decisions.rows import duplicates
 from service.decisions.rows.arrays import with_columns
@@ -206,7 +207,7 @@ def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
             continue
         wrong = pc.fill_null(pc.not_equal(pc.list_value_length(lists), counts), False)
         for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
-            detail = f"Must have one entry for each of the {counts[at]} partitions, not {len(lists[at])}."
+            detail = f"Must have {counted(counts[at].as_py(), 'entry', 'entries')}, one for each partition, not {len(lists[at])}."
             yield InvalidQuestion(detail, "topics", at, *path)
     for name, given in (("partition_weights", weights), ("lag", lag)):
         if 0 < given.null_count < len(given):

@@ -12,6 +12,7 @@ from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import faults_of, raise_all
 from service.core.member_counts.plans import MembersLoad, MembersPlan, load_of, plans, settled, useful_counts
+from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
@@ -146,7 +147,7 @@ def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructAr
     if not len(members) or len(members.field("owned_partitions").values.field("partition_ids").values):
         return members, []
     group = read_group(question.group.topics, members)
-    of_them = "1 member" if len(members) == 1 else f"{len(members)} members"
+    of_them = counted(len(members), "member")
     sentence = f"No member owns anything; moves are counted from what {own.name} assigns to the {of_them}."
     return owning(members, group, settled(group, own.run(group))), [sentence]
 

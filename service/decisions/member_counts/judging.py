@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.core.member_counts.plans import MembersLoad, MembersPlan, smallest
+from service.core.printable import counted
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
@@ -81,7 +82,7 @@ def _reason(question: MemberCountsQuestion, group: Group, limit: str, made: list
     alone, least = (_figure(load, rate) for load in (heaviest, best.load.worst))
     if heaviest > most and question.group.protocol != "share":
         return f"The heaviest partition alone has {alone}, and only one member can read it."
-    return f"The least that was found is {least}, with {best.members_count} members."
+    return f"The least that was found is {least}, with {counted(best.members_count, 'member')}."
 
 
 def _figure(load: float, rate: float | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from service.core.assignors.streams.classic.racks import STRATEGIES, RackCosts
 from service.core.errors import InvalidQuestion
+from service.core.printable import counted
 from service.decisions.rows import duplicates
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def _topic_faults(row: Row, kind: str, counts: Mapping[str, int], i: int) -> Ite
     elif unknown:
         yield InvalidQuestion(f"Unknown topic {unknown[0]!r}.", "subtopologies", i, kind)
     elif kind == SOURCES and max(counts[name] for name in names) != tasks:
-        detail = f"There is a task for each of the {max(counts[name] for name in names)} partitions of the largest topic."
+        largest = counted(max(counts[name] for name in names), "partition")
+        detail = f"There is a task for each partition of the largest topic, which has {largest}."
         yield InvalidQuestion(detail, "subtopologies", i, "tasks_count")
     elif kind == CHANGELOGS and min(counts[name] for name in names) < tasks:
         yield InvalidQuestion(f"A changelog has a partition for each of the {tasks} tasks.", "subtopologies", i, kind)

@@ -18,6 +18,7 @@ from typing import Final
 
 from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.documents import Json
+from service.core.printable import counted
 from service.core.wire.connect_groups import connect_request
 from service.core.wire.connect_protocol import NO_ERROR
 from service.decisions.budget import Budget
@@ -25,7 +26,6 @@ from service.decisions.connect import ConnectAnswer, ConnectQuestion, answer
 from service.decisions.groups.answer import MAX_DIFFERENCES
 from service.live.connect.replay import is_computed
 from service.live.findings import Finding
-from service.report.numbers import counted
 
 Owners = dict[tuple[str, int | None], list[str]]
 """(connector, task; None: the connector itself) → the workers that run it"""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from service.core.printable import counted
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import duration, number
 from service.report.pages import COLORS, Figure, FigureRow, Report, Section, Table, chart, label
@@ -32,7 +33,7 @@ def report(source: str, summary: dict[str, Any], history: Sequence[tuple[str, in
             Figure("records", number(summary["records"].get("records", 0))),
             Figure("groups", number(summary["groups"])),
             Figure("committed partitions", number(partitions["committed"]), f"{number(partitions['expired'])} more have expired"),
-            Figure("lag", number(partitions["lag"]), f"over {number(partitions['with_lag'])} partitions"),
+            Figure("lag", number(partitions["lag"]), f"over {counted(partitions['with_lag'], 'partition')}"),
             Figure(
                 "falling behind",
                 number(partitions["falling_behind"]),
@@ -120,8 +121,9 @@ def _verdict(summary: dict[str, Any]) -> str:
     """The first sentence: who falls behind."""
     partitions = summary["partitions"]
     if not partitions["with_lag"]:
-        return f"{number(partitions['committed'])} partitions have committed offsets. Without log ends, their lag is unknown."
-    lag = f"{number(partitions['lag'])} records over {number(partitions['with_lag'])} partitions"
+        committed = counted(partitions["committed"], "partition")
+        return f"Offsets are committed for {committed}. Without log ends, their lag is unknown."
+    lag = f"{counted(partitions['lag'], 'record')} over {counted(partitions['with_lag'], 'partition')}"
     if not partitions["falling_behind"]:
         return f"No partition falls behind. The lag is {lag}."
-    return f"{number(partitions['falling_behind'])} partitions fall behind: their lag grows. The lag is {lag}."
+    return f"The lag of {counted(partitions['falling_behind'], 'partition')} grows: consumers fall behind. The lag is {lag}."

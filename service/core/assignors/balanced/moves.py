@@ -6,6 +6,7 @@ from service.core.errors import InvalidQuestion
 from service.core.kinds import claims_of
 from service.core.measures.skew import occurrences
 from service.core.model import Group
+from service.core.printable import counted
 
 
 def forced_moves(group: Group) -> int:
@@ -23,5 +24,5 @@ def check_moves(group: Group, max_moves: int) -> None:
     """Raise InvalidQuestion if more partitions must move than may."""
     forced = forced_moves(group)
     if forced > max_moves:
-        detail = f"At least {forced} partitions must move: no member that owns them subscribes to their topics."
+        detail = f"At least {counted(forced, 'partition')} must move: no owner subscribes to the topic."
         raise InvalidQuestion(detail, "max_moves")

@@ -16,6 +16,7 @@ import numpy as np
 from service.core.errors import Clash, Infeasible, InvalidQuestion
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.printable import counted
 from service.core.ragged import taken
 from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
@@ -106,7 +107,7 @@ def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits:
 def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> None:
     lost = np.flatnonzero((copies > 0) & (sources == NONE))
     if len(lost):
-        more = f" and {len(lost) - 1} more partitions" if len(lost) > 1 else ""
+        more = f" and {counted(len(lost) - 1, 'more partition')}" if len(lost) > 1 else ""
         detail = f"{placements.name(lost[0])}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
         raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
 

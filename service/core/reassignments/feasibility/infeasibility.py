@@ -16,6 +16,7 @@ import numpy as np
 
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int64s
+from service.core.printable import counted
 from service.core.reassignments.feasibility.feasible import verdict
 from service.core.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
 from service.core.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
@@ -103,7 +104,7 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal, check: Callabl
     factors = placements.replication_factors[~placements.excluded]
     factor, total = int(factors.max(initial=0)), int(factors.sum(dtype=np.int64))
     usable = int(brokers.usable.sum())
-    needs = f"Replication factor {factor} makes {total} replicas for {usable} usable broker{'s' * (usable != 1)}."
+    needs = f"Replication factor {factor} makes {counted(total, 'replica')} for {counted(usable, 'usable broker')}."
     clash: tuple[Clash, ...] = (Clash("replication_factor", needs),) if total else ()
     clash += tuple(Clash(rule, _demand(question, rule)) for rule in rules)
     remedies = tuple(_remedies(question, rules, factor))
@@ -157,9 +158,7 @@ def _demand(question: _Question, rule: str) -> str:
         racks = np.unique(brokers.racks()[usable])
         names = ["no rack" if rack == len(cluster.rack_ids) else f"rack {cluster.rack_ids[rack]}" for rack in racks[:NAMED]]
         counts = [int(np.count_nonzero(usable & (brokers.racks() == rack))) for rack in racks[:NAMED]]
-        listed = ", ".join(
-            f"{name} has {count} usable broker{'s' * (count != 1)}" for name, count in zip(names, counts, strict=True)
-        )
+        listed = ", ".join(f"{name} has {counted(count, 'usable broker')}" for name, count in zip(names, counts, strict=True))
         return f'racks = "{question.goal.racks}": {listed}.'
     if rule == "excluded_topics":
         return "The excluded topics keep their replicas where they are."
@@ -191,7 +190,7 @@ def _of_destinations(brokers: Brokers) -> str:
 def _of_sets(question: _Question) -> str:
     permits = Permits.of(question.brokers, question.placements)
     least = int(permits.keeps.sum(axis=1)[np.unique(permits.sets)].min(initial=len(question.brokers)))
-    return f"The smallest broker set of a topic has {least} usable broker{'s' * (least != 1)}."
+    return f"The smallest broker set of a topic has {counted(least, 'usable broker')}."
 
 
 def _of_topic_leaders(placements: Placements) -> str:
@@ -203,9 +202,8 @@ def _of_topic_leaders(placements: Placements) -> str:
     short = topics[np.argmin(have[topics] - needed[topics])]
     name, brokers, partitions = placements.topic_names[short], int(np.count_nonzero(least.topics == short)), int(have[short])
     return (
-        f"The {brokers} broker{'s' * (brokers != 1)} of topic {name!r} {'is' if brokers == 1 else 'are'} "
-        f"to lead {needed[short]:.0f} of its {partitions} "
-        f"partition{'s' * (partitions != 1)}."
+        f"The {counted(brokers, 'broker')} of topic {name!r} {'is' if brokers == 1 else 'are'} "
+        f"to lead {needed[short]:.0f} of its {counted(partitions, 'partition')}."
     )
 
 
@@ -227,7 +225,7 @@ def _remedies(question: _Question, rules: tuple[str, ...], factor: int) -> Itera
     for on_new_rack, where in ((False, "existing racks"), (True, "new racks")):
         more = least(MORE, lambda n, new=on_new_rack: question.with_more(n, on_new_rack=new).feasible())  # type: ignore[misc]
         if more:
-            yield f"Add {more} usable broker{'s' * (more > 1)} on {where}."
+            yield f"Add {counted(more, 'usable broker')} on {where}."
 
 
 _WITHOUT: Final = {

@@ -63,6 +63,12 @@ def test_limits_are_added_up_and_the_least_that_suffices_is_a_remedy() -> None:
     assert plan(a_cluster([None] * 2, max_replicas=[2, 2]), some_placements([[0], [0], [1]]), Goal()).cost == 0
 
 
+def test_one_replica_is_no_plural() -> None:
+    error = refusal(a_cluster([None], max_replicas=[0]), some_placements([[0]]))
+    needs = next(each.detail for each in error.clash if each.rule == "replication_factor")
+    assert needs == "Replication factor 1 makes 1 replica for 1 usable broker."
+
+
 def test_a_factor_above_the_brokers_is_mended_by_more_of_them_or_a_lower_one() -> None:
     error = refusal(a_cluster([None] * 2), some_placements([[0, 1]], factors=[3]), Goal(racks="none"))
     assert len(error.remedies) >= 2

@@ -10,6 +10,7 @@ from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.general import General
 from service.core.documents import Json
 from service.core.model import NONE, Assignment, Bools, Group, Int32s
+from service.core.printable import counted
 from service.core.ragged import transposed
 
 
@@ -114,7 +115,7 @@ def _constrained(group: Group, claims: Claims, phases: Constrained, limit: int) 
     steps = [
         phase(
             "keep",
-            f"members keep what they own: up to {minimum} partitions each"
+            f"members keep what they own: up to {counted(minimum, 'partition')} each"
             + (f", and {more} of them one more: the first to own it, in the order of the leader's map" if more else ""),
             kept,
             phases.kept,
@@ -190,7 +191,8 @@ def _members(group: Group, claims: Claims, phases: Constrained | General, assign
         else:
             topics = group.subscriptions.row(member)
             topics = topics[topics < len(group.topics)]
-            why = f"its topics have {int(group.topics.partitions_counts()[topics].sum())} partitions in all"
+            partitions = counted(int(group.topics.partitions_counts()[topics].sum()), "partition")
+            why = f"its topics have {partitions} in all"
         entries.append(
             {
                 "member_id": group.member_ids[member],
