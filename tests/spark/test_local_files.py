@@ -267,6 +267,13 @@ def test_a_partitioner_that_is_given_twice_is_refused(write, tmp_path):
         assert "Duplicate value 'librdkafka:consistent_random'." in refused.stderr
 
 
+@pytest.mark.parametrize("command", [("fingerprint",), ("pipeline", "mismatch")])
+def test_a_writer_that_is_given_twice_is_refused(command, write, tmp_path):
+    file, options = write("records.csv", "key,partition\n1,0\n"), ("--partitioner", "java", "--partitioner", "java")
+    refused = CliRunner().invoke(main, [*command, file, *options, "--into", str(tmp_path / "results")])
+    assert (refused.exit_code, refused.stderr) == (2, "Error: Duplicate partitioner 'java'.\n")
+
+
 def test_a_folder_that_cannot_be_replaced_keeps_its_results(write, tmp_path, monkeypatch):
     """The disk is full at the last file."""
     into = tmp_path / "results"

@@ -19,6 +19,7 @@ from service.core.errors import InvalidQuestion
 from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.printable import counted
+from service.decisions.chosen_partitioners import chosen
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, read_keys
@@ -60,6 +61,7 @@ def mismatch(
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or is_text(kind)):
         raise WrongTable(f"{records.name}: The column {partition_column!r} is {kind}; partitions are integers.")
     suspects = (each.name for each in PARTITIONERS if each.writes_to_kafka and each.hashes_record_key)
+    chosen([*partitioners])  # raises for one that is given twice
     names = tuple(dict.fromkeys((*(partitioners or suspects), expected)))
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, records.corrupt)
     writers = scan.writers()

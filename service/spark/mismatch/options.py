@@ -9,11 +9,11 @@ from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, READ_OPTIONS,
 
 
 def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
-    """Raise UnknownStrategy for a partitioner that does not exist."""
-    from service.core.partitioners import PARTITIONERS  # noqa: PLC0415 - files are refused without kernels
+    """Raise InvalidQuestion for a partitioner that does not exist or is given twice."""
+    from service.decisions.chosen_partitioners import chosen  # noqa: PLC0415 - files are refused without kernels
 
-    for name in (expected, *partitioners):
-        PARTITIONERS[name]
+    chosen([expected])
+    chosen([*partitioners])
 
 
 def columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, ...]:
