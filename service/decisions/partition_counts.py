@@ -14,6 +14,7 @@ from service.core.measures.skew import spread
 from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
+from service.core.sizing.distinct_keys import MAX_KEYS
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
 from service.core.sizing.reach import LimitReach, reach
 from service.core.sizing.throughput import Throughput, throughput
@@ -24,6 +25,10 @@ from service.decisions.keys.columns import from_arrow
 from service.decisions.keys.types import Stream
 from service.decisions.rows import duplicates
 from service.decisions.rows.numbers import MOST
+
+DISTINCT_BYTES: Final = 90
+HASHED_BYTES: Final = 12
+"""Memory of a distinct key, and for each partitioner. Measured: 87 with one."""
 
 RESIDUE_BYTES: Final = 64
 """Memory for each residue in the tables of a partitioner. Measured for two counts of 1,000,000: 44; for 200 around 10,000: 54."""
@@ -130,9 +135,10 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
             return PlansAnswer(question, needed, None)
         raise InvalidQuestion("Give either keys or histogram.", "keys")
     counts = _counter(question, needed, budget)
-    key_format, rows = "string", 0
+    key_format, rows, reserve_keys = "string", 0, budget.reserve_largest()
     for batch in _batches(question, budget):
         key_format, rows = batch.key_format, rows + len(batch)
+        reserve_keys((DISTINCT_BYTES + HASHED_BYTES * len(counts.names)) * min(rows, MAX_KEYS))
         counts.add(batch.column, key_format, batch.records, batch.bytes, check_time=budget.check_time)
     field = "histogram" if question.histogram is not None else "key" if isinstance(question.keys, Stream) else "keys"
     check_not_empty(counts, field)

@@ -267,6 +267,14 @@ def test_many_small_rows_take_what_is_reserved_for_them(measured, path):
     assert peak < reserved + 12 * M
 
 
+def test_distinct_keys_take_what_is_reserved_for_them(measured):
+    def plan(n):  # few load the kernels
+        return {"partitions_counts": [12], "keys": [f"k{i}" for i in range(n)]}
+
+    peak, reserved, _ = measured("/v1/partition-count-plans", plan(2_000), plan(600_000), {})
+    assert peak < reserved + 12 * M
+
+
 @pytest.mark.parametrize("field", ["subscribed", "owned"])
 @pytest.mark.parametrize(("name", "n"), [("topic-{}", 150_000), ("t" * 240 + "{}", 30_000)], ids=["short", "long"])
 @pytest.mark.parametrize(
