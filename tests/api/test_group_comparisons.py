@@ -88,6 +88,16 @@ def test_a_large_body_is_compared_as_a_small_one(client, monkeypatch):
     assert client.post(URL, data=text, content_type="application/json").data == small
 
 
+def test_assignors_that_are_too_many_are_not_made(client, monkeypatch):
+    """Each that is read in bulk has all its fields as Python objects, which took a third more than is reserved."""
+    text = orjson.dumps({**BODY, "compare": [{}] * 21})
+    monkeypatch.setattr(schema, "LARGE", 0)
+    assert schema.read_body(text)["compare"][0] == {}
+    assert client.post(URL, data=text, content_type="application/json").json["errors"] == [
+        {"pointer": "/compare", "detail": "Longer than maximum length 20."}
+    ]
+
+
 def test_lag_is_a_weight_and_no_rate(client):
     lag = {"committed_offsets": [0, 10, None, -1, 9], "log_end_offsets": [30, 20, 5, 7, None]}
     topic = {"topic_name": "t", "partitions_count": 5, "lag": lag, "partition_racks": [["a"]] * 5}

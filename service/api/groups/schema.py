@@ -157,6 +157,8 @@ def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | Non
     columns = arrays.read_object(text, {**options, "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
         return None
+    if len(columns["compare"].flatten()) > MOST_COMPARED:
+        return None  # refused by the schema; as Python objects, each would have all its fields
     topics, members = columns["topics"].flatten(), columns["members"].flatten()
     if lists and not members.null_count:
         # Integer lists may also have stood in partition_weights or, wrongly, anywhere else: then Arrow reads the whole text.
