@@ -9,6 +9,7 @@ import pyarrow as pa
 from marshmallow import Schema, ValidationError, fields
 
 from service.decisions.rows import arrays
+from service.web.described import Nested
 from service.web.fields import Integer, List, budget
 from service.web.problems import are_many
 
@@ -28,7 +29,7 @@ class Columns(List):
     """
 
     def __init__(self, schema: type[Schema], types: dict[str, pa.DataType | None], *text: str, **kwargs: Any) -> None:
-        super().__init__(fields.Nested(schema), *text, **kwargs)
+        super().__init__(Nested(schema), *text, **kwargs)
         self.members = schema().fields
         self.types = types
 

@@ -5,7 +5,7 @@ text : the description; example : a value; optional : a field of an answer that 
 
 from typing import Any
 
-from marshmallow import fields, missing
+from marshmallow import ValidationError, fields, missing
 
 
 def metadata(text: str | None, example: Any = missing, *, optional: bool = False) -> dict[str, Any]:
@@ -67,3 +67,11 @@ class Nested(fields.Nested):
         self, schema: Any, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(schema, metadata=metadata(text, example, optional=optional), **kwargs)
+
+    def _load(self, value: Any, partial: Any = None) -> Any:
+        """As Marshmallow's, whose error and frame hold each other, and so the whole body, until the cyclic collector comes."""
+        try:
+            return self.schema.load(value, unknown=self.unknown, partial=partial)
+        except ValidationError as error:
+            error.__traceback__ = None
+            raise ValidationError(error.messages, valid_data=error.valid_data) from None

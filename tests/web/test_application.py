@@ -21,10 +21,11 @@ def test_nothing_is_registered_that_the_app_would_not_run() -> None:
     ("path", "body"),
     [
         ("/v1/partitions", {"partitions_count": 3, "keys": ["a"], "another": 1}),
+        ("/v1/group-assignments", {"topics": [], "members": [{"owned_partitions": [{"another": 1}]}]}),
         ("/v1/partitions", {"partitions_count": 3, "keys": ["a"], "partitioner": "another"}),
         ("/v1/decodings", {"kind": "subscription", "bytes_base64": "AAE="}),
     ],
-    ids=["schema", "core", "bytes"],
+    ids=["schema", "nested", "core", "bytes"],
 )
 def test_a_refusal_leaves_nothing_of_its_request_in_memory(path: str, body: dict[str, object]) -> None:
     """A traceback in a circle would keep the body until the cyclic collector comes."""
