@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import threading
@@ -15,6 +16,7 @@ import requests
 
 from service.app import create_app
 from service.config import Settings
+from service.core.timelines.course import Course
 from service.decisions.rebalances.extent import LONG_CELLS, Extent
 from tests.support.serving import serving
 
@@ -231,3 +233,33 @@ def test_a_topic_that_is_created_again_and_again_is_compared_in_proportion_to_th
     status, answer, seconds = posted(client, group(*events, topics=[topic]))
     assert (status, answer["errors"][0]["pointer"]) == (422, "/events/0/topic/topic_name")
     assert seconds < 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "event", "status"),
+    [
+        ({}, {"type": "member_crashes", "member_id": "m"}, 200),
+        ({}, {"type": "assignor_changes", "group_protocol": "consumer"}, 200),
+        ({"group_protocol": "consumer"}, {"type": "member_crashes", "member_id": "m"}, 200),
+        ({"group_protocol": "share"}, {"type": "member_crashes", "member_id": "m"}, 200),
+        ({}, {"type": "member_crashes", "member_id": "another"}, 422),
+    ],
+    ids=["classic", "converted", "consumer", "share", "fault"],
+)
+def test_nothing_of_a_simulation_is_left_in_memory(
+    client: FlaskClient, fields: dict[str, Any], event: dict[str, Any], status: int
+) -> None:
+    """Its parts know one another: 2,000,000 partitions left 65 MB until the cyclic collector came."""
+    body = {
+        "topics": [{"topic_name": "t", "partitions_count": 6}],
+        "members": [{"member_id": "m"}, {"member_id": "n"}],
+        "events": [{"at_ms": 60_000, **event}],
+        **fields,
+    }
+    gc.collect()
+    gc.disable()
+    try:
+        assert client.post(PATH, json=body).status_code == status
+        assert not [each for each in gc.get_objects() if isinstance(each, Course)]
+    finally:
+        gc.enable()

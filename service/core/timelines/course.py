@@ -31,6 +31,7 @@ class Course:
     present : the members that the coordinator has, by number, in the order in which it got them
     latest : the last incarnation of each member, by the name of the first and by its own id
     cause : the index of the event from which all that happens now follows; None for the forming of the group
+    parties : the clients of each protocol that the group has had, and the events
     version_causes : the event behind each version of the topology
     """
 
@@ -48,6 +49,14 @@ class Course:
         self.requests_total = 0
         self.latest: dict[str, Member] = {}
         self._counted_topics: set[tuple[int, ...]] = set()
+        self.parties: list[object] = []
+
+    def close(self) -> None:
+        """Let go of everything. Its parties and their coordinators know one another, and would keep their arrays until the cyclic
+        collector comes, which counts objects and no bytes.
+        """
+        for party in [*self.parties, self]:
+            vars(party).clear()
 
     def later(self, at_ms: int, call: Callable[..., Any], *values: Any) -> None:
         """Have something called that follows from the present event, unless the group is converted to another protocol before."""

@@ -38,6 +38,7 @@ class Events:
 
     def __init__(self, timeline: Timeline) -> None:
         self.course = Course(timeline)
+        self.course.parties.append(self)
         self.clients: ClassicClients | ConsumerClients = CLIENTS[timeline.group_protocol](self.course)
         self._handlers: dict[str, Callable[[Event], None]] = {
             "member_joins": self._member_joins,

@@ -24,7 +24,7 @@ from service.core.timelines.model import (
 class Simulation:
     """A timeline that is being lived through, as far as ``run`` has come.
 
-    It can be copied (``copy.deepcopy``) at any time and continued: the two halves are the whole.
+    It can be copied (``copy.deepcopy``) at any time and continued: the two halves are the whole. ``close`` ends its use.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -35,6 +35,10 @@ class Simulation:
     def run(self, tick: Tick = lambda _: None, until_ms: int = NEVER) -> None:
         """Go on to ``until_ms``, or to the end. Raises InvalidQuestion for an event that cannot happen."""
         self.course.clock.run(tick, until_ms)
+
+    def close(self) -> None:
+        """Let go of everything but the outcome."""
+        self.course.close()
 
     def outcome(self) -> TimelineOutcome:
         """What has come out until now."""

@@ -5,6 +5,7 @@ that gain something come first.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -108,8 +109,8 @@ def _cost(timeline: Timeline, now: int, count: int) -> int:
 
 
 def _simulated(timeline: Timeline, budget: Budget) -> Standstill:
-    simulation = Simulation(timeline)
     check_time = budget.check_time
-    simulation.run(lambda _: check_time())
-    totals = simulation.outcome().totals
+    with closing(Simulation(timeline)) as simulation:
+        simulation.run(lambda _: check_time())
+        totals = simulation.outcome().totals
     return Standstill(totals.rebalances, totals.idle.sum_ms, totals.idle.longest_ms)

@@ -1,6 +1,7 @@
 """The answer: every rebalance that the events cause, and what other ways to run the group would have cost."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -173,7 +174,7 @@ def _simulated(timeline: Timeline, meter: _Meter) -> TimelineOutcome:
     events = tuple(
         replace(each, assignors=tuple(one.within(limit, reserve) for one in each.assignors)) for each in timeline.events
     )
-    simulation = Simulation(replace(timeline, assignor=timeline.assignor.within(limit, reserve), events=events))
-    meter.begin(simulation.course.rebalances)
-    simulation.run(meter)
-    return simulation.outcome()
+    with closing(Simulation(replace(timeline, assignor=timeline.assignor.within(limit, reserve), events=events))) as simulation:
+        meter.begin(simulation.course.rebalances)
+        simulation.run(meter)
+        return simulation.outcome()

@@ -34,6 +34,7 @@ class ClassicClients:
 
     def __init__(self, course: Course) -> None:
         self.course, self.coordinator = course, ClassicCoordinator(course, self)
+        course.parties.append(self)
         self.timing, self.clock, self.members = course.timing, course.clock, course.members
         self.topology, self.ledger, self.present = course.topology, course.ledger, course.present
         self.snapshot = 0

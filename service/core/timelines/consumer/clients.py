@@ -26,6 +26,7 @@ class ConsumerClients:
 
     def __init__(self, course: Course) -> None:
         self.course, self.coordinator = course, ConsumerCoordinator(course, self)
+        course.parties.append(self)
         self.timing, self.clock, self.members = course.timing, course.clock, course.members
         self.ledger, self.present = course.ledger, course.present
         self._due: dict[tuple[int, int], list[int]] = {}
