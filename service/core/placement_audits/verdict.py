@@ -41,9 +41,5 @@ def verdict(placer: str, audit: PlacementAudit) -> str:
 
 def _history(parts: tuple[CreatedPart, ...]) -> str:
     created, *added = parts
-    text = f"created with {_partitions(created.rows)}{_CLUSTERS[created.cluster]}"
-    return text + "".join(f", and {_partitions(part.rows)} added{_CLUSTERS[part.cluster]}" for part in added)
-
-
-def _partitions(count: int) -> str:
-    return counted(count, "partition")
+    text = f"created with {counted(created.rows, 'partition')}{_CLUSTERS[created.cluster]}"
+    return text + "".join(f", and {counted(part.rows, 'partition')} added{_CLUSTERS[part.cluster]}" for part in added)

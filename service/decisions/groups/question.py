@@ -21,7 +21,7 @@ from service.decisions.groups.rows import (
     plain_topics,
     subscriptions_total,
     topic_faults,
-    unknown_topic_names,
+    topic_names_bytes,
 )
 from service.decisions.rows.names import names_bytes
 
@@ -122,19 +122,21 @@ def check(question: GroupQuestion, budget: Budget) -> Assignor:
     budget.check("max_partitions", partitions, "partitions", "topics")
     budget.check("max_assignment_cells", partitions * members, "partitions × members")
     budget.check("max_subscriptions", subscriptions, "subscriptions of members to topics", "members")
+    names = topic_names_bytes(question.topics, question.members) + names_bytes(question.members.field("member_id"))
     others = variations(question)
     if others:
         what = "partitions × members × assignors"
         budget.check("max_assignment_cells", partitions * members * (1 + len(others)), what, "compare")
         budget.lengthen()
         # One after the other: each leaves its loads only.
-        budget.reserve(max(_bytes_of(each, partitions, subscriptions) for each in others) + LOAD_BYTES * members * len(others))
-    budget.reserve(_bytes_of(question, partitions, subscriptions))
+        memory = max(_bytes_of(each, partitions, subscriptions) for each in others)
+        budget.reserve(names + memory + LOAD_BYTES * members * len(others))
+    budget.reserve(names + _bytes_of(question, partitions, subscriptions))
     return strategy(question).within(budget.check_time, budget.reserve_largest())  # it may run several times
 
 
 def _bytes_of(question: GroupQuestion, partitions: int, subscriptions: int) -> int:
-    """The memory of an assignment."""
+    """The memory of an assignment besides that of names."""
     members = len(question.members)
     claims = len(question.members.field("owned_partitions").values.field("partition_ids").values)
     named = question.members.field("topic_names")
@@ -144,9 +146,6 @@ def _bytes_of(question: GroupQuestion, partitions: int, subscriptions: int) -> i
         + SHARED_BYTES * again
         + SUBSCRIPTION_BYTES * subscriptions
         + CLAIM_BYTES * claims
-        + names_bytes(question.topics.field("topic_name"))
-        + names_bytes(question.members.field("member_id"))
-        + names_bytes(unknown_topic_names(question.topics, question.members))
         + TRAFFIC_BYTES * len(question.topics.field("partition_racks").values.values)
     )
 

@@ -34,7 +34,7 @@ from service.core.printable import counted
 from service.core.ragged import first_repeat
 from service.decisions.rows import duplicates
 from service.decisions.rows.arrays import with_columns
-from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
+from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, names_bytes, plain_names
 from service.decisions.rows.numbers import in_range, plain_rates
 
 if TYPE_CHECKING:
@@ -124,11 +124,12 @@ def subscriptions_total(topics: pa.StructArray, members: pa.StructArray) -> int:
     return int(len(named.values) + named.null_count * len(topics))
 
 
-def unknown_topic_names(topics: pa.StructArray, members: pa.StructArray) -> pa.Array:
-    """Topics that members name and the group does not have."""
+def topic_names_bytes(topics: pa.StructArray, members: pa.StructArray) -> int:
+    """``names_bytes`` of the topics, with those that only members name."""
     named = members.field("topic_names").values, members.field("owned_partitions").values.field("topic_name")
     known = topics.field("topic_name")
-    return pa.chunked_array([names.filter(pc.invert(pc.is_in(names, known))) for names in named], NAME).unique()
+    unknown = pa.chunked_array([names.filter(pc.invert(pc.is_in(names, known))) for names in named], NAME).unique()
+    return names_bytes(known) + names_bytes(unknown)
 
 
 def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:

@@ -12,11 +12,11 @@ from service.core.timelines.model import Timeline, TimelineOutcome, TimelineReba
 from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
-from service.decisions.groups.rows import subscriptions_total, unknown_topic_names
+from service.decisions.groups.rows import subscriptions_total, topic_names_bytes
 from service.decisions.rebalances.extent import Extent
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
-from service.decisions.rows.names import longest_name, names_bytes
+from service.decisions.rows.names import longest_name
 
 SLOW_POLL_MS: Final = 10_000
 """How often members poll where that takes long."""
@@ -129,7 +129,7 @@ def _detail(question: RebalancesQuestion, extent: Extent, budget: Budget) -> str
         topic, member = _longest_names(question)
         explained = min(budget.explained, partitions) if question.explain else 0
         answered = partitions * (100 + topic) + members * (1_000 + member) + explained * (300 + topic + 2 * member)
-    names = names_bytes(question.topics.field("topic_name")) + names_bytes(unknown_topic_names(question.topics, question.members))
+    names = topic_names_bytes(question.topics, question.members)
     budget.reserve(most * (2_000 + answered) + 200 * partitions + 2_000 * members + names)
     return detail
 
