@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 import json
 import threading
@@ -18,6 +17,7 @@ from service.app import create_app
 from service.config import Settings
 from service.core.timelines.course import Course
 from service.decisions.rebalances.extent import LONG_CELLS, Extent
+from tests.support.kept import nothing_kept_of
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
@@ -256,10 +256,5 @@ def test_nothing_of_a_simulation_is_left_in_memory(
         "events": [{"at_ms": 60_000, **event}],
         **fields,
     }
-    gc.collect()
-    gc.disable()
-    try:
+    with nothing_kept_of(Course):
         assert client.post(PATH, json=body).status_code == status
-        assert not [each for each in gc.get_objects() if isinstance(each, Course)]
-    finally:
-        gc.enable()

@@ -1,13 +1,12 @@
 """The app that all doors of HTTP share."""
 
-import gc
-
 import pytest
 from marshmallow import ValidationError
 
 from service.app import create_app
 from service.config import Settings
 from service.core.errors import AllocatorError
+from tests.support.kept import nothing_kept_of
 
 
 def test_nothing_is_registered_that_the_app_would_not_run() -> None:
@@ -31,10 +30,5 @@ def test_a_refusal_leaves_nothing_of_its_request_in_memory(path: str, body: dict
     """A traceback in a circle would keep the body until the cyclic collector comes."""
     client = create_app(Settings()).test_client()
     client.post(path, json=body)
-    gc.collect()
-    gc.disable()
-    try:
+    with nothing_kept_of(ValidationError, AllocatorError):
         assert client.post(path, json=body).status_code == 422
-        assert not [each for each in gc.get_objects() if isinstance(each, ValidationError | AllocatorError)]
-    finally:
-        gc.enable()
