@@ -13,7 +13,7 @@ Source: org.apache.kafka.streams.processor.internals.assignment.LegacyStickyTask
 
 from __future__ import annotations
 
-from math import inf
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 COSTS: Final = (1, 10)
 """DEFAULT_STATEFUL_TRAFFIC_COST and _NON_OVERLAP_COST."""
+SETS_KEPT: Final = 64
+"""Sets of clients whose order is kept, as most tasks are on the same few clients."""
 ALL: Final = -1
 """Every bit."""
-NO_ROOM: Final = (inf, 0)
-"""Less room than any client has."""
 
 
 def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
@@ -73,6 +73,7 @@ class _LeaderRun:
         for client in self.clients:
             for task in client.had_standby:
                 self.had_standby.setdefault(task, []).append(client)
+        self.had_standby = {task: clients_in_order(clients) for task, clients in self.had_standby.items()}
 
     def assign(self, *, preserve: bool) -> None:
         """Steps 1 to 3. preserve : do active tasks stay in any case?"""
@@ -85,13 +86,13 @@ class _LeaderRun:
                 del left[task]
         for task in self.group.in_order(self.tasks, capacity_for_set(len(self.tasks))):
             if task in left:
-                for client in clients_in_order(self.had_standby.get(task, [])):
+                for client in self.had_standby.get(task, ()):
                     if len(client.active) < client.capacity * share:
                         self._give(task, client, client.active)
                         del left[task]
                         break
         for task in left:
-            client = self._find(task, self.clients)
+            client = self._previous(task, self.clients) or self._least_loaded(task, self.clients)
             self._give(task, client, client.active)
         if not preserve:
             self._exchange_active()
@@ -129,13 +130,16 @@ class _LeaderRun:
         return together
 
     def _assign_standbys(self) -> None:
+        @lru_cache(SETS_KEPT)
+        def without(holders: frozenset[Client]) -> list[Client]:
+            return clients_in_order([client for client in self.clients if client not in holders])
+
         for task in self.group.in_order(self.group.topology.tasks(stateful=True)):
             for _ in range(self.group.settings.standby_replicas):
-                holders = {holder for holder, _ in self.holders[task]}
-                able = clients_in_order([client for client in self.clients if client not in holders])
+                able = without(frozenset([holder for holder, _ in self.holders[task]]))
                 if not able:
                     break
-                client = self._find(task, able)
+                client = self._previous(task, able) or self._least_loaded(task, able)
                 self._give(task, client, client.standby)
 
     def _give(self, task: int, client: Client, kind: set[int]) -> None:
@@ -145,48 +149,28 @@ class _LeaderRun:
         self.room[client] = _room(client)
         self.holders.setdefault(task, []).append((client, ALL))
 
-    def _find(self, task: int, able: Sequence[Client]) -> Client:
-        """The client for a task. able : those that may get it, in the order of their set"""
-        if len(able) == 1:
-            return able[0]
-        previous = self.had_active.get(task)
-        if previous is None or previous not in able:
-            previous = self._previous_standby(task, able)
-        if previous is None:
-            return self._least_loaded(task, able) or able[0]
-        if self._should_balance(previous):
-            standby = self._previous_standby(task, able)
-            if standby is None or self._should_balance(standby):
-                return self._least_loaded(task, able) or able[0]
-            return standby
-        return previous
+    def _previous(self, task: int, able: Sequence[Client]) -> Client | None:
+        """The client that had the task, else one that had it as a standby task, if able and not to balance."""
+        active = self.had_active.get(task)
+        if active is not None and active in able and not self._should_balance(active):
+            return active
+        had = self.had_standby.get(task, ())
+        had = [client for client in clients_in_order(had, capacity_for_set(len(had))) if client in able]
+        standby = self._least_loaded(task, had) if had else None
+        return None if standby is None or self._should_balance(standby) else standby
 
     def _should_balance(self, client: Client) -> bool:
         """Are its threads full, while another client has more room?"""
         return client.count >= client.capacity and min(self.room.values()) < self.room[client]
 
-    def _previous_standby(self, task: int, able: Sequence[Client]) -> Client | None:
-        """The least loaded of those that had the task as a standby task."""
-        had = self.had_standby.get(task)
-        if had is None:
-            return None
-        in_set = clients_in_order(clients_in_order(had), capacity_for_set(len(had)))
-        return self._least_loaded(task, [client for client in in_set if client in able])
-
-    def _least_loaded(self, task: int, able: Sequence[Client]) -> Client | None:
-        found = self._least(able, self._together(task))
-        return self._least(able, None) if found is None else found
-
-    def _least(self, able: Sequence[Client], together: int | None) -> Client | None:
-        """The client with the most room; with ``together``, the tasks that were with a task, only such as have others."""
-        least, most_room = None, NO_ROOM
+    def _least_loaded(self, task: int, able: Sequence[Client]) -> Client:
+        """The first of those with the most room: one without tasks, else one whose tasks were not all with this one, else any."""
         for client in able:
-            room = self.room[client]
-            if room[0] == 0:
+            if not self.bits[client]:
                 return client
-            if room < most_room and (together is None or self.bits[client] & ~together):
-                least, most_room = client, room
-        return least
+        together = self._together(task)
+        others = [client for client in able if self.bits[client] & ~together]
+        return min(others or able, key=self.room.__getitem__)
 
 
 def _room(client: Client) -> tuple[float, int]:
