@@ -25,7 +25,7 @@ boundscheck: .venv/.dev ## run the kernels' property tests with every array inde
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
 	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' --ignore tests/core/wire tests/core tests/web
 
-parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', half an hour (docs/exactness.md)
+parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/exactness.md)
 	$(BIN)/python -m tests.runs.long_parity
 	$(BIN)/python -m tests.runs.client_parity
 	$(BIN)/python -m tests.runs.task_parity
