@@ -12,13 +12,13 @@ from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column
 from service.core.measures.skew import spread
 from service.core.model import Int64s
-from service.core.partitioners import PARTITIONERS
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.distinct_keys import MAX_KEYS
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
 from service.core.sizing.reach import LimitReach, reach
 from service.core.sizing.throughput import Throughput, throughput
 from service.decisions.budget import Budget
+from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
 from service.decisions.keys.columns import from_arrow
@@ -209,9 +209,8 @@ def _throughput(question: PlansQuestion) -> Throughput | None:
 
 
 def partitioner_names(partitioners: Sequence[str] | None) -> list[str]:
-    """The partitioners' full names, by default Java's. Raises InvalidQuestion for one that is listed twice or hashes no keys."""
-    names = [*map(PARTITIONERS.full_name, partitioners or ["java"])]
-    raise_all(duplicates.in_list(names, "partitioners"))
+    """The partitioners' full names, by default Java's. Raises InvalidQuestion as ``chosen``, and for one that hashes no keys."""
+    names = [each.name for each in chosen(partitioners or ["java"])]
     faults = []
     for i, name in enumerate(names):
         try:

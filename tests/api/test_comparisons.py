@@ -99,6 +99,7 @@ def test_more_partitions_than_can_be_counted_one_by_one_are_compared_all_the_sam
     [
         ({"partitioners": ["java", "jaava"]}, "/partitioners/1", "There is no partitioner 'jaava'"),
         ({"partitioners": ["java", "java"]}, "/partitioners/1", "Duplicate"),
+        ({"partitioners": ["librdkafka:consistent_random", "librdkafka"]}, "/partitioners/1", "Duplicate"),
         ({"partitioners": []}, "/partitioners", "Shorter than minimum length 1"),
         ({"partitions_count": 0}, "/partitions_count", "greater than or equal to 1"),
         ({"keys": ["a", 1]}, "/keys/1", "1 is not a string"),

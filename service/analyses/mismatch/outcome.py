@@ -60,9 +60,7 @@ def mismatch(
     kind = records.schema.field(partition_column).type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or is_text(kind)):
         raise WrongTable(f"{records.name}: The column {partition_column!r} is {kind}; partitions are integers.")
-    suspects = (each.name for each in PARTITIONERS if each.writes_to_kafka and each.hashes_record_key)
-    chosen([*partitioners])  # raises for one that is given twice
-    names = tuple(dict.fromkeys((*(partitioners or suspects), expected)))
+    names, expected = suspects(partitioners, expected), PARTITIONERS.full_name(expected)
     scan = MismatchScan(key_column, key_format, partition_column, partitions_count or 1, expected, names, records.corrupt)
     writers = scan.writers()
     scan.expected_writer(writers)  # raises for one that ignores keys
@@ -85,6 +83,15 @@ def mismatch(
         "rejected records": number(sum(rejected.values())),
     }
     return Outcome(summary, _tables(result, summary), report.report(summary, result, records.name), headline)
+
+
+def suspects(partitioners: Sequence[str], expected: str) -> tuple[str, ...]:
+    """The full names of all that may have written the topic: ``partitioners``, by default all that do, and the expected one.
+
+    Raises InvalidQuestion for one that does not exist, and as ``chosen``.
+    """
+    given = chosen(partitioners) or [each for each in PARTITIONERS if each.writes_to_kafka and each.hashes_record_key]
+    return tuple(dict.fromkeys(each.name for each in (*given, PARTITIONERS[expected])))
 
 
 def _tables(result: MismatchResult, summary: dict[str, Any]) -> dict[str, pa.Table]:

@@ -10,10 +10,9 @@ from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, READ_OPTIONS,
 
 def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
     """Raise InvalidQuestion for a partitioner that does not exist or is given twice."""
-    from service.decisions.chosen_partitioners import chosen  # noqa: PLC0415 - files are refused without kernels
+    from service.analyses.mismatch.outcome import suspects  # noqa: PLC0415 - files are refused without kernels
 
-    chosen([expected])
-    chosen([*partitioners])
+    suspects(partitioners, expected)
 
 
 def columns(*, key_column: str, partition_column: str, **_: Any) -> tuple[str, ...]:

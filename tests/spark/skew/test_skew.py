@@ -200,7 +200,7 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
         (["--partitioner", "jawa"], "There is no partitioner 'jawa'"),
         (["--partitioner", "java:round-robin"], "ignores keys"),
         (["--partitioner", "pulsar", "--key-format", "uuid"], "The partitioner pulsar does not accept uuid keys"),
-        (["--partitioner", "java", "--partitioner", "java"], "Duplicate value 'java'."),
+        (["--partitioner", "java", "--partitioner", "java"], "Duplicate partitioner 'java'."),
         (["--partitions-counts", "0"], "0 is less than 1."),
         (["--max-partition-records-per-second", "5"], "needs --duration-seconds"),
         (["--follow"], "is not a topic"),
