@@ -41,8 +41,9 @@ LARGEST_WAIT = 120_000
 def browser() -> Iterator[Browser]:
     """Debian's Chromium."""
     expect.set_options(timeout=LARGEST_WAIT)
+    path = chromium()  # before Playwright starts, whose driver needs libraries that come with Chromium
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(), args=FLAGS, timeout=LARGEST_WAIT)
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=LARGEST_WAIT)
         yield launched
         launched.close()
 

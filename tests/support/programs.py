@@ -11,7 +11,7 @@ import pytest
 
 PACKAGES = {
     "buildah": "buildah",
-    "chromium": "chromium-headless-shell",
+    "chromium": "chromium-headless-shell libatomic1",  # the latter is for Playwright's driver
     "curl": "curl",
     "mmdebstrap": "mmdebstrap",
     "podman": "podman",
@@ -19,7 +19,7 @@ PACKAGES = {
     "promtool": "prometheus",
     "runc": "runc",
 }
-"""Debian's package of each; every other program is built by ``make chart-tools``."""
+"""Debian's packages of each; every other program is built by ``make chart-tools``."""
 
 HEEDS_CTRL_C = ("env", "--default-signal=INT")
 """Before the command of a process that is sent SIGINT. What a shell starts in the background ignores it, as do its children."""
