@@ -19,7 +19,7 @@ import requests
 from tests.contract import CONTRACT, TEXT
 from tests.contract.test_examples import example_of
 from tests.support.golden import PROJECT
-from tests.support.jvm import SHORT_LIVED, fetch, made_once
+from tests.support.jvm import SHORT_LIVED, fetch, made_once, names
 from tests.support.parity import PROGRAMS, class_path
 from tests.support.programs import PATH, program
 
@@ -129,7 +129,7 @@ def make_java_client(folder: Path) -> None:
 def java_answers(server) -> dict[str, Any]:
     """What the client of openapi-generator has read, by operation; it is made once for each contract."""
     folder = made_once(
-        make_java_client, "java-client", TEXT, GENERATOR, OPTIONS, ONLY_CODE, *HARMLESS, ASKING.read_text(), class_path()
+        make_java_client, "java-client", TEXT, GENERATOR, OPTIONS, ONLY_CODE, *HARMLESS, ASKING.read_text(), *names(class_path())
     )
     calls = []
     for name, (_, verb, operation) in OPERATIONS.items():

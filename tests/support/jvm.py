@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
 import subprocess
 import sys
 import tempfile
@@ -135,7 +136,8 @@ def _shared(kind: str, *contents: str) -> Path:
 @cache
 def fetch(*coordinates: str) -> tuple[str, ...]:
     """Local paths of Maven artifacts (``group:artifact:version``), without what they depend on."""
-    known = _shared("jars", str(Path.home()), *coordinates)
+    home = pwd.getpwuid(os.getuid()).pw_dir  # Java's, whatever $HOME is
+    known = _shared("jars", home, *coordinates)
     with Path(tempfile.gettempdir(), "partition-allocator-ivy.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # Ivy does not expect another process at its cache; tests run side by side
         if known.exists() and all(map(os.path.exists, paths := json.loads(known.read_text()))):
@@ -227,7 +229,12 @@ def classes(sources: list[Path], class_path: str, *options: str) -> str:
         flags = [*options, *(f"-J{flag}" for flag in SHORT_LIVED)]
         subprocess.run(["javac", *flags, "-d", folder, "-cp", class_path, *sources], check=True)
 
-    return str(made_once(compile_into, "classes", class_path, *options, *(source.read_text() for source in sources)))
+    return str(made_once(compile_into, "classes", *names(class_path), *options, *(source.read_text() for source in sources)))
+
+
+def names(class_path: str) -> list[str]:
+    """Of its jars. Their versions are in them: what is made of jars serves again where the same lie in another folder."""
+    return [Path(jar).name for jar in class_path.split(":")]
 
 
 def made_once(make: Callable[[Path], None], kind: str, *contents: str) -> Path:
