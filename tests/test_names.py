@@ -65,8 +65,7 @@ def test_what_the_prose_of_the_modules_names_exists() -> None:
 
 SHARED_NAMES = {
     "Answer",  # the library's, and what a partitioner of a plug-in returns
-    "Boolean", "Integer", "List",  # Marshmallow's: of bodies, which are checked, and of answers, which are described
-    "IllegalArgument",  # Java's, also for bytes that cannot be read
+    "IllegalArgument",  # Java's, also for bytes that cannot be read: answers have the name of the class
     "Meta",  # Marshmallow's
 }  # fmt: skip
 

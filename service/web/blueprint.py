@@ -27,7 +27,7 @@ from service.web import error_handlers, problems
 from service.web.bodies import check_json, read_body
 from service.web.context import request_budget
 from service.web.deciding import decide
-from service.web.fields import INT32, INT64, Boolean, from_query
+from service.web.fields import INT32, INT64, Bool, from_query
 from service.web.json.codec import loads
 from service.web.media_types import JSON
 from service.web.middleware import current_request
@@ -135,7 +135,7 @@ def _reader(field: Any) -> Callable[[str], Any]:
         return lambda text: [read(part) for part in text.split(",")]
     if isinstance(field, fields.Number):
         return from_query
-    return (lambda text: BOOLEANS.get(text, text)) if type(field) is Boolean else str
+    return (lambda text: BOOLEANS.get(text, text)) if type(field) is Bool else str
 
 
 class QuerySchema(Schema):

@@ -10,20 +10,20 @@ from marshmallow import Schema, ValidationError, fields
 
 from service.decisions.rows import arrays
 from service.web.described import Nested
-from service.web.fields import Integer, List, budget
+from service.web.fields import Array, Int, budget
 from service.web.problems import are_many
 
 ODD_BYTES: Final = 28_000
 """Memory for a row that is an array by itself, until all are joined. Measured: 17,800 for a topic, 27,700 for a disk."""
 
 
-class Columns(List):
+class Columns(Array):
     """A list of objects as columns: a dict with an Arrow array, or a list of values as they came, for each member.
 
     schema : the rule and the documentation of a row
     types : the Arrow type of each member that a row may have; None: any JSON value, kept in a list
 
-    A row that does not fit these types, or the bounds of an Integer, to the letter is odd. The list is halved until odd rows
+    A row that does not fit these types, or the bounds of an Int, to the letter is odd. The list is halved until odd rows
     stand alone, and the schema, which takes 50 µs a row, judges these only and names the exact place. So one fault among a
     million rows costs 20 schema loads, not a million. It stops at MAX_ERRORS faults.
     """
@@ -135,11 +135,11 @@ class Rows(Columns):
         return pa.concat_arrays(pieces)
 
 
-class Integers(List):
+class Integers(Array):
     """A list of integers from 0 on as an array of ``dtype``, read in one pass."""
 
     def __init__(self, dtype: type[np.integer[Any]], text: str) -> None:
-        super().__init__(Integer(minimum=0, maximum=int(np.iinfo(dtype).max)), text, allow_none=True)
+        super().__init__(Int(minimum=0, maximum=int(np.iinfo(dtype).max)), text, allow_none=True)
         self.dtype = dtype
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -151,7 +151,7 @@ class Integers(List):
 
 def _within(array: pa.Array, field: fields.Field[Any]) -> bool:
     """Are all values within the bounds of an Integer? True for any other field."""
-    if not isinstance(field, Integer) or array.null_count == len(array):
+    if not isinstance(field, Int) or array.null_count == len(array):
         return True
     values = array.drop_null().to_numpy(zero_copy_only=False)
     return bool(values.min() >= field.minimum and values.max() <= field.maximum)

@@ -43,7 +43,7 @@ def budget() -> Budget:
     return Context[Budget].get(NO_LIMITS)
 
 
-class Integer(fields.Integer):
+class Int(fields.Integer):
     """A JSON integer: not ``true``, ``1.0`` or ``"1"``.
 
     minimum, maximum : inclusive bounds; by default those of a Java int.
@@ -65,9 +65,9 @@ class Integer(fields.Integer):
         return set(map(type, values)) == {int} and self.minimum <= min(values) and max(values) <= self.maximum
 
 
-class List(fields.List):
-    """A list that is not validated beyond the element with its fault number MAX_ERRORS: a fault takes 600 bytes, an unknown field
-    takes 8 to send, and lists of lists would have the square of as many elements with faults.
+class Array(fields.List):
+    """A JSON array that is not validated beyond the element with its fault number MAX_ERRORS: a fault takes 600 bytes, an unknown
+    field takes 8 to send, and lists of lists would have the square of as many elements with faults.
 
     One that is longer than its validators allow is refused before any element is read.
     """
@@ -85,7 +85,7 @@ class List(fields.List):
             some = value[start : start + checked]
             if len(some) == checked:
                 budget().check_time()
-            if len(some) > FEW and isinstance(self.inner, Integer | Name) and self.inner.are_plain(some):
+            if len(some) > FEW and isinstance(self.inner, Int | Name) and self.inner.are_plain(some):
                 elements += some
             else:
                 self._read(some, start, elements, faults, **kwargs)
@@ -104,7 +104,7 @@ class List(fields.List):
                     raise ValidationError(faults) from None
 
 
-class FlatRows(List):
+class FlatRows(Array):
     """A list of objects whose fields are all required, and integers or strings. Of many, each value of a field is read once.
 
     Where one of them is faulty, or has another field, all are read one by one.
@@ -128,7 +128,7 @@ class FlatRows(List):
                 return False
             values = set(column)
             try:
-                for value in (min(values), max(values)) if isinstance(field, Integer) else values:
+                for value in (min(values), max(values)) if isinstance(field, Int) else values:
                     field.deserialize(value, **kwargs)
             except (TypeError, ValidationError):
                 return False
@@ -184,7 +184,7 @@ class Subject(fields.String):
         super().__init__(text, load_default=None, validate=rule)
 
 
-class Boolean(fields.Boolean):
+class Bool(fields.Boolean):
     """A JSON boolean: not ``1`` or ``"true"``."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:

@@ -11,7 +11,7 @@ from service.core.measures.skew import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
 from service.core.registry import Strategy
 from service.web import described as fields
-from service.web.fields import Boolean, Number
+from service.web.fields import Bool, Number
 
 _OF_A_TOPIC: Final = (
     "topic_id", "partitions_count", "internal", "placements", "partition_bytes", "log_start_offsets", "log_end_offsets",
@@ -50,7 +50,7 @@ class QuestionSchema(Schema):
 class ExplainSchema(Schema):
     """The query of every computing resource."""
 
-    explain = Boolean("add an `explanation` to the answer", load_default=False)
+    explain = Bool("add an `explanation` to the answer", load_default=False)
 
 
 OF_BROKERS: Final = "the release of your brokers; the answer is the same for all of them"

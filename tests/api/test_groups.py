@@ -22,7 +22,7 @@ from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
-from service.web.fields import List
+from service.web.fields import Array
 from service.web.json import integer_lists
 from tests.support import golden
 from tests.support.groups import as_rows, bodies
@@ -233,8 +233,8 @@ def test_bodies_read_in_bulk_and_by_the_schema_are_accepted_alike(case):
 
 def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
     judged = []
-    judge = List._deserialize
-    monkeypatch.setattr(List, "_deserialize", lambda self, value, *a, **k: judged.append(value) or judge(self, value, *a, **k))
+    judge = Array._deserialize
+    monkeypatch.setattr(Array, "_deserialize", lambda self, value, *a, **k: judged.append(value) or judge(self, value, *a, **k))
     rows = [{"member_id": str(i)} for i in range(1_000)]
     rows[700] = {"member_id": 700}
     with pytest.raises(ValidationError) as refusal:
@@ -244,7 +244,7 @@ def test_one_fault_in_a_long_list_is_found_without_judging_it_all(monkeypatch):
 
 
 def test_a_well_formed_body_never_meets_the_slow_schema(monkeypatch):
-    monkeypatch.delattr(List, "_deserialize")
+    monkeypatch.delattr(Array, "_deserialize")
     rows = [{"member_id": "m", "rack_id": "", "generation_id": -1, "topic_names": [], "owned_partitions": []}, {"member_id": "n"}]
     assert len(schema.members_field().deserialize(rows)) == 2
     racked = {"topic_name": "t", "partitions_count": 2, "partition_racks": [["a", ""], []]}

@@ -19,7 +19,7 @@ from service.config import Settings
 from service.core.errors import MAX_ERRORS
 from service.decisions.budget import Budget, OutOfTime
 from service.web.columns_field import ODD_BYTES
-from service.web.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, FlatRows, Integer, List, Name, TopicName
+from service.web.fields import CHECKED_ELEMENTS, CHECKED_ROWS, FEW, Array, FlatRows, Int, Name, TopicName
 from service.web.keys import KeyList
 
 MODULES = [
@@ -39,7 +39,7 @@ GROUPS, PLACEMENTS, KEYLESS = "/v1/group-assignments", "/v1/replica-placements",
 def test_every_list_of_a_request_stops_at_a_limit_of_faults(schema):
     for name, field in schema().fields.items():
         while isinstance(field, fields.List):
-            assert isinstance(field, List | KeyList), name
+            assert isinstance(field, Array | KeyList), name
             field = field.inner  # noqa: PLW2901
 
 
@@ -145,14 +145,14 @@ class Row(Schema):
     """A row."""
 
     name = Name(required=True)
-    lag = Integer(minimum=-3, required=True)
+    lag = Int(minimum=-3, required=True)
 
 
 class Rows(Schema):
     """The same rows, read in both ways."""
 
     flat = FlatRows(fields.Nested(Row))
-    plain = List(fields.Nested(Row))
+    plain = Array(fields.Nested(Row))
 
 
 WITHOUT = {"name": "a"}
@@ -172,7 +172,7 @@ def test_many_rows_are_refused_as_one_by_one(odd):
 
 
 NAMES = [Name(""), Name("", empty=True), TopicName(""), Name("", rule=validate.Regexp("a+$"))]
-INNER = [*NAMES, Integer(""), Integer("", minimum=0)]
+INNER = [*NAMES, Int(""), Int("", minimum=0)]
 ELEMENTS = ["", "b", "é" * 500, "é" * 600, *("a" * n for n in (249, 250, 1_024, 1_025)), "\ud800", -1, 2**31, True, 1.0, None, []]
 
 
@@ -188,14 +188,14 @@ def read(field, value):
 @pytest.mark.parametrize("odd", ELEMENTS, ids=range(len(ELEMENTS)))
 def test_long_lists_are_read_as_short_ones(inner, odd, monkeypatch):
     """4,000,000 names, read one by one, took 20 s."""
-    plain = 1 if isinstance(inner, Integer) else "a"
+    plain = 1 if isinstance(inner, Int) else "a"
     many = [plain] * (2 * CHECKED_ELEMENTS - 2)
-    short = read(List(inner), [odd, plain])
-    assert read(List(inner), [*many, odd, plain]) == ([*many, *short] if isinstance(short, list) else {len(many): short[0]})
+    short = read(Array(inner), [odd, plain])
+    assert read(Array(inner), [*many, odd, plain]) == ([*many, *short] if isinstance(short, list) else {len(many): short[0]})
     monkeypatch.setattr(Name, "_deserialize", None)
-    monkeypatch.setattr(Integer, "deserialize", None)
+    monkeypatch.setattr(Int, "deserialize", None)
     if not isinstance(inner, Name) or inner.lengths:
-        assert read(List(inner), many) == many
+        assert read(Array(inner), many) == many
 
 
 def test_short_lists_of_objects_look_at_the_time_too():

@@ -7,7 +7,7 @@ from marshmallow import validate
 from service.core.keys.formats import FORMATS
 from service.decisions.comparisons import ComparisonQuestion
 from service.web import described as fields
-from service.web.fields import Integer, List
+from service.web.fields import Array, Int
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion, QuestionSchema
 
@@ -20,13 +20,13 @@ class PartitionerComparisonsSchema(QuestionSchema):
     asks = ComparisonQuestion
 
     kafka_version = KafkaVersion()
-    partitioners = List(
+    partitioners = Array(
         fields.String(),
         "names of GET /v1/partitioners; default: all",
         validate=validate.Length(min=1),
         example=["java", "librdkafka:consistent_random"],
     )
-    partitions_count = Integer("the topic's partitions", required=True, minimum=1, example=12)
+    partitions_count = Int("the topic's partitions", required=True, minimum=1, example=12)
     key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
     keys = KeyList("null is a record without a key", required=True, example=["order-1"])
-    examples = Integer("the maximum number of keys shown for each disagreement", minimum=0, maximum=MOST_EXAMPLES, load_default=3)
+    examples = Int("the maximum number of keys shown for each disagreement", minimum=0, maximum=MOST_EXAMPLES, load_default=3)

@@ -7,7 +7,7 @@ from marshmallow import Schema, validate
 from service.core.coordinators import DEFAULT_PARTITIONS_COUNT
 from service.decisions.coordinators import CoordinatorQuestion
 from service.web import described as fields
-from service.web.fields import Integer, short
+from service.web.fields import Int, short
 from service.web.schemas import ExplainSchema, KafkaVersion, QuestionSchema
 
 TOPIC_ID: Final = r"^[A-Za-z0-9_+/-]{21}[AQgw]$"
@@ -23,7 +23,7 @@ class SharePartitionSchema(Schema):
         validate=validate.Regexp(TOPIC_ID, error="Not a topic id: 22 characters of base64."),
         example="V7F9ul3F6BwnoWweQWbrfg",
     )
-    partition = Integer(required=True, minimum=0)
+    partition = Int(required=True, minimum=0)
 
 
 class CoordinatorSchema(QuestionSchema):
@@ -35,9 +35,7 @@ class CoordinatorSchema(QuestionSchema):
     group_id = fields.String("of a consumer, share or streams group", validate=short, example="orders")
     transactional_id = fields.String("of a transactional producer", validate=short)
     share_partition = fields.Nested(SharePartitionSchema)
-    partitions_count = Integer(
-        "of the topic that holds the coordinators' state", minimum=1, load_default=DEFAULT_PARTITIONS_COUNT
-    )
+    partitions_count = Int("of the topic that holds the coordinators' state", minimum=1, load_default=DEFAULT_PARTITIONS_COUNT)
 
 
 class CoordinatorQuerySchema(CoordinatorSchema, ExplainSchema):

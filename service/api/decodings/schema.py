@@ -16,7 +16,7 @@ from service.decisions.keys.columns import from_arrow
 from service.web import described as fields
 from service.web.arrow.parser import ArrowBody
 from service.web.columns_field import Columns
-from service.web.fields import List, Name, TopicName, budget, short
+from service.web.fields import Array, Name, TopicName, budget, short
 from service.web.schemas import topic_of_a_snapshot
 
 RECORD_BYTES: Final = 400
@@ -116,7 +116,7 @@ class CaptureSchema(Schema):
         "several records instead of one, at most `ALLOCATOR_MAX_KEYS`; required for `offsets_topic`, where the records of a "
         "partition must be in its order"
     )
-    topics = List(fields.Nested(TopicIdSchema), "for `offsets_topic`: names of topic ids that no record names", example=[])
+    topics = Array(fields.Nested(TopicIdSchema), "for `offsets_topic`: names of topic ids that no record names", example=[])
     kafka_version = fields.String(
         "the release whose formatters print the lines",
         load_default=LATEST,

@@ -12,7 +12,7 @@ from service.decisions.fingerprints import DEFAULT_COUNTS, MOST_COUNTS, Fingerpr
 from service.decisions.keys.types import Stream
 from service.web import described as fields
 from service.web.columns_field import Columns
-from service.web.fields import INT32, Integer, List
+from service.web.fields import INT32, Array, Int
 from service.web.schemas import KafkaVersion
 
 
@@ -20,7 +20,7 @@ class ObservationSchema(Schema):
     """An observed record."""
 
     key = fields.Raw("absent or null: a record without a key", load_default=None)
-    partition_id = Integer("the partition that it was observed on", required=True, minimum=0)
+    partition_id = Int("the partition that it was observed on", required=True, minimum=0)
 
 
 class Observations(Columns):
@@ -56,18 +56,18 @@ class PartitionerFingerprintsSchema(Schema):
     observations = Observations(
         required=True, example=[{"key": "order-1", "partition_id": 10}, {"key": "order-2", "partition_id": 6}]
     )
-    partitions_count = Integer(
+    partitions_count = Int(
         "the topic's partitions when the records were written; absent: unknown", minimum=1, allow_none=True, example=12
     )
-    max_partitions_count = Integer(
+    max_partitions_count = Int(
         f"the largest count to try if none is given; default {DEFAULT_COUNTS}, or twice the largest partition",
         minimum=1,
         maximum=MOST_COUNTS,
     )
     key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
-    partitioners = List(fields.String(), "names of GET /v1/partitioners; default: all", validate=validate.Length(min=1))
-    max_candidates = Integer("the maximum number of candidates to list", minimum=1, maximum=1000, load_default=20)
-    examples = Integer("the maximum number of records to show for each writer", minimum=0, maximum=100, load_default=3)
+    partitioners = Array(fields.String(), "names of GET /v1/partitioners; default: all", validate=validate.Length(min=1))
+    max_candidates = Int("the maximum number of candidates to list", minimum=1, maximum=1000, load_default=20)
+    examples = Int("the maximum number of records to show for each writer", minimum=0, maximum=100, load_default=3)
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> FingerprintQuestion:

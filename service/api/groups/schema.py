@@ -20,7 +20,7 @@ from service.decisions.groups.rows import MEMBER, TOPIC, TOPIC_ID, plain_members
 from service.decisions.rows.names import NAME
 from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import INT32, INT64, Boolean, Integer, List, Name, Number, Subject, TopicName
+from service.web.fields import INT32, INT64, Array, Bool, Int, Name, Number, Subject, TopicName
 from service.web.json import arrays, integer_lists
 from service.web.json.codec import loads
 from service.web.json.integer_lists import IntegerLists
@@ -46,12 +46,12 @@ LARGE: Final = 2**20
 class LagSchema(Schema):
     """The lag of a group: two offsets of each partition."""
 
-    committed_offsets = List(
-        Integer(minimum=NONE, maximum=INT64, allow_none=True),
+    committed_offsets = Array(
+        Int(minimum=NONE, maximum=INT64, allow_none=True),
         "what the group has committed; null or -1: nothing, which counts as no lag, since it is not known",
         required=True,
     )
-    log_end_offsets = List(Integer(minimum=NONE, maximum=INT64, allow_none=True), "the logs' ends; null: unknown", required=True)
+    log_end_offsets = Array(Int(minimum=NONE, maximum=INT64, allow_none=True), "the logs' ends; null: unknown", required=True)
 
 
 @topic_of_a_snapshot("topic_id", "partitions_count")
@@ -66,18 +66,18 @@ class TopicSchema(Schema):
         ),
         allow_none=True,
     )
-    partitions_count = Integer(
+    partitions_count = Int(
         "with `expected`, also a list of counts, any of which the leader may have seen; `partition_racks` then has at least "
         "an entry for each partition of the largest count",
         required=True,
         minimum=1,
     )
-    partition_racks = List(
-        List(Name(empty=True)),
+    partition_racks = Array(
+        Array(Name(empty=True)),
         "for each partition the racks of its replicas; a replica without a rack is left out, or empty",
         allow_none=True,
     )
-    partition_weights = List(
+    partition_weights = Array(
         Number(zero=True),
         "the load of each partition (lag, bytes/s, records/s), of all topics or of none. Kafka's assignors ignore it; the "
         "answer contains the load of each member",
@@ -95,7 +95,7 @@ class TopicPartitionsSchema(Schema):
     """Partitions of one topic."""
 
     topic_name = TopicName(required=True)
-    partition_ids = List(Integer(minimum=0), required=True)
+    partition_ids = Array(Int(minimum=0), required=True)
 
 
 class MemberSchema(Schema):
@@ -104,14 +104,14 @@ class MemberSchema(Schema):
     member_id = Name(required=True)
     instance_id = Name("`group.instance.id` of a static member", allow_none=True)
     rack_id = Name("`client.rack`; an empty text stands for no rack", empty=True, allow_none=True)
-    topic_names = List(
+    topic_names = Array(
         TopicName(),
         "the topics it subscribes to, in any order, without duplicates; a name that is not in `topics` does not exist. "
         "Absent: every topic of the request",
         allow_none=True,
     )
-    generation_id = Integer("the last generation that it belonged to; absent or -1: none", minimum=NONE, allow_none=True)
-    owned_partitions = List(
+    generation_id = Int("the last generation that it belonged to; absent or -1: none", minimum=NONE, allow_none=True)
+    owned_partitions = Array(
         fields.Nested(TopicPartitionsSchema),
         "the partitions it owned before. Several members may claim the same partition, and claims may name partitions and "
         "topics that do not exist",
@@ -190,7 +190,7 @@ class ExpectedSchema(Schema):
     """What one member is expected to get."""
 
     member_id = Name(required=True)
-    partitions = List(fields.Nested(TopicPartitionsSchema), required=True)
+    partitions = Array(fields.Nested(TopicPartitionsSchema), required=True)
 
 
 class ComparedAssignorSchema(Schema):
@@ -200,7 +200,7 @@ class ComparedAssignorSchema(Schema):
     assignor = fields.String("Absent: the default", load_default=None, example="uniform")
     client = fields.String("as in the body", load_default=None)
     client_version = fields.String("as in the body", load_default=None)
-    balance_racks = Boolean("as in the body", load_default=None)
+    balance_racks = Bool("as in the body", load_default=None)
     kafka_version = fields.String("Absent: as in the body", load_default=None)
 
 
@@ -226,18 +226,18 @@ class GroupAssignmentSchema(Schema):
     )
     client = client_field()
     client_version = client_version_field()
-    balance_racks = Boolean("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false", load_default=None)
+    balance_racks = Bool("franz-go: whether its leader has the option `kgo.BalanceRacks()`. Absent: false", load_default=None)
     group_id = Subject("group")
     topics = topics_field()
     members = members_field()
-    expected = List(
+    expected = Array(
         fields.Nested(ExpectedSchema),
         "`assignments` to compare with. Then `partitions_count` of a topic may be a list of counts, of which the leader may "
         f"have seen any; at most {MAX_COMBINATIONS} combinations are tried",
         load_default=None,
     )
 
-    compare = List(
+    compare = Array(
         fields.Nested(ComparedAssignorSchema),
         "other assignors, of any protocol and client, to compare with this one on the same group: see `comparisons`",
         load_default=None,
@@ -248,18 +248,18 @@ class GroupAssignmentSchema(Schema):
             {"group_protocol": "consumer"},
         ],
     )
-    max_moves = Integer(
+    max_moves = Int(
         "`balanced`: at most this number of owned partitions go to another member; the best balance within that",
         minimum=0,
         load_default=None,
     )
-    min_partitions = Integer(
+    min_partitions = Int(
         "`spark:kafka-source`: Spark's `minPartitions`. If fewer partitions have records, they are divided into about this "
         "number of `ranges`, for which topics need `lag`",
         minimum=1,
         load_default=None,
     )
-    max_records_per_partition = Integer(
+    max_records_per_partition = Int(
         "`spark:kafka-source`: Spark's `maxRecordsPerPartition` (since 4.0.0), the most records of a range",
         minimum=1,
         maximum=INT64,

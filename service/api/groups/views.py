@@ -10,15 +10,15 @@ it differs.
 from service.api.groups.document import FORM
 from service.decisions.groups.answer import FEW_MOVES
 from service.web.blueprint import Blueprint, Parser
-from service.web.fields import Boolean
+from service.web.fields import Bool
 from service.web.schemas import ExplainSchema
 
 
 class GroupQuerySchema(ExplainSchema):
     """The query."""
 
-    moves = Boolean(f"whether to list each partition that moves; by default, if there are at most {FEW_MOVES}", load_default=None)
-    frontier = Boolean("`balanced`: add the `frontier`, which shows what fewer moves achieve", load_default=False)
+    moves = Bool(f"whether to list each partition that moves; by default, if there are at most {FEW_MOVES}", load_default=None)
+    frontier = Bool("`balanced`: add the `frontier`, which shows what fewer moves achieve", load_default=False)
 
 
 blueprint = Blueprint("group-assignments", __name__, Parser(FORM.read), description="partitions → group members")

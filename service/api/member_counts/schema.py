@@ -12,7 +12,7 @@ from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import COMPARED_POLL_MS
 from service.web import described as fields
-from service.web.fields import INT64, Boolean, Integer, List, Number
+from service.web.fields import INT64, Array, Bool, Int, Number
 from service.web.schemas import price_per_gb_field
 
 GROUP_FIELDS: Final = (
@@ -42,16 +42,16 @@ class WaitsSchema(TimingSchema):
 class KedaSchema(Schema):
     """The ScaledObject of the group, as far as it decides the number of replicas."""
 
-    lag_threshold = Integer("`lagThreshold`", minimum=1, maximum=INT64, load_default=10)
-    activation_lag_threshold = Integer("`activationLagThreshold`", minimum=0, maximum=INT64, load_default=0)
+    lag_threshold = Int("`lagThreshold`", minimum=1, maximum=INT64, load_default=10)
+    activation_lag_threshold = Int("`activationLagThreshold`", minimum=0, maximum=INT64, load_default=0)
     offset_reset_policy = fields.String(
         "`offsetResetPolicy`: a partition without a committed offset counts as a lag of 1, or of its whole log",
         load_default="latest",
         validate=validate.OneOf(["latest", "earliest"]),
     )
-    scale_to_zero_on_invalid_offset = Boolean("`scaleToZeroOnInvalidOffset`: it counts as no lag", load_default=False)
-    min_replica_count = Integer("`minReplicaCount`", minimum=0, load_default=0)
-    max_replica_count = Integer("`maxReplicaCount`", minimum=1, load_default=100)
+    scale_to_zero_on_invalid_offset = Bool("`scaleToZeroOnInvalidOffset`: it counts as no lag", load_default=False)
+    min_replica_count = Int("`minReplicaCount`", minimum=0, load_default=0)
+    max_replica_count = Int("`maxReplicaCount`", minimum=1, load_default=100)
     tolerance = Number("of the HorizontalPodAutoscaler, which ignores smaller changes", zero=True, most=1, load_default=0.1)
 
 
@@ -65,8 +65,8 @@ class MemberCountPlansSchema(Schema):
 
     topics = topics_field()
     members = members_field("the current members, with what they own; additional ones subscribe like the last")
-    members_counts = List(
-        Integer(minimum=1, maximum=MOST_MEMBERS),
+    members_counts = Array(
+        Int(minimum=1, maximum=MOST_MEMBERS),
         "the numbers to plan. Absent: from 1 to the number of partitions (with `threads_per_pod`, its multiples); of "
         f"more than {MOST_PLANS} or of many topics those that can gain: 8 and 12 of 24 partitions, but not 9, 10 and 11",
         load_default=None,
@@ -79,14 +79,14 @@ class MemberCountPlansSchema(Schema):
         example=5000,
     )
     limits = fields.Nested(MemberLimitsSchema, load_default=lambda: MemberLimitsSchema().load({}))
-    threads_per_pod = Integer(
+    threads_per_pod = Int(
         "members that run in one pod, such as `num.stream.threads` or `concurrency`",
         minimum=1,
         maximum=MOST_MEMBERS,
         load_default=1,
     )
     price_per_gb = price_per_gb_field()
-    standstill = Boolean(
+    standstill = Bool(
         "whether to simulate how long partitions have no reader until the group has each number of members", load_default=True
     )
     timing = fields.Nested(

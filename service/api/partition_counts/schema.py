@@ -10,7 +10,7 @@ from service.decisions.partition_counts import THROUGHPUT, PlansQuestion
 from service.decisions.rows.numbers import MOST
 from service.web import described as fields
 from service.web.columns_field import Columns
-from service.web.fields import Boolean, Integer, List, Number, Subject
+from service.web.fields import Array, Bool, Int, Number, Subject
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion, QuestionSchema
 
@@ -19,8 +19,8 @@ class HistogramRowSchema(Schema):
     """A key and what it stands for."""
 
     key = fields.Raw("null: without a key", required=True, allow_none=True)
-    records = Integer("default 1; in every row or in none", minimum=0, maximum=MOST)
-    bytes = Integer("of all these records; in every row or in none", minimum=0, maximum=MOST)
+    records = Int("default 1; in every row or in none", minimum=0, maximum=MOST)
+    bytes = Int("of all these records; in every row or in none", minimum=0, maximum=MOST)
 
 
 class PartitionCountPlansSchema(QuestionSchema):
@@ -30,18 +30,18 @@ class PartitionCountPlansSchema(QuestionSchema):
 
     kafka_version = KafkaVersion()
     topic_name = Subject("topic")
-    partitioners = List(fields.String(), "names of GET /v1/partitioners; default `java`", validate=validate.Length(1, 20))
-    partitions_counts = List(
-        Integer(minimum=1),
+    partitioners = Array(fields.String(), "names of GET /v1/partitioners; default `java`", validate=validate.Length(1, 20))
+    partitions_counts = Array(
+        Int(minimum=1),
         "the counts to compare, besides the one that throughput needs; required without it",
         validate=validate.Length(1, 200),
         example=[12, 18, 24],
     )
-    current_partitions_count = Integer("the current count, from which keys would move", minimum=1, allow_none=True)
+    current_partitions_count = Int("the current count, from which keys would move", minimum=1, allow_none=True)
     key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
     keys = KeyList("one for each record", in_batches=True, example=["order-1", "order-2"])
     histogram = Columns(HistogramRowSchema, {"key": None, "records": pa.int64(), "bytes": pa.int64()}, "instead of `keys`")
-    is_sample = Boolean(
+    is_sample = Bool(
         "whether `histogram` is a sample of the keys, scaled to the weight of all; the answer is then not `exact`",
         load_default=False,
     )
@@ -54,7 +54,7 @@ class PartitionCountPlansSchema(QuestionSchema):
     max_partition_records_per_second = Number("limit of the busiest partition")
     max_partition_bytes_per_second = Number("limit of the busiest partition")
     max_skew = Number("limit of the skew of records, and of bytes where they are given")
-    hottest_keys = Integer("how many of the hottest keys to list", minimum=0, maximum=100, load_default=10)
+    hottest_keys = Int("how many of the hottest keys to list", minimum=0, maximum=100, load_default=10)
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def has_counts(self, _: dict[str, Any], sent: Any, **__: Any) -> None:

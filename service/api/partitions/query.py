@@ -8,7 +8,7 @@ from service.decisions.keys.values import TEXTUAL
 from service.decisions.partitions import PartitionsQuestion
 from service.web import described as fields
 from service.web.blueprint import QuerySchema
-from service.web.fields import INT64, Integer, from_query
+from service.web.fields import INT64, Int, from_query
 from service.web.schemas import ExplainSchema
 
 
@@ -21,8 +21,8 @@ class PartitionQuerySchema(PartitionsSchema, ExplainSchema, QuerySchema):
         fields = ("key", "partitions_count", "partitioner", "key_format", "counter", "random_seed", "topic_name", "explain")
 
     key = fields.String("absent: a record without a key", example="order-1")
-    counter = Integer("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
-    random_seed = Integer(
+    counter = Int("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
+    random_seed = Int(
         "seed of java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
     )
 

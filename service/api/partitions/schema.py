@@ -11,7 +11,7 @@ from service.core.partitioners import PARTITIONERS
 from service.decisions.partitions import PartitionsQuestion
 from service.web import described as fields
 from service.web.columns_field import Columns, Integers
-from service.web.fields import INT64, Boolean, Integer, Subject
+from service.web.fields import INT64, Bool, Int, Subject
 from service.web.keys import KeyList
 from service.web.schemas import KafkaVersion, QuestionSchema
 
@@ -20,16 +20,16 @@ class RecordSchema(Schema):
     """A record to be partitioned."""
 
     key = fields.Raw("absent or null: a record without a key", load_default=None)
-    partition = Integer("a partition that the caller names; it takes precedence", allow_none=True)
-    bytes = Integer("bytes added to the batch (`java:sticky`)", minimum=0)
-    enable_switch = Boolean("whether the sticky partition may change after it (`java:sticky`)")
+    partition = Int("a partition that the caller names; it takes precedence", allow_none=True)
+    bytes = Int("bytes added to the batch (`java:sticky`)", minimum=0)
+    enable_switch = Bool("whether the sticky partition may change after it (`java:sticky`)")
 
 
 class WindowSchema(Schema):
     """A window of Kafka Streams."""
 
-    start = Integer(required=True, minimum=0, maximum=INT64)
-    size = Integer(required=True, minimum=1, maximum=INT64)
+    start = Int(required=True, minimum=0, maximum=INT64)
+    size = Int(required=True, minimum=1, maximum=INT64)
 
 
 class PartitionsSchema(QuestionSchema):
@@ -39,7 +39,7 @@ class PartitionsSchema(QuestionSchema):
 
     kafka_version = KafkaVersion()
     partitioner = fields.String("a name of GET /v1/partitioners", load_default="java", example="java")
-    partitions_count = Integer("the topic's partitions; required, except for tokens", minimum=1, example=6)
+    partitions_count = Int("the topic's partitions; required, except for tokens", minimum=1, example=6)
     topic_name = Subject("topic")
     key_format = fields.String(
         "how a JSON value becomes a key, as Kafka's serializers do; default `string`. `bytes` is `base64`",
@@ -52,26 +52,26 @@ class PartitionsSchema(QuestionSchema):
         "instead of `keys`",
         allow_none=True,
     )
-    explicit_partition = Integer("the partition that the caller names, of all records", allow_none=True)
+    explicit_partition = Int("the partition that the caller names, of all records", allow_none=True)
     available_partitions = Integers(np.int32, "ids that have a leader, in the metadata's order; default: all")
-    counter = Integer(
+    counter = Int(
         "the round robin's counter before the first record; default 0", minimum=-INT64 - 1, maximum=INT64, allow_none=True
     )
-    random_seed = Integer(
+    random_seed = Int(
         "seed of the java.util.Random used in place of the client's; default 0. Neighbouring seeds have similar first draws",
         minimum=-INT64 - 1,
         maximum=INT64,
         allow_none=True,
     )
     random_values = Integers(np.int32, "KIP-794: the client's random numbers, instead of drawing them")
-    chunk_size = Integer("kafka-go: RoundRobin{ChunkSize}", allow_none=True, minimum=0)
+    chunk_size = Int("kafka-go: RoundRobin{ChunkSize}", allow_none=True, minimum=0)
     value_sizes = Integers(np.int64, "kafka-go: bytes of each record's value")
     clock_ms = Integers(np.int64, "Pulsar: the time of each record")
-    partition_switch_ms = Integer("Pulsar: milliseconds on one partition", minimum=1, allow_none=True)
+    partition_switch_ms = Int("Pulsar: milliseconds on one partition", minimum=1, allow_none=True)
     queue_sizes = Integers(np.int32, "KIP-794: batches queued for `partition_ids`")
     partition_ids = Integers(np.int32, "KIP-794: the partitions of `queue_sizes`")
-    length = Integer("KIP-794: how many of `queue_sizes` count", minimum=0, allow_none=True)
-    sticky_batch_size = Integer("KIP-794: bytes after which the partition changes", minimum=1, allow_none=True)
+    length = Int("KIP-794: how many of `queue_sizes` count", minimum=0, allow_none=True)
+    sticky_batch_size = Int("KIP-794: bytes after which the partition changes", minimum=1, allow_none=True)
     window = fields.Nested(WindowSchema, "Kafka Streams: the keys' window, which moves nothing", allow_none=True)
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)

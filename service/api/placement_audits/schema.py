@@ -10,7 +10,7 @@ from service.decisions.placement_audits import AuditQuestion
 from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements
 from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import Integer, List, TopicName
+from service.web.fields import Array, Int, TopicName
 from service.web.schemas import row_of_a_snapshot
 
 EXAMPLE: Final = {
@@ -29,8 +29,8 @@ EXAMPLE: Final = {
 class AuditedPartitionSchema(Schema):
     """What a partition has."""
 
-    partition_id = Integer(required=True, minimum=0)
-    replicas = List(Integer(), "broker ids, the preferred leader first", required=True)
+    partition_id = Int(required=True, minimum=0)
+    replicas = Array(Int(), "broker ids, the preferred leader first", required=True)
 
 
 class PlacementAuditSchema(Schema):
@@ -49,8 +49,8 @@ class PlacementAuditSchema(Schema):
     placements = Rows(
         AuditedPartitionSchema, PLACEMENT, plain_placements, "the topic's partitions in any order, without a gap", required=True
     )
-    additions = List(
-        Integer(minimum=1),
+    additions = Array(
+        Int(minimum=1),
         "the first id of the partitions that were added to the topic, for each addition: [12] for a topic that was created "
         "with 12 partitions and grown once. Default: none were added",
         load_default=[],

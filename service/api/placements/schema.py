@@ -7,7 +7,7 @@ from service.decisions.placements.question import PlacementQuestion
 from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, plain_current
 from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
+from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName
 from service.web.schemas import QuestionSchema, price_per_gb_field, row_of_a_snapshot
 
 
@@ -15,10 +15,10 @@ from service.web.schemas import QuestionSchema, price_per_gb_field, row_of_a_sna
 class BrokerSchema(Schema):
     """A broker."""
 
-    broker_id = Integer(required=True)
+    broker_id = Int(required=True)
     rack_id = Name("`broker.rack`; brokers without one are a rack of their own for `striped`", empty=True, allow_none=True)
-    fenced = Boolean("registered but fenced (KRaft): it may follow but not lead; default false")
-    cordoned = Boolean(
+    fenced = Bool("registered but fenced (KRaft): it may follow but not lead; default false")
+    cordoned = Bool(
         "`striped`, `balanced`: all its log directories are cordoned (KIP-1066), or it is shutting down, so it gets no new "
         "replicas and is left out of the answer; default false. Audits ignore it"
     )
@@ -29,8 +29,8 @@ class CurrentPartitionSchema(Schema):
     """What a partition has now."""
 
     topic_name = TopicName(required=True)
-    partition_id = Integer(required=True, minimum=0)
-    replicas = List(Integer(), required=True)
+    partition_id = Int(required=True, minimum=0)
+    replicas = Array(Int(), required=True)
 
 
 def brokers_field(text: str) -> Rows:
@@ -42,13 +42,13 @@ class TopicRequestSchema(Schema):
     """A topic, or the partitions added to one."""
 
     topic_name = TopicName(required=True)
-    partitions_count = Integer("how many partitions to place", required=True)
-    replication_factor = Integer(required=True)
-    start_partition_id = Integer("the first id, when partitions are added to a topic; default 0")
-    start_index = Integer("AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent")
-    replica_shift = Integer("AdminUtils: the distance of the followers, where it differs")
-    partition_0_replicas = List(
-        Integer(),
+    partitions_count = Int("how many partitions to place", required=True)
+    replication_factor = Int(required=True)
+    start_partition_id = Int("the first id, when partitions are added to a topic; default 0")
+    start_index = Int("AdminUtils: where to start in the broker list; stands for `replica_shift` too if that is absent")
+    replica_shift = Int("AdminUtils: the distance of the followers, where it differs")
+    partition_0_replicas = Array(
+        Int(),
         "AdminUtils, when partitions are added: the replicas of partition 0, which determine the start, as in "
         "AdminUtils.addPartitions",
         validate=validate.Length(min=1),
@@ -59,15 +59,15 @@ class OperationTopicSchema(Schema):
     """A topic in a request to a controller; -1 or absent: the controller's default."""
 
     topic_name = Name(required=True, empty=True)
-    partitions_count = Integer("for create_partitions the new total")
-    replication_factor = Integer("for create_topics only")
+    partitions_count = Int("for create_partitions the new total")
+    replication_factor = Int("for create_topics only")
 
 
 class OperationSchema(Schema):
     """One request to a KRaft controller."""
 
     operation = fields.String(required=True, validate=validate.OneOf(["create_topics", "create_partitions"]))
-    topics = List(fields.Nested(OperationTopicSchema), required=True)
+    topics = Array(fields.Nested(OperationTopicSchema), required=True)
 
 
 class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
@@ -80,21 +80,21 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
     kafka_version = fields.String("the release to reproduce, one of the placer's", example=LATEST)
     placer = fields.String("the name of a placer, as GET /v1/placers lists them", load_default="striped")
     topic_name = TopicName("one topic: its name in `reassignment` and in this service's metrics")
-    partitions_count = Integer("one topic: how many partitions to place")
-    replication_factor = Integer("one topic")
-    random_seed = Integer(
+    partitions_count = Int("one topic: how many partitions to place")
+    replication_factor = Int("one topic")
+    random_seed = Int(
         "of the one `java.util.Random` from which everything is drawn; default 0. Neighbouring seeds have similar first "
         "draws; choose distant seeds for different placements. POST /v1/placement-audits finds a seed for a placement",
         minimum=-INT64 - 1,
         maximum=INT64,
     )
     brokers = brokers_field("all but `kafka-reassign-generate`: the cluster, in Kafka's order")
-    topics = List(fields.Nested(TopicRequestSchema), "several topics: created one after another from one random sequence")
-    operations = List(fields.Nested(OperationSchema), "a controller's requests, one after another; `striped` only")
-    default_partitions_count = Integer("operations: `num.partitions`; default 1", minimum=1)
-    default_replication_factor = Integer("operations: `default.replication.factor`; default 1", minimum=1, maximum=2**15 - 1)
-    broker_list = List(Integer(), "kafka-reassign-generate: `--broker-list`")
-    topics_to_move = List(TopicName(), "kafka-reassign-generate: the topics to place again")
+    topics = Array(fields.Nested(TopicRequestSchema), "several topics: created one after another from one random sequence")
+    operations = Array(fields.Nested(OperationSchema), "a controller's requests, one after another; `striped` only")
+    default_partitions_count = Int("operations: `num.partitions`; default 1", minimum=1)
+    default_replication_factor = Int("operations: `default.replication.factor`; default 1", minimum=1, maximum=2**15 - 1)
+    broker_list = Array(Int(), "kafka-reassign-generate: `--broker-list`")
+    topics_to_move = Array(TopicName(), "kafka-reassign-generate: the topics to place again")
     cluster_brokers = brokers_field("kafka-reassign-generate: the brokers in the cluster's order")
     current_assignments = Rows(
         CurrentPartitionSchema,
@@ -107,4 +107,4 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
         "written to the placed partitions in total, the same to each: for `zone_traffic`", zero=True, example=1_000_000
     )
     price_per_gb = price_per_gb_field()
-    rack_aware = Boolean("kafka-reassign-generate: false is `--disable-rack-aware`; default true")
+    rack_aware = Bool("kafka-reassign-generate: false is `--disable-rack-aware`; default true")

@@ -29,7 +29,7 @@ from service.decisions.reassignments.rows import (
 )
 from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.fields import INT64, Boolean, Integer, List, Name, Number, TopicName
+from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName
 from service.web.schemas import OF_BROKERS, KafkaVersion, topic_of_a_snapshot
 
 LARGEST_FACTOR = 2**15 - 1
@@ -40,57 +40,58 @@ LONGEST_BATCH = 86_400
 PATTERNS = "names or patterns with `*` (any characters) and `?` (one)"
 
 
-def _replicas() -> List:
+def _replicas() -> Array:
     """Where a partition is, or goes."""
-    return List(
-        Integer(), "broker ids, the preferred leader first", required=True, validate=validate.Length(min=1, max=LARGEST_FACTOR)
+    return Array(
+        Int(),
+        "broker ids, the preferred leader first",
+        required=True,
+        validate=validate.Length(min=1, max=LARGEST_FACTOR),
     )
 
 
-def _replication_factor(text: str, **options: Any) -> Integer:
-    return Integer(text, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, **options)
+def _replication_factor(text: str, **options: Any) -> Int:
+    return Int(text, minimum=1, maximum=LARGEST_FACTOR, allow_none=True, **options)
 
 
 class TargetBrokerSchema(Schema):
     """A broker as it is to be."""
 
-    broker_id = Integer(required=True)
+    broker_id = Int(required=True)
     rack_id = Name("`broker.rack`; brokers without one count as one rack", empty=True, allow_none=True)
-    fenced = Boolean("whether it is fenced: its replicas move to other brokers, and none is copied from it; default false")
-    draining = Boolean("whether to empty it: its replicas move to other brokers; default false")
-    demoted = Boolean(
+    fenced = Bool("whether it is fenced: its replicas move to other brokers, and none is copied from it; default false")
+    draining = Bool("whether to empty it: its replicas move to other brokers; default false")
+    demoted = Bool(
         "whether other brokers are to lead its partitions where they can: it becomes the last in each list of replicas; "
         "default false"
     )
     weight = Number("its share of the load, relative to the other brokers; default 1", allow_none=True)
-    max_replicas = Integer("the maximum number of replicas", minimum=0, maximum=MOST_BYTES, allow_none=True)
-    capacity_bytes = Integer("the size of its disks; needs `partition_bytes`", minimum=0, maximum=MOST_BYTES, allow_none=True)
-    used_bytes = Integer(
+    max_replicas = Int("the maximum number of replicas", minimum=0, maximum=MOST_BYTES, allow_none=True)
+    capacity_bytes = Int("the size of its disks; needs `partition_bytes`", minimum=0, maximum=MOST_BYTES, allow_none=True)
+    used_bytes = Int(
         "the bytes of `capacity_bytes` in use now, as in a snapshot; those that the replicas in the body do not account for "
         "stay in use; default: the replicas' bytes",
         minimum=0,
         maximum=MOST_BYTES,
         allow_none=True,
     )
-    replaces = Integer("the broker whose replicas all move to this one", allow_none=True)
+    replaces = Int("the broker whose replicas all move to this one", allow_none=True)
     cpu_usage = Number(
         "the CPU that it uses now, in cores, or as a share if all brokers have equally many; of all brokers that lead "
         "partitions or none; for `balance`: `cpu`",
         zero=True,
         allow_none=True,
     )
-    cordoned = Boolean("whether it keeps the replicas that it has and gets no others (KIP-1066); default false")
+    cordoned = Bool("whether it keeps the replicas that it has and gets no others (KIP-1066); default false")
 
 
 class PlacedPartitionSchema(Schema):
     """Where a partition is now."""
 
-    partition_id = Integer(required=True, minimum=0)
+    partition_id = Int(required=True, minimum=0)
     replicas = _replicas()
-    in_sync_replicas = List(
-        Integer(), "the replicas in sync; absent: all on brokers that are not fenced or gone", allow_none=True
-    )
-    leader = Integer("as a snapshot has it; not used", allow_none=True)
+    in_sync_replicas = Array(Int(), "the replicas in sync; absent: all on brokers that are not fenced or gone", allow_none=True)
+    leader = Int("as a snapshot has it; not used", allow_none=True)
 
 
 @topic_of_a_snapshot("placements", "partition_bytes")
@@ -99,17 +100,17 @@ class PlacedTopicSchema(Schema):
 
     topic_name = TopicName(required=True)
     replication_factor = _replication_factor("for this topic instead of the body's")
-    min_insync_replicas = Integer("for this topic instead of the body's", minimum=1, maximum=LARGEST_FACTOR, allow_none=True)
-    placements = List(fields.Nested(PlacedPartitionSchema), required=True)
-    partition_bytes = List(
-        Integer(minimum=0, maximum=MOST_BYTES),
+    min_insync_replicas = Int("for this topic instead of the body's", minimum=1, maximum=LARGEST_FACTOR, allow_none=True)
+    placements = Array(fields.Nested(PlacedPartitionSchema), required=True)
+    partition_bytes = Array(
+        Int(minimum=0, maximum=MOST_BYTES),
         "the bytes of a replica of each of `placements`; for all topics or none",
         allow_none=True,
     )
-    partition_bytes_per_second = List(
+    partition_bytes_per_second = Array(
         Number(zero=True), "the rate at which producers write to each of `placements`; for all topics or none", allow_none=True
     )
-    partition_bytes_out_per_second = List(
+    partition_bytes_out_per_second = Array(
         Number(zero=True),
         "the rate at which consumers read each of `placements`, without what followers fetch; for all topics or none",
         allow_none=True,
@@ -120,22 +121,22 @@ class ReassignedPartitionSchema(Schema):
     """A partition as ``kafka-reassign-partitions`` writes it."""
 
     topic = TopicName(required=True)
-    partition = Integer(required=True, minimum=0)
+    partition = Int(required=True, minimum=0)
     replicas = _replicas()
-    log_dirs = List(Name(empty=True), "not used", allow_none=True)
+    log_dirs = Array(Name(empty=True), "not used", allow_none=True)
 
 
 class KafkaReassignmentSchema(Schema):
     """Kafka's reassignment JSON."""
 
-    version = Integer(minimum=1, maximum=1)
+    version = Int(minimum=1, maximum=1)
     partitions = Rows(ReassignedPartitionSchema, REASSIGNED, plain_reassigned, required=True)
 
 
 class PacedSchema(Schema):
     """How long batches take."""
 
-    duration_seconds = Integer(
+    duration_seconds = Int(
         "the time for all batches; the answer has the throttle that this needs, and the plan uses it if "
         "`throttle_bytes_per_second` takes longer, or never ends",
         minimum=1,
@@ -152,20 +153,18 @@ class PacedSchema(Schema):
 class LimitsSchema(PacedSchema):
     """What one batch may do, and how fast."""
 
-    moves_per_broker = Integer(
+    moves_per_broker = Int(
         "the maximum number of replicas that a broker receives, and that it gives away, in one batch", minimum=1, allow_none=True
     )
-    moves_per_batch = Integer("replicas copied in one batch", minimum=1, allow_none=True)
-    bytes_in_flight = Integer("bytes copied in one batch", minimum=1, maximum=INT64, allow_none=True)
+    moves_per_batch = Int("replicas copied in one batch", minimum=1, allow_none=True)
+    bytes_in_flight = Int("bytes copied in one batch", minimum=1, maximum=INT64, allow_none=True)
     order = fields.String(
         f"which partitions come first, by the bytes copied; default `{BATCH_ORDERS[0]}`. Before them come those that lack "
         "replicas in sync, first those with the fewest above `min_insync_replicas`",
         allow_none=True,
         validate=validate.OneOf(BATCH_ORDERS),
     )
-    throttle_bytes_per_second = Integer(
-        "`--throttle`: of each broker, in each direction", minimum=1, maximum=INT64, allow_none=True
-    )
+    throttle_bytes_per_second = Int("`--throttle`: of each broker, in each direction", minimum=1, maximum=INT64, allow_none=True)
 
 
 class Balance(fields.Field):
@@ -183,23 +182,23 @@ class BrokerSetSchema(Schema):
     """The brokers of some topics."""
 
     topics = TopicName("a name, or a pattern with `*` (any characters) and `?` (one)", required=True)
-    broker_ids = List(Integer(), "the only brokers that may have their replicas", required=True, validate=validate.Length(min=1))
+    broker_ids = Array(Int(), "the only brokers that may have their replicas", required=True, validate=validate.Length(min=1))
 
 
 class MinTopicLeadersSchema(Schema):
     """How many partitions of some topics each broker leads at least."""
 
     topics = TopicName("a name, or a pattern with `*` (any characters) and `?` (one)", required=True)
-    leaders = Integer("the fewest partitions of each topic that a broker leads", minimum=1, load_default=1)
-    broker_ids = List(
-        Integer(), "of these brokers; absent: of all that may lead", load_default=None, validate=validate.Length(min=1)
+    leaders = Int("the fewest partitions of each topic that a broker leads", minimum=1, load_default=1)
+    broker_ids = Array(
+        Int(), "of these brokers; absent: of all that may lead", load_default=None, validate=validate.Length(min=1)
     )
 
 
 class FrontierSchema(Schema):
     """The query."""
 
-    frontier = Boolean("add the `frontier`: how even the cluster can be with each number of copies", load_default=False)
+    frontier = Bool("add the `frontier`: how even the cluster can be with each number of copies", load_default=False)
 
 
 class ReassignmentQuestionSchema(Schema):
@@ -231,7 +230,7 @@ class ReassignmentQuestionSchema(Schema):
         "`bytes` alone also counts copies in bytes. Default `replicas`",
         load_default=lambda: (BALANCES[0], ()),
     )
-    per_topic = Boolean(
+    per_topic = Bool(
         "also even out the replicas of each topic, without more copies or less evenness, and its leaders; only with "
         "`balance`: `replicas`; default false",
         load_default=False,
@@ -242,10 +241,10 @@ class ReassignmentQuestionSchema(Schema):
         zero=True,
         load_default=None,
     )
-    max_moves = Integer("for `even`: the most replicas copied; the evenest load within that", minimum=0, load_default=None)
-    max_bytes = Integer("for `even`: the same with bytes; needs `partition_bytes`", minimum=0, maximum=INT64, load_default=None)
+    max_moves = Int("for `even`: the most replicas copied; the evenest load within that", minimum=0, load_default=None)
+    max_bytes = Int("for `even`: the same with bytes; needs `partition_bytes`", minimum=0, maximum=INT64, load_default=None)
     replication_factor = _replication_factor("of all topics; absent: unchanged", load_default=None)
-    min_insync_replicas = Integer(
+    min_insync_replicas = Int(
         "`min.insync.replicas` of all topics: no step may leave a partition with fewer replicas in sync; absent: not checked",
         minimum=1,
         maximum=LARGEST_FACTOR,
@@ -267,13 +266,13 @@ class ReassignmentQuestionSchema(Schema):
         zero=True,
         load_default=None,
     )
-    included_topics = List(
+    included_topics = Array(
         TopicName(),
         f"the only topics whose replicas and leaders may change, {PATTERNS}; absent: all",
         load_default=None,
         validate=validate.Length(min=1),
     )
-    excluded_topics = List(
+    excluded_topics = Array(
         TopicName(),
         f"topics whose replicas and leaders do not change, {PATTERNS}, also if `included_topics` has them",
         load_default=[],
@@ -284,24 +283,24 @@ class ReassignmentQuestionSchema(Schema):
         most=1,
         load_default=1.0,
     )
-    destinations = List(
-        Integer(),
+    destinations = Array(
+        Int(),
         "ids of the only brokers that get replicas; all others keep what they have; absent: all",
         load_default=None,
         validate=validate.Length(min=1),
     )
-    broker_sets = List(
+    broker_sets = Array(
         fields.Nested(BrokerSetSchema),
         "the brokers that topics may be on; replicas on others move there. The first set that fits a topic holds; a topic "
         "that no set fits may be on all",
         load_default=[],
     )
-    infer_replaces = Boolean(
+    infer_replaces = Bool(
         "whether a new broker, one without replicas, `replaces` a broker that only placements mention, if no other could: "
         "unless `racks` is `none`, its rack must have no other replica of a partition of that broker; default false",
         load_default=False,
     )
-    min_topic_leaders = List(
+    min_topic_leaders = Array(
         fields.Nested(MinTopicLeadersSchema),
         "the fewest leaders of a topic on a broker, as with Cruise Control's MinTopicLeadersPerBrokerGoal: a hard rule, for "
         "which replicas move if necessary. Of several for a topic and a broker, the largest applies",

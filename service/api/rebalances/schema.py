@@ -15,7 +15,7 @@ from service.api.groups.schema import (
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import COMPARED_POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.web import described as fields
-from service.web.fields import Boolean, Integer, List, Name, Number, Subject, TopicName
+from service.web.fields import Array, Bool, Int, Name, Number, Subject, TopicName
 from service.web.schemas import KafkaVersion, QuestionSchema, price_per_gb_field
 
 LATEST_MS: Final = 10**12
@@ -43,25 +43,23 @@ EVENT_FIELDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 class TimingSchema(Schema):
     """What broker and clients wait for."""
 
-    session_timeout_ms = Integer("`session.timeout.ms`, or the group's", minimum=1, load_default=45_000)
-    min_session_timeout_ms = Integer(
+    session_timeout_ms = Int("`session.timeout.ms`, or the group's", minimum=1, load_default=45_000)
+    min_session_timeout_ms = Int(
         "the broker's `group.min.session.timeout.ms` (default 6000), or `group.consumer.min.session.timeout.ms` or "
         "`group.share.min.session.timeout.ms` (default 45000)",
         minimum=1,
         load_default=None,
     )
-    heartbeat_interval_ms = Integer(
+    heartbeat_interval_ms = Int(
         "`heartbeat.interval.ms` (default 3000), or `group.consumer.heartbeat.interval.ms` (default 5000)",
         minimum=1,
         load_default=None,
     )
-    rebalance_timeout_ms = Integer("`max.poll.interval.ms`", minimum=1, load_default=300_000)
-    initial_rebalance_delay_ms = Integer("`group.initial.rebalance.delay.ms`", minimum=0, load_default=3_000)
-    metadata_max_age_ms = Integer("`metadata.max.age.ms`", minimum=1, load_default=300_000)
-    assignment_interval_ms = Integer(
-        "`group.consumer.assignment.interval.ms` or that of share groups", minimum=0, load_default=1_000
-    )
-    poll_interval_ms = Integer(
+    rebalance_timeout_ms = Int("`max.poll.interval.ms`", minimum=1, load_default=300_000)
+    initial_rebalance_delay_ms = Int("`group.initial.rebalance.delay.ms`", minimum=0, load_default=3_000)
+    metadata_max_age_ms = Int("`metadata.max.age.ms`", minimum=1, load_default=300_000)
+    assignment_interval_ms = Int("`group.consumer.assignment.interval.ms` or that of share groups", minimum=0, load_default=1_000)
+    poll_interval_ms = Int(
         "how long a member processes between two polls. Each step of a rebalance waits for another poll; 0: no step waits. "
         f"Absent: 0, or with `compare` {COMPARED_POLL_MS}",
         minimum=0,
@@ -93,25 +91,25 @@ class NewTopicSchema(TopicSchema):
 class EventSchema(Schema):
     """Something that happens to the group."""
 
-    at_ms = Integer(minimum=0, maximum=LATEST_MS, required=True)
+    at_ms = Int(minimum=0, maximum=LATEST_MS, required=True)
     type = fields.String(required=True, validate=validate.OneOf(list(EVENT_FIELDS)))
     member = fields.Nested(NewMemberSchema, "`member_joins`: the new member")
     member_id = Name("of a member of the group: its current or its first id")
-    for_ms = Integer("`member_stalls`: how long it processes without polling", minimum=1)
-    down_ms = Integer("how long a restarted member is away", minimum=0)
-    pause_ms = Integer("between the return of a member and the restart of the next", minimum=0)
+    for_ms = Int("`member_stalls`: how long it processes without polling", minimum=1)
+    down_ms = Int("how long a restarted member is away", minimum=0)
+    pause_ms = Int("between the return of a member and the restart of the next", minimum=0)
     new_member_id = Name("the id that the restarted member gets. Absent: derived, see `derived_member_ids`")
-    new_member_ids = List(
+    new_member_ids = Array(
         Name(),
         "`rolling_restart`, `assignor_changes`: the ids that the restarted members get, in the order in which they restart. "
         "Other ids are derived",
     )
-    topic_names = List(TopicName(), "`subscription_changes`: the new subscription")
+    topic_names = Array(TopicName(), "`subscription_changes`: the new subscription")
     topic = fields.Nested(NewTopicSchema, "`topic_created`: the new topic")
     topic_name = TopicName()
-    partitions_count = Integer("`partitions_added`: the topic's new number of partitions", minimum=1)
-    members_count = Integer("`scales`: the new number of members", minimum=0, maximum=MOST_MEMBERS)
-    assignors = List(fields.String(), "`assignor_changes`: the new assignor", validate=validate.Length(equal=1))
+    partitions_count = Int("`partitions_added`: the topic's new number of partitions", minimum=1)
+    members_count = Int("`scales`: the new number of members", minimum=0, maximum=MOST_MEMBERS)
+    assignors = Array(fields.String(), "`assignor_changes`: the new assignor", validate=validate.Length(equal=1))
     group_protocol = fields.String("`assignor_changes`: the new protocol", validate=validate.OneOf(["consumer"]))
 
     @validates_schema(skip_on_field_errors=False, pass_original=True)
@@ -146,7 +144,7 @@ class VariantSchema(Schema):
     group_protocol = fields.String("Absent: as in the body", load_default=None, example="consumer")
     assignor = fields.String("Absent: as in the body, or for another protocol its default", load_default=None)
     rebalance_protocol = rebalance_protocol_field()
-    static = Boolean(
+    static = Bool(
         "whether all members have an instance_id (derived from their member_id), or none. Absent: as in the body",
         load_default=None,
     )
@@ -168,7 +166,7 @@ class GroupRebalancesSchema(QuestionSchema):
     members = members_field()
     price_per_gb = price_per_gb_field()
     timing = fields.Nested(TimingSchema, load_default=lambda: TimingSchema().load({}))
-    events = List(
+    events = Array(
         fields.Nested(EventSchema),
         "what happens, in the order of time",
         load_default=list,
@@ -184,7 +182,7 @@ class GroupRebalancesSchema(QuestionSchema):
         load_default=None,
         validate=validate.OneOf(["totals", "rebalances", "assignments"]),
     )
-    compare = List(
+    compare = Array(
         fields.Nested(VariantSchema),
         "other ways to run the group; the answer has the totals of each under the same events",
         load_default=list,
