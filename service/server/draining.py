@@ -1,31 +1,37 @@
 """The end of a server: no connection is accepted that will not be answered."""
 
-import ctypes
 import socket
-import struct
 import sys
 from contextlib import suppress
 from typing import Final
 
 from gunicorn.arbiter import Arbiter
 
-_SO_ATTACH_FILTER: Final = 26
-"""A constant of Linux's asm-generic/socket.h."""
-_RETURN: Final = 0x06
-"""BPF_RET | BPF_K of linux/bpf_common.h."""
+_LEAST_HOPS: Final = ((socket.IPPROTO_IP, 21), (socket.IPPROTO_IPV6, 73))
+"""IP_MINTTL of linux/in.h and IPV6_MINHOPCOUNT of linux/in6.h; a socket for IPv6 may have connections of both."""
 
 
 def establish_no_more(listener: socket.socket) -> None:
     """Have the kernel drop what arrives at this listening socket, whichever processes share it.
 
     What has been established stays in its queue. Nothing more enters it between the last ``accept`` and ``close``, which would
-    reset that. A client that connects meanwhile is refused when it tries again, a second later. Only Linux has such filters;
-    elsewhere nothing happens.
+    reset that, but for handshakes that are under way. A client that connects meanwhile is refused when it tries again, a second
+    later. Only Linux can do so; elsewhere nothing happens.
     """
-    program = ctypes.create_string_buffer(struct.pack("HBBI", _RETURN, 0, 0, 0))  # one instruction: keep 0 bytes of the packet
+    _drop_below(listener, 255)  # a packet starts with at most 255 hops, of nearly all systems with 64 or 128
+
+
+def hear_again(connection: socket.socket) -> None:
+    """Let the packets of a connection pass whose handshake was under way, so that it has what its listening socket has."""
+    _drop_below(connection, 0)
+
+
+def _drop_below(sock: socket.socket, hops: int) -> None:
+    """Have the kernel drop what arrives with fewer hops left. It takes no privilege, as a socket filter does in newer kernels."""
     if sys.platform == "linux":
-        with suppress(OSError):
-            listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", 1, ctypes.addressof(program)))
+        for level, option in _LEAST_HOPS:
+            with suppress(OSError):  # not for IPv6, or no socket of the internet
+                sock.setsockopt(level, option, hops)
 
 
 class DrainingArbiter(Arbiter):  # type: ignore[misc]

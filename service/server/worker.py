@@ -31,6 +31,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from service.server import heaps
 from service.server.connection import HEAD_SECONDS, IO_BYTES, STALL_SECONDS, Connection, nothing
+from service.server.draining import hear_again
 from service.web.admission import BUDGET, IS_CONNECTED, RESERVED, MemoryBudget
 from service.web.error_handlers import MEDIA_TYPE
 from service.web.json.codec import dumps
@@ -120,6 +121,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
                 raise
             return False
+        if not self.alive:
+            hear_again(sock)
         self.nr_conns += 1
         conn = Connection(self.cfg, sock, address, listener.getsockname(), self.wsgi.config["MAX_CONTENT_LENGTH"])
         self._wait(conn, self._receive, HEAD_SECONDS)

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from service.core.kafka_versions import LATEST
-from service.server.draining import establish_no_more
+from service.server.draining import establish_no_more, hear_again
 from service.server.serving import WELCOME
 from tests.support.programs import program
 from tests.support.serving import serving
@@ -122,3 +122,18 @@ def test_a_connection_is_accepted_or_never_established_when_a_server_ends():
             listener.accept()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=120)
+
+
+def test_a_connection_whose_handshake_was_under_way_is_answered():
+    """It has the limit of its listening socket, so what the client sends is dropped until the server accepts it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+        accepted, _ = listener.accept()
+        with accepted:
+            establish_no_more(accepted)
+            client.sendall(b"x")
+            accepted.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                accepted.recv(1)
+            hear_again(accepted)
+            accepted.settimeout(120)
+            assert accepted.recv(1) == b"x"
