@@ -17,6 +17,7 @@ import requests
 from tests.support.golden import PROJECT
 from tests.support.jvm import short_lived_spark
 from tests.support.plugins import install
+from tests.support.programs import program
 from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
@@ -98,6 +99,7 @@ def server(environment):
 
 
 def test_the_tutorial_leads_to_its_answer(server):
+    program("curl")
     assert [command.split()[0] for command, _ in COMMANDS] == ["mkdir", "pip", "partition-allocator", "curl"]
     command, shown = COMMANDS[-1]
     local = shlex.split(command.replace("localhost:8000", server.url))
