@@ -60,7 +60,7 @@ class PrintableGroup(click.Group):
 
 
 class _PrintableError(BadInput):
-    """Shows another error: the usage as it is, then its sentence on one line."""
+    """Shows another error: the usage as it is, then its sentence on one line, with the full stop that some of Click's lack."""
 
     def __init__(self, error: click.ClickException) -> None:
         super().__init__(error.message)
@@ -71,7 +71,9 @@ class _PrintableError(BadInput):
         whole = StringIO()
         self.error.show(whole)
         usage, label, _ = whole.getvalue().partition("Error: ")
-        click.echo(f"{usage}{label}{printable(self.error.format_message())}", file=file, err=file is None)
+        sentence = printable(self.error.format_message())
+        stop = "." if isinstance(self.error, click.UsageError) and not sentence.endswith((".", "?", "?)")) else ""
+        click.echo(f"{usage}{label}{sentence}{stop}", file=file, err=file is None)
 
 
 @contextmanager

@@ -106,6 +106,22 @@ def test_what_is_printed_is_printable(command: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("plan keys.csv b", "Got unexpected extra argument (b)."),
+        ("plan . --partitions 3", "File '.' is a directory."),
+        ("plan --partition 3", "'--partitions'?)"),
+        ("compare", "Missing argument 'FILE'."),
+        ("token --bytes", "No such option '--bytes'."),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_errors_of_click_are_sentences(command: str, sentence: str) -> None:
+    refused = CliRunner().invoke(main, command.split(" "))
+    assert (refused.exit_code, refused.stderr.splitlines()[-1][-len(sentence) :]) == (2, sentence)
+
+
+@pytest.mark.parametrize(
     ("command", "place"),
     [
         ("partition {} --partitions 3 --key-format long", "/keys/0: "),
