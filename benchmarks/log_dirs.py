@@ -62,8 +62,8 @@ def even(brokers: int, replicas: int) -> LogDirPlan:
 
 
 @benchmark(
-    Row("log-dirs/even", "s", 1.0, "300 brokers × 8 disks × 300 replicas of different sizes, even, gap < 0.1 % ÷ 10 s"),
-    Row("log-dirs/bytes", "bytes", 1.1, "30 brokers, bytes copied, within 10 % of the mean ÷ a bound of any plan"),
+    Row("log-dirs/even", "s", 1.0, "300 brokers × 8 disks × 300 replicas of different sizes, even, gap < 0.1% ÷ 10 s"),
+    Row("log-dirs/bytes", "bytes", 1.1, "30 brokers, bytes copied, within 10% of the mean ÷ a bound of any plan"),
     rounds=1,
 )
 def disks(brokers: int = 300, replicas: int = 300) -> Iterator[Sides]:

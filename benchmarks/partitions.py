@@ -80,7 +80,7 @@ def murmur2(count: int = 10_000_000) -> Iterator[Sides]:
 def get(run_seconds: int = 2) -> Iterator[Sides]:
     """Each server is measured while the other one waits. Requests per second would be those of wrk on the same cores, too.
 
-    The goal allows what the echo does not do: authentication, limits, metrics, validation and a typed answer, 35 % for all of it.
+    The goal allows what the echo does not do: authentication, limits, metrics, validation and a typed answer, 35% for all of it.
     """
     require_wrk()
     query = "key=order-1&partitions_count=12"

@@ -67,10 +67,10 @@ def small(partitions: int = 10_000, brokers: int = 100) -> Iterator[Sides]:
 
 
 @benchmark(
-    Row("reassignments/large", "s", 1.0, "200,000 partitions × 300 brokers, one out, ten in, even, gap < 1 % ÷ 60 s"), rounds=1
+    Row("reassignments/large", "s", 1.0, "200,000 partitions × 300 brokers, one out, ten in, even, gap < 1% ÷ 60 s"), rounds=1
 )
 def large(partitions: int = 200_000, brokers: int = 300) -> Iterator[Sides]:
-    """The gap is below 1 %."""
+    """The gap is below 1%."""
     asked = question(partitions, brokers, ADDED)
     yield lambda: [seconds(lambda: proven(plan(*asked, Goal("even")), 0.01), runs=1)], lambda: [60.0]
 
@@ -125,7 +125,7 @@ def moves(partitions: int = 2_000, brokers: int = 30) -> Iterator[Sides]:
         "reassignments/moves-cruise-control-band",
         "moves",
         1.0,
-        "replicas copied, one broker out, within Cruise Control's band of 9 % ÷ Cruise Control's goals",
+        "replicas copied, one broker out, within Cruise Control's band of 9% ÷ Cruise Control's goals",
     ),
     Row(
         "reassignments/spread-cruise-control",

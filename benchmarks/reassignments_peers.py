@@ -1,6 +1,6 @@
 """Reassignments beside the real code of topicmappr and Cruise Control (``peers``): eight clusters, a broker out or ten in.
 
-Cruise Control stops as soon as every broker is within 9 % of the average (threshold 1.10), and ``tolerance`` 0.09 is that band.
+Cruise Control stops as soon as every broker is within 9% of the average (threshold 1.10), and ``tolerance`` 0.09 is that band.
 topicmappr fills new brokers only where it places everything again (``--force-rebuild``). Where they are not built, their copies
 and fullest brokers are those of ``peers/figures.json``, and so are their times, of the machine that they were measured on.
 Times are CPU times, of which a busy machine changes little.
@@ -83,7 +83,7 @@ def compared(tool: str, goal: Goal, cases: tuple[tuple[str, int, int, str], ...]
     )
 
 
-@benchmark(*rows("cruise-control", "within a band of 9 %", "Cruise Control's goals", 1.5), rounds=1)
+@benchmark(*rows("cruise-control", "within a band of 9%", "Cruise Control's goals", 1.5), rounds=1)
 def cruise_control(cases: tuple[tuple[str, int, int, str], ...] = CASES) -> Iterator[Sides]:
     """The fewest copies that bring all brokers into the band."""
     yield from compared("cruise-control", Goal("even", tolerance=BAND), cases)

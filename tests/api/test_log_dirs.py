@@ -130,7 +130,7 @@ def test_what_the_directories_cannot_have_is_infeasible(client):
     problem = planned(client, body, 422)
     assert problem["type"].endswith(":infeasible")
     assert {each["rule"] for each in problem["clash"]} == {"draining", "capacity_bytes"}
-    assert problem["remedies"] == ["Keep /a.", "Add room for 20 % more bytes on each directory."]
+    assert problem["remedies"] == ["Keep /a.", "Add room for 20% more bytes on each directory."]
     none_left = {**body, "brokers": [broker(1, log_dir("/a", {0: 60}, draining=True))]}
     assert planned(client, none_left, 422)["detail"] == (
         "The log directories of broker 1 cannot hold all its replicas: /a is draining, with 60 bytes."

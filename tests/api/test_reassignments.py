@@ -59,7 +59,7 @@ def test_a_plan_has_a_proof_reasons_batches_and_a_way_back(client):
     assert [(batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]] == [
         (1, 2_000_000, 2.05), (1, 1_000_000, 2.025),
     ]  # fmt: skip
-    assert answer["throttle_needed_bytes_per_second"] == 625_000, "for 3 MB at 80 % of it, in the 6 s that are left of 10"
+    assert answer["throttle_needed_bytes_per_second"] == 625_000, "for 3 MB at 80% of it, in the 6 s that are left of 10"
     assert answer["pace"] == {"throttle_bytes_per_second": 50_000_000, "throttle_utilization": 0.8, "batch_seconds": 2.0}
     assert answer["duration_seconds"] == 2.05 + 2.025
     assert answer["traffic"] == {
@@ -191,7 +191,7 @@ def test_bytes_are_balanced(client):
                 "topics": [topic([[0], [1], [0]], partition_bytes=[8, 8, 8])],
             },
             ["replication_factor", "capacity_bytes"],
-            "Add room for 60 % more bytes on each broker that has capacity_bytes.",
+            "Add room for 60% more bytes on each broker that has capacity_bytes.",
         ),
     ],
 )
@@ -360,7 +360,7 @@ def test_the_frontier_goes_from_no_copy_to_the_evenest(client):
 def test_the_fewest_copies_within_a_tolerance(client):
     body = client.post("/v1/reassignments", json={**CROWDED, "tolerance": 0.4}).json
     assert (body["moves"]["replicas"], body["moves"]["gap"], body["outside_tolerance"]) == (4, 0, [])
-    fewest = "the fewest possible to bring every broker within 40 % of the mean"
+    fewest = "the fewest possible to bring every broker within 40% of the mean"
     assert body["effects"][0] == f"Changes the placement with 4 copies, {fewest}."
     only = {**CROWDED, "tolerance": 0, "excluded_topics": ["t"]}
     body = client.post("/v1/reassignments", json=only).json

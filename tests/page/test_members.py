@@ -151,9 +151,7 @@ def test_a_snapshot_is_dropped_and_a_group_picked(page, tmp_path):
     page.get_by_label("Group", exact=True).select_option("b")
     page.get_by_label("Subscription of m-1").wait_for()
     page.get_by_text("of 7 partitions").wait_for()
-    page.locator(".figures > div", has_text="Read within its zone").get_by_text(
-        "71 %"
-    ).wait_for()  # five have a replica on rack b
+    page.locator(".figures > div", has_text="Read within its zone").get_by_text("71%").wait_for()  # five have a replica on rack b
 
 
 def test_a_text_without_a_group_is_refused_in_a_sentence(page):

@@ -236,8 +236,8 @@ def test_a_snapshot_has_what_producers_write(page):
     page.locator("summary", has_text="Bytes per second of each topic").click()
     assert page.get_by_label("Written to orders").input_value() == "500, 200"
     page.get_by_role("button", name="broker 1").click()
-    page.get_by_role("button", name="broker 1 drains 50 % → 29 %").wait_for()  # of its disks, with what is not of the topic
-    page.get_by_role("button", name="broker 3 new 0 % → 21 %").wait_for()
+    page.get_by_role("button", name="broker 1 drains 50% → 29%").wait_for()  # of its disks, with what is not of the topic
+    page.get_by_role("button", name="broker 3 new 0% → 21%").wait_for()
     page.locator("summary", has_text="Every broker").click()
-    page.get_by_role("cell", name="50 % → 29 %").wait_for()
-    assert page.get_by_role("cell", name="40 %").count() == 1
+    page.get_by_role("cell", name="50% → 29%").wait_for()
+    assert page.get_by_role("cell", name="40%").count() == 1

@@ -86,7 +86,7 @@ def test_added_racks_and_partitions_are_listed(page, service):
     raw.press("Tab")
     page.get_by_role("columnheader", name="read within its zone").wait_for()
     *_, last = service.post("/v1/group-rebalances", json=body).json["rebalances"]
-    share = f"{100 * last['zone_traffic']['local_share']:.0f} %"
+    share = f"{100 * last['zone_traffic']['local_share']:.0f}%"
     page.locator(".figures > div", has_text="Read within its zone").get_by_text(share).wait_for()
     page.get_by_label("Rebalance", exact=True).press("End")
     page.get_by_text(f"Then {share} is read within its zone.").wait_for()

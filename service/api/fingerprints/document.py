@@ -25,7 +25,7 @@ from service.web.forms import Form
 from service.web.schemas import AnswerSchema
 
 INTERVAL: Final = (
-    "the lower end of the 95 % interval of the share in what the writers write, of which the observations are a sample. Keys "
+    "the lower end of the 95% interval of the share in what the writers write, of which the observations are a sample. Keys "
     "count as independent of each other; the records of a key need not be"
 )
 
@@ -74,7 +74,7 @@ class CandidateSchema(WriterSchema):
     chance_of_any = fields.Float("upper bound of the probability that chance explains the evidence under any hypothesis")
     ruled_out = fields.Boolean("whether the pairs contradict it")
     more_samples = fields.Integer(
-        "the number of further samples, of other keys, that rules it out with a probability of 99 % if the first candidate is "
+        "the number of further samples, of other keys, that rules it out with a probability of 99% if the first candidate is "
         "right; null if it is ruled out or in the answer, or if no number does (see `inseparable`)",
         allow_none=True,
     )

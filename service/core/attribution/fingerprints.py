@@ -91,7 +91,7 @@ class Fingerprint:
     candidates : the likeliest first; where several counts are possible, only those that are not ruled out
     candidates_count : how many are not ruled out
     more_samples : how many leave one answer; 0 if there is one; NEVER if no number does; None if nothing explains the records
-    intervals : of the share of each component of the mixture, 95 %; last, of chance_share
+    intervals : of the share of each component of the mixture, 95%; last, of chance_share
     examples : for each component of the mixture, the first rows that it explains and no other does; last, those that none does
     writers : for each component of the mixture, or else the first candidate, the names of all partitioners that put every key
         where it does at this partition count; those in use first

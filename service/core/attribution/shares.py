@@ -4,7 +4,7 @@ The likelihood of a record is the mixture of what each component, a class of par
 partition). The shares are those of the maximum likelihood over records.
 
 Intervals
-    Each is a 95 % interval for the share in what the writers write, of which the records are a sample. It assumes that the
+    Each is a 95% interval for the share in what the writers write, of which the records are a sample. It assumes that the
     classes are the right ones, and that *keys* are independent draws. It does not assume that records are: a service may be the
     only writer of its keys. So the records of a key count as one draw (the sandwich estimate of the variance, with keys as
     clusters). If every record has its own writer, a key's records show it, and the interval comes out as narrow as for
@@ -42,7 +42,7 @@ FEW_CODES: Final = 2**20
 """Codes up to which patterns are counted by code, which takes a tenth of the time of sorting them."""
 
 Z: Final = 1.959963984540054
-"""The quantile of the normal distribution for a two-sided interval of 95 %."""
+"""The quantile of the normal distribution for a two-sided interval of 95%."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _information(scores: Floats, weights: Floats) -> Floats:
 
 
 def intervals(likelihoods: Floats, shares: Floats, pairs: Pairs) -> tuple[Interval, ...]:
-    """The 95 % interval of each share, as the module's docstring describes. likelihoods, shares : as ``most_likely`` has them"""
+    """The 95% interval of each share, as the module's docstring describes. likelihoods, shares : as ``most_likely`` has them"""
     total = float(pairs.times.sum())
     weights = np.bincount(pairs.patterns, pairs.times, len(likelihoods)) / total
     positive = np.flatnonzero(shares > 0)
@@ -152,7 +152,7 @@ def intervals(likelihoods: Floats, shares: Floats, pairs: Pairs) -> tuple[Interv
 
 
 def wilson(share: float, trials: float) -> Interval:
-    """Wilson's 95 % score interval for a probability, given a share of ``trials`` independent trials, which need not be whole."""
+    """Wilson's 95% score interval for a probability, given a share of ``trials`` independent trials, which need not be whole."""
     center = share + Z**2 / (2 * trials)
     margin = Z * math.sqrt(max(0.0, share * (1 - share) / trials) + Z**2 / (4 * trials**2))
     scale = 1 + Z**2 / trials

@@ -49,7 +49,7 @@ def _proof(goal: Goal, plan: LogDirPlan, copied: int) -> str:
         return "the evenest found within the limits"
     fewest = "the fewest bytes possible"
     if goal.tolerance is not None and not plan.outside.any():
-        fewest += f" to bring every directory within {100 * goal.tolerance:.4g} % of the mean of its broker"
+        fewest += f" to bring every directory within {100 * goal.tolerance:.4g}% of the mean of its broker"
     elif goal.objective == "even":
         fewest += " for as even a load"
     if copied == bound:

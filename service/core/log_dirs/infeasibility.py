@@ -114,4 +114,4 @@ def _remedy(brokers: Brokers, paths: list[str], rule: str, found: Callable[[Brok
 
         percent = least(5_000, mends)
         if percent:
-            yield f"Add room for {percent} % more bytes on each directory."
+            yield f"Add room for {percent}% more bytes on each directory."

@@ -90,7 +90,7 @@ def _proof(goal: Goal, plan: Plan) -> str:
     if goal.tolerance is not None:
         near = "as near as the rules allow to" if len(plan.outside) else "within"
         if plan.gap == 0 or not len(plan.outside):
-            fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g} % of the mean"
+            fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g}% of the mean"
     elif goal.objective == "even":
         fewest += " for the evenest load" if plan.evenness_gap == 0 else " for as even a load"
     if plan.gap is None:

@@ -24,11 +24,11 @@ export function short(value) {
   return Math.abs(value) < 10_000 ? number(value) : SHORT.format(value);
 }
 
-/** 12.5 %. @param {number | null | undefined} share */
+/** 12.5%. @param {number | null | undefined} share */
 export function percent(share) {
   if (share === null || share === undefined) return NONE;
   const value = share * 100;
-  return of(value !== 0 && value < 9.95 ? value.toFixed(1) : WHOLE.format(value), "%");
+  return `${value !== 0 && value < 9.95 ? value.toFixed(1) : WHOLE.format(value)}%`;
 }
 
 const BYTES = ["B", "kB", "MB", "GB", "TB", "PB"];

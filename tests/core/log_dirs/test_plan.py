@@ -197,7 +197,7 @@ def evenest_of_all(disks, replicas):
 
 
 def test_disks_are_evened_out_as_far_as_any_way_does_or_nearly():
-    """No plan is better than its bound, nor claims to be the evenest if it is not; most are, and all are within 2 % of it."""
+    """No plan is better than its bound, nor claims to be the evenest if it is not; most are, and all are within 2% of it."""
     rng, plans, best = np.random.default_rng(1), 0, 0
     for _ in range(60):
         disks, replicas = larger(rng)

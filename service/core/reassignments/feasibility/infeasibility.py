@@ -253,7 +253,7 @@ def _higher(question: _Question, rule: str) -> str | None:
         percent = least(
             5_000, lambda n: question.with_limits(capacity_bytes=lambda limits: limits + limits * n // 100).feasible()
         )
-        return f"Add room for {percent} % more bytes on each broker that has capacity_bytes." if percent else None
+        return f"Add room for {percent}% more bytes on each broker that has capacity_bytes." if percent else None
     return None
 
 
