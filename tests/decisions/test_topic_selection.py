@@ -42,11 +42,14 @@ def test_topics_are_those_that_patterns_match(names: list[str], included: list[s
     ]
 
 
-def test_patterns_are_refused_by_their_length_times_that_of_the_names() -> None:
-    names = pa.array(["a" * 100, "b" * 100])
-    budget = Budget({"max_assignment_cells": 1_000})
-    excluded_topics(names, (), ["a" * 100, "*aaaa", "*aaaa"], budget)
-    with pytest.raises(LimitExceeded, match="1200 characters of patterns") as caught:
+@pytest.mark.parametrize("length", [10, 10_000])
+def test_patterns_are_refused_by_their_length_times_that_of_the_names(length: int) -> None:
+    """Many patterns take long however short the names are."""
+    names = pa.array(["a" * length, "b" * length])
+    most = max(2 * length, 10_000)
+    budget = Budget({"max_assignment_cells": 5 * most})
+    excluded_topics(names, (), ["a" * length, "*aaaa"], budget)
+    with pytest.raises(LimitExceeded, match=f"{6 * most} characters of patterns") as caught:
         excluded_topics(names, ["*aaaaa"], (), budget)
     assert caught.value.field == ("included_topics",)
 

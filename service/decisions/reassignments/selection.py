@@ -27,6 +27,11 @@ _WILDCARDS: Final = re.compile(r"(\*+|\?)")
 
 SELECTOR_BYTES: Final = 40
 """Memory for each name or pattern beside its text: an array of them, its hash table, and whether they are known."""
+PATTERN_BYTES: Final = 250
+"""The same for each pattern, further: its text twice and a hash table."""
+
+_FEWEST_CHARACTERS: Final = 10_000
+"""Of topic names: to prepare a pattern takes as long as to compare it with some of so many, 70 µs."""
 
 _AT_ONCE: Final = 1_000
 """Names between two looks at the time: half a second with the longest names and the worst pattern."""
@@ -61,8 +66,7 @@ def broker_sets(
     ids = brokers.cluster.broker_ids[brokers.listed]
     row_of = np.full(len(names), len(sets), np.int32)
     allowed = np.ones((len(sets) + 1, len(brokers)), np.bool_)
-    characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(len(pattern) for pattern, _ in sets)
-    budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", "broker_sets")
+    _check_patterns(names, pa.array([pattern for pattern, _ in sets], names.type), "broker_sets", budget)
     for row, (pattern, broker_ids) in enumerate(sets):
         selected = _selected(names, [pattern], "broker_sets", budget, found)
         row_of[selected & (row_of == len(sets))] = row
@@ -99,8 +103,7 @@ def topic_leaders(
     faults, found = list[InvalidQuestion](), list[InvalidQuestion]()
     ids, may_lead = brokers.cluster.broker_ids, brokers.usable & ~brokers.demoted
     least = np.zeros((len(names), len(brokers)), np.int32)
-    characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(len(pattern) for pattern, *_ in rules)
-    budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", "min_topic_leaders")
+    _check_patterns(names, pa.array([pattern for pattern, *_ in rules], names.type), "min_topic_leaders", budget)
     for row, (pattern, number, broker_ids) in enumerate(rules):
         selected = _selected(names, [pattern], "min_topic_leaders", budget, found)
         faults += (InvalidQuestion(fault.detail, "min_topic_leaders", row, "topics") for fault in found)
@@ -126,6 +129,14 @@ def topic_leaders(
     return (TopicLeaders(rows, columns, least[rows, columns]) if len(rows) else None), faults
 
 
+def _check_patterns(names: pa.StringArray, patterns: pa.StringArray, field: str, budget: Budget) -> None:
+    """Raise LimitExceeded if the patterns take too long."""
+    of_names, of_patterns = (pc.sum(pc.binary_length(texts)).as_py() or 0 for texts in (names, patterns))
+    characters = max(of_names, _FEWEST_CHARACTERS) * of_patterns
+    what = f"characters of patterns × characters of topic names (at least {_FEWEST_CHARACTERS:,})"
+    budget.check("max_assignment_cells", characters, what, field)
+
+
 def _selected(
     names: pa.StringArray, selectors: Sequence[str], field: str, budget: Budget, faults: list[InvalidQuestion]
 ) -> Bools:
@@ -133,9 +144,10 @@ def _selected(
     budget.reserve(SELECTOR_BYTES * len(selectors))
     given = pa.array(selectors, names.type)
     wild = np.array(pc.match_substring_regex(given, "[*?]"), np.bool_)
-    patterns = pc.unique(given.filter(wild)).to_pylist() if wild.any() else []
-    characters = int(pc.sum(pc.binary_length(names)).as_py() or 0) * sum(map(len, patterns))
-    budget.check("max_assignment_cells", characters, "characters of patterns × characters of topic names", field)
+    with_wildcards = given.filter(wild)
+    _check_patterns(names, with_wildcards, field, budget)
+    budget.reserve(PATTERN_BYTES * len(with_wildcards))
+    patterns = pc.unique(with_wildcards).to_pylist()
     selected = np.array(pc.is_in(names, value_set=given), np.bool_)
     fits = list[str]()
     for pattern in patterns:
@@ -145,7 +157,7 @@ def _selected(
             fits.append(pattern)
     known = np.array(pc.is_in(given, value_set=names), np.bool_)
     if patterns:
-        known[wild] = pc.is_in(given.filter(wild), value_set=pa.array(fits, names.type))
+        known[wild] = pc.is_in(with_wildcards, value_set=pa.array(fits, names.type))
     for row in np.flatnonzero(~known)[: MAX_ERRORS - len(faults)].tolist():
         detail = "No topic matches" if _WILDCARDS.search(selectors[row]) else "Unknown topic"
         faults.append(InvalidQuestion(f"{detail} {selectors[row]!r}.", field, row))
