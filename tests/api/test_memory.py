@@ -275,6 +275,15 @@ def test_distinct_keys_take_what_is_reserved_for_them(measured):
     assert peak < reserved + 12 * M
 
 
+def test_partition_counts_that_are_tried_take_what_is_reserved_for_them(measured):
+    def observed(n, most):  # no partitioner puts them there, so what no client does is tried, too
+        observations = [{"key": i, "partition_id": i * i % 11} for i in range(n)]
+        return {"observations": observations, "key_format": "long", "max_partitions_count": most}
+
+    peak, reserved, _ = measured("/v1/partitioner-fingerprints", observed(50, 100), observed(500, 100_000), {})
+    assert peak < reserved + 12 * M
+
+
 @pytest.mark.parametrize("field", ["subscribed", "owned"])
 @pytest.mark.parametrize(("name", "n"), [("topic-{}", 150_000), ("t" * 240 + "{}", 30_000)], ids=["short", "long"])
 @pytest.mark.parametrize(
