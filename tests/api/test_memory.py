@@ -275,6 +275,15 @@ def test_distinct_keys_take_what_is_reserved_for_them(measured):
     assert peak < reserved + 12 * M
 
 
+def test_long_names_of_topics_to_be_included_are_reserved(measured):
+    def included(n):
+        topics = [{"topic_name": "t" * 249, "placements": [{"partition_id": 0, "replicas": [1]}]}]
+        return {"brokers": BROKERS, "topics": topics, "included_topics": ["t" * 249] * n}
+
+    peak, reserved, _ = measured("/v1/reassignments", included(1), included(60_000), {})
+    assert peak < reserved + 12 * M
+
+
 def test_partition_counts_that_are_tried_take_what_is_reserved_for_them(measured):
     def observed(n, most):  # no partitioner puts them there, so what no client does is tried, too
         observations = [{"key": i, "partition_id": i * i % 11} for i in range(n)]

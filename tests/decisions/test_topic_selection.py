@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service.core.errors import MAX_ERRORS, LimitExceeded
 from service.core.model import NONE, Cluster
 from service.core.reassignments.model import Brokers
-from service.decisions.budget import Budget
+from service.decisions.budget import Budget, OutOfTime
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
 
 NAMES = st.text("ab.é[\\\n", min_size=1, max_size=6)
@@ -62,3 +62,13 @@ def test_no_more_faults_are_collected_than_an_answer_lists() -> None:
     unknown, topics = [7] * (2 * MAX_ERRORS), np.zeros(1, np.int32)
     assert len(broker_sets([("t", unknown), ("t", unknown)], names, brokers, topics, budget)[1]) == MAX_ERRORS
     assert len(topic_leaders([("t", 1, unknown), ("t", 1, unknown)], names, brokers, topics, budget)[1]) == MAX_ERRORS
+
+
+def test_sets_and_rules_end_when_the_time_is_over() -> None:
+    """Each takes a quarter of a millisecond, also one of a name, which no pattern looks at the time for."""
+    names, topics, budget = pa.array(["t"]), np.zeros(1, np.int32), Budget(seconds=0)
+    brokers = Brokers.of(Cluster(np.array([1], np.int32), (), np.array([NONE], np.int32), np.array([False])))
+    with pytest.raises(OutOfTime):
+        broker_sets([("t", [1])], names, brokers, topics, budget)
+    with pytest.raises(OutOfTime):
+        topic_leaders([("t", 1, None)], names, brokers, topics, budget)

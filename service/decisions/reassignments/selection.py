@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.core.clock import looking
 from service.core.errors import MAX_ERRORS, InvalidQuestion
 from service.core.reassignments.model import Brokers, BrokerSets, TopicLeaders
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 _WILDCARDS: Final = re.compile(r"(\*+|\?)")
 
-SELECTOR_BYTES: Final = 40
-"""Memory for each name or pattern beside its text: an array of them, its hash table, and whether they are known."""
+SELECTOR_BYTES, SELECTOR_COPIES = 50, 3
+"""Memory for each name or pattern, and of each character of it: an array of them, its hash table, and whether they are known."""
 PATTERN_BYTES: Final = 250
 """The same for each pattern, further: its text twice and a hash table."""
 
@@ -35,6 +36,9 @@ _FEWEST_CHARACTERS: Final = 10_000
 
 _AT_ONCE: Final = 1_000
 """Names between two looks at the time: half a second with the longest names and the worst pattern."""
+
+_RULES_AT_ONCE: Final = 100
+"""Sets and rules between two looks at the time: 25 ms."""
 
 
 def excluded_topics(
@@ -67,7 +71,7 @@ def broker_sets(
     row_of = np.full(len(names), len(sets), np.int32)
     allowed = np.ones((len(sets) + 1, len(brokers)), np.bool_)
     _check_patterns(names, pa.array([pattern for pattern, _ in sets], names.type), "broker_sets", budget)
-    for row, (pattern, broker_ids) in enumerate(sets):
+    for row, (pattern, broker_ids) in looking(enumerate(sets), budget.check_time, _RULES_AT_ONCE):
         selected = _selected(names, [pattern], "broker_sets", budget, found)
         row_of[selected & (row_of == len(sets))] = row
         allowed[row] = np.isin(brokers.cluster.broker_ids, np.array(broker_ids, np.int64))
@@ -104,7 +108,7 @@ def topic_leaders(
     ids, may_lead = brokers.cluster.broker_ids, brokers.usable & ~brokers.demoted
     least = np.zeros((len(names), len(brokers)), np.int32)
     _check_patterns(names, pa.array([pattern for pattern, *_ in rules], names.type), "min_topic_leaders", budget)
-    for row, (pattern, number, broker_ids) in enumerate(rules):
+    for row, (pattern, number, broker_ids) in looking(enumerate(rules), budget.check_time, _RULES_AT_ONCE):
         selected = _selected(names, [pattern], "min_topic_leaders", budget, found)
         faults += (InvalidQuestion(fault.detail, "min_topic_leaders", row, "topics") for fault in found)
         found.clear()
@@ -141,7 +145,7 @@ def _selected(
     names: pa.StringArray, selectors: Sequence[str], field: str, budget: Budget, faults: list[InvalidQuestion]
 ) -> Bools:
     """bool[topics], which some of these names and patterns select; appends to ``faults``."""
-    budget.reserve(SELECTOR_BYTES * len(selectors))
+    budget.reserve(SELECTOR_BYTES * len(selectors) + SELECTOR_COPIES * sum(map(len, selectors)))
     given = pa.array(selectors, names.type)
     wild = np.array(pc.match_substring_regex(given, "[*?]"), np.bool_)
     with_wildcards = given.filter(wild)
