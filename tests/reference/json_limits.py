@@ -47,7 +47,7 @@ def look(text: bytes) -> tuple[str, int, bytes | None]:  # noqa: C901 - a rule f
             width = 4 if b"\\u" in token.replace(b"\\\\", b"") or max(token) >= 0xF0 else 2 if max(token) >= 0xC4 else 1
             size += 64 + width * (len(token) - 2)
         else:
-            size += 32
+            size += max(32, 4 * len(token) - 40)
     return "fine", size, None
 
 

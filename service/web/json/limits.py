@@ -27,6 +27,9 @@ MOST_MEMBERS: Final = 1_000
 LONGEST_KEY: Final = 30_000
 """Bytes of a name in a refusal, which quotes 5,000 characters of it."""
 
+LONG_NUMBER_BYTES: Final = 4
+"""Memory for each digit of a number of more than 18, which Arrow reads as texts first."""
+
 SMALL_OBJECT: Final = 8
 """Members of an object that do not grow its table."""
 
@@ -152,8 +155,9 @@ def scan(text: Bytes, state: Int64s, hashes: Int64s) -> None:
             depth -= depth > 0
             wants_key = False
         elif c == 45 or 48 <= c <= 57:
-            size += 32
+            start = i
             i = _number_end(text, i) - 1
+            size += max(32, LONG_NUMBER_BYTES * (i + 1 - start) - 40)
         i += 1
     state[BYTES], state[LINES] = size, lines
 

@@ -75,6 +75,12 @@ def test_what_is_no_name_is_quoted_in_part():
         assert all(part == 0 or len(part) == LONGEST_KEY for part in caught.value.field)
 
 
+def test_a_long_number_takes_more_memory_than_a_short_one():
+    """A group with one of 20 MB took 100 MB, and 30 were reserved: Arrow reads numbers as texts, and the text twice."""
+    assert memory_bytes(b"-" + b"9" * 17) == 32
+    assert memory_bytes(b"9" * 10**6) > 39 * 10**5
+
+
 @pytest.mark.parametrize("depth", [31, 32, 33, 1000])
 def test_the_largest_nesting_is_the_documented_one(depth):
     for left, right in ("[]", ('{"a":', "}")):
