@@ -52,7 +52,7 @@ TOPICS = [{"topic_name": "t", "placements": PLACEMENT}]
                 "consumer_mb_per_second": 1,
             },
             [
-                *("/consumer_mb_per_second", "/partitioners/2", "/partitions_counts/1"),
+                *("/consumer_mb_per_second", "/partitioners/0", "/partitioners/2", "/partitions_counts/1"),
                 *("/max_partition_records_per_second", "/max_partition_bytes_per_second", "/histogram"),
             ],
         ),

@@ -142,9 +142,18 @@ def test_ctrl_c_leaves_nothing_that_spark_has_started(tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 130
-    for started in (tmp_path / "ids").read_text().split():
-        state = Path(f"/proc/{started}/stat")
-        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+    left, ends = (tmp_path / "ids").read_text().split(), time.monotonic() + 60
+    while left := [*filter(runs, left)]:  # what has been killed ends when it gets a processor
+        assert time.monotonic() < ends, left
+        time.sleep(0.05)
+
+
+def runs(process_id):
+    """Whether there is such a process that has not ended."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 JOB = """
