@@ -53,7 +53,7 @@ def test_the_wheel_contains_license_and_notice_and_names_no_author(wheel):
 
 def test_the_sdist_builds_the_same_wheel(wheel, tmp_path):
     with tarfile.open(built(build_sdist, PROJECT, tmp_path)) as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # there is none in 3.11.2, the Python of Debian 12
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Debian 12 has Python 3.11.2, which lacks it
         archive.extractall(tmp_path / "unpacked")  # noqa: S202 (our own)
     (source,) = (tmp_path / "unpacked").iterdir()
     with zipfile.ZipFile(wheel) as expected, zipfile.ZipFile(built(build_wheel, source, tmp_path)) as again:

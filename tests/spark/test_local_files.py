@@ -273,11 +273,13 @@ def test_a_partitioner_that_is_given_twice_is_refused(command, write, tmp_path, 
     """By any of its names, and in the same words."""
     monkeypatch.chdir(tmp_path)
     file = write("records.csv", "key,partition\n1,0\n")
+    place = "" if "--into" in command else "/partitioners/1: "
     for alias in ("librdkafka", "librdkafka:consistent_random"):
         options = ("--partitioner", alias, "--partitioner", "librdkafka:consistent_random")
         refused = CliRunner().invoke(main, [*command, file, *options])
-        assert refused.exit_code == 2
-        assert "Duplicate partitioner 'librdkafka:consistent_random'.\n" in refused.stderr
+        assert (refused.exit_code, refused.stderr) == (
+            2, f"Error: {place}Duplicate partitioner 'librdkafka:consistent_random'.\n"
+        )  # fmt: skip
 
 
 def test_the_expected_partitioner_can_have_another_name(write, tmp_path):
