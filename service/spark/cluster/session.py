@@ -164,7 +164,8 @@ def _ended_by_ctrl_c() -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
 
     def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(*arguments, **options, process_group=0))  # noqa: S603 - Spark's own command
+        with _ctrl_c_later():  # within Popen it would lose a process that runs already
+            started.append(subprocess.Popen(*arguments, **options, process_group=0))  # noqa: S603 - Spark's own command
         return started[-1]
 
     vars(java_gateway)["Popen"] = popen
@@ -178,6 +179,22 @@ def _ended_by_ctrl_c() -> Iterator[None]:
         raise
     finally:
         vars(java_gateway)["Popen"] = subprocess.Popen
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Let Ctrl-C wait until the end. Other threads than the main one never get it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    came = Event()
+    handler = signal.signal(signal.SIGINT, lambda *_: came.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came.is_set() and callable(handler):  # neither ignored nor the end of the process
+        handler(signal.SIGINT, None)
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def start(tmp_path, **environment):
     (tmp_path / "keys.csv").write_text("key\na\n")
     command = ["pipeline", "skew", str(tmp_path / "keys.csv"), "--into", str(tmp_path / "results"), "--master", "local[1]"]
     return subprocess.Popen(
-        [sys.executable, "-m", "partition_allocator", *command, *environment.pop("options", ())],
+        [*HEEDS_CTRL_C, sys.executable, "-m", "partition_allocator", *command, *environment.pop("options", ())],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -130,19 +130,23 @@ def program(path, text):
     path.chmod(0o755)
 
 
-def test_ctrl_c_leaves_nothing_that_spark_has_started(tmp_path):
+@pytest.mark.parametrize("when", ["as it starts", "later"])
+def test_ctrl_c_leaves_nothing_that_spark_has_started(when, tmp_path):
     """In place of spark-submit a program that, as the JVM does then, never ends by itself; nor does what it has started."""
+    itself = "kill -INT $PPID; " if when == "as it starts" else ""
     program(
-        tmp_path / "spark/bin/spark-submit", f"sleep 600 & echo $$ $! > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/ids; wait"
+        tmp_path / "spark/bin/spark-submit",
+        f"{itself}sleep 600 & echo $$ $! > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/ids; wait",
     )
     process = start(tmp_path, SPARK_HOME=str(tmp_path / "spark"))
-    while not (tmp_path / "ids").exists():
-        assert process.poll() is None, process.communicate()
+    while not (tmp_path / "ids").exists() and process.poll() is None:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
+    if when == "later":
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 130
-    left, ends = (tmp_path / "ids").read_text().split(), time.monotonic() + 60
+    # It may have been killed before it wrote.
+    left, ends = (tmp_path / "ids").read_text().split() if (tmp_path / "ids").exists() else [], time.monotonic() + 60
     while left := [*filter(runs, left)]:  # what has been killed ends when it gets a processor
         assert time.monotonic() < ends, left
         time.sleep(0.05)
