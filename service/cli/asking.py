@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from service.cli.errors import BAD_INPUT, note
 from service.web.media_types import CSV
@@ -121,8 +122,18 @@ def fail(problem: Mapping[str, Any]) -> NoReturn:
         note(f"Error: {len(errors)} faults" if errors else f"Error: {problem['detail']}")
     prefix = "Error: " if len(errors) == 1 else "  "
     for error in errors:
-        place = error["pointer"]
+        place = _place(error["pointer"])
         note(f"{prefix}{place}: {error['detail']}" if place else f"{prefix}{error['detail']}")
     for remedy in problem.get("remedies", ()):
         note(f"  Remedy: {remedy}")
     sys.exit(BAD_INPUT)
+
+
+def _place(pointer: str) -> str:
+    """The option whose value a pointer shows; the pointer if another part of the command or a file has the value."""
+    field, _, rest = pointer[1:].partition("/")
+    context = click.get_current_context()
+    if (rest and not rest.isdecimal()) or context.get_parameter_source(field) is not ParameterSource.COMMANDLINE:
+        return pointer
+    options = (param for param in context.command.params if isinstance(param, click.Option))
+    return next((option.opts[0] for option in options if option.name == field), pointer)

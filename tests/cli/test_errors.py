@@ -125,9 +125,9 @@ def test_errors_of_click_are_sentences(command: str, sentence: str) -> None:
     ("command", "place"),
     [
         ("partition {} --partitions 3 --key-format long", "/keys/0: "),
-        ("partition a --partitions {}", "/partitions_count: "),
-        ("assign --topic a:3 --members 2 --max-moves {}", "/max_moves: "),
-        ("place --brokers 3 --random-seed {}", "/random_seed: "),
+        ("partition a --partitions {}", "--partitions: "),
+        ("assign --topic a:3 --members 2 --max-moves {}", "--max-moves: "),
+        ("place --brokers 3 --random-seed {}", "--random-seed: "),
     ],
 )
 def test_a_number_of_more_than_64_bits_is_refused_where_it_is(command: str, place: str) -> None:
