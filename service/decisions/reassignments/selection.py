@@ -38,7 +38,7 @@ _AT_ONCE: Final = 1_000
 """Names between two looks at the time: half a second with the longest names and the worst pattern."""
 
 _RULES_AT_ONCE: Final = 100
-"""Sets and rules between two looks at the time: 25 ms."""
+"""Sets and rules between two looks at the time: 10 ms."""
 
 
 def excluded_topics(
@@ -50,8 +50,8 @@ def excluded_topics(
     names : none twice. Raises what the budget raises.
     """
     faults = list[InvalidQuestion]()
-    wanted = _selected(names, included, "included_topics", budget, faults)
-    unwanted = _selected(names, excluded, "excluded_topics", budget, faults)
+    wanted = _all_selected(names, included, "included_topics", budget, faults)
+    unwanted = _all_selected(names, excluded, "excluded_topics", budget, faults)
     return unwanted | ~wanted if included else unwanted, faults
 
 
@@ -66,17 +66,17 @@ def broker_sets(
     """
     if not sets:
         return None, []
-    faults, found = list[InvalidQuestion](), list[InvalidQuestion]()
+    faults = list[InvalidQuestion]()
     ids = brokers.cluster.broker_ids[brokers.listed]
     row_of = np.full(len(names), len(sets), np.int32)
     allowed = np.ones((len(sets) + 1, len(brokers)), np.bool_)
-    _check_patterns(names, pa.array([pattern for pattern, _ in sets], names.type), "broker_sets", budget)
-    for row, (pattern, broker_ids) in looking(enumerate(sets), budget.check_time, _RULES_AT_ONCE):
-        selected = _selected(names, [pattern], "broker_sets", budget, found)
+    _check_patterns(names, _array([selector for selector, _ in sets], names, budget), "broker_sets", budget)
+    for row, (selector, broker_ids) in looking(enumerate(sets), budget.check_time, _RULES_AT_ONCE):
+        selected = _selected(names, selector, budget)
         row_of[selected & (row_of == len(sets))] = row
         allowed[row] = np.isin(brokers.cluster.broker_ids, np.array(broker_ids, np.int64))
-        faults += (InvalidQuestion(fault.detail, "broker_sets", row, "topics") for fault in found)
-        found.clear()
+        if not selected.any():
+            faults.append(_selects_none(selector, "broker_sets", row, "topics"))
         known = np.isin(np.array(broker_ids, np.int64), ids)
         faults += (
             InvalidQuestion(f"Unknown broker {broker_ids[at]}.", "broker_sets", row, "broker_ids", at)
@@ -104,14 +104,14 @@ def topic_leaders(
     """
     if not rules:
         return None, []
-    faults, found = list[InvalidQuestion](), list[InvalidQuestion]()
+    faults = list[InvalidQuestion]()
     ids, may_lead = brokers.cluster.broker_ids, brokers.usable & ~brokers.demoted
     least = np.zeros((len(names), len(brokers)), np.int32)
-    _check_patterns(names, pa.array([pattern for pattern, *_ in rules], names.type), "min_topic_leaders", budget)
-    for row, (pattern, number, broker_ids) in looking(enumerate(rules), budget.check_time, _RULES_AT_ONCE):
-        selected = _selected(names, [pattern], "min_topic_leaders", budget, found)
-        faults += (InvalidQuestion(fault.detail, "min_topic_leaders", row, "topics") for fault in found)
-        found.clear()
+    _check_patterns(names, _array([selector for selector, *_ in rules], names, budget), "min_topic_leaders", budget)
+    for row, (selector, number, broker_ids) in looking(enumerate(rules), budget.check_time, _RULES_AT_ONCE):
+        selected = _selected(names, selector, budget)
+        if not selected.any():
+            faults.append(_selects_none(selector, "min_topic_leaders", row, "topics"))
         named = np.array(broker_ids or [], np.int64)
         leading = may_lead if broker_ids is None else may_lead & np.isin(ids, named)
         known, leads = np.isin(named, ids[brokers.listed]), np.isin(named, ids[may_lead])
@@ -141,12 +141,17 @@ def _check_patterns(names: pa.StringArray, patterns: pa.StringArray, field: str,
     budget.check("max_assignment_cells", characters, what, field)
 
 
-def _selected(
+def _array(selectors: Sequence[str], names: pa.StringArray, budget: Budget) -> pa.StringArray:
+    """Names and patterns as an array like the names."""
+    budget.reserve(SELECTOR_BYTES * len(selectors) + SELECTOR_COPIES * sum(map(len, selectors)))
+    return pa.array(selectors, names.type)
+
+
+def _all_selected(
     names: pa.StringArray, selectors: Sequence[str], field: str, budget: Budget, faults: list[InvalidQuestion]
 ) -> Bools:
     """bool[topics], which some of these names and patterns select; appends to ``faults``."""
-    budget.reserve(SELECTOR_BYTES * len(selectors) + SELECTOR_COPIES * sum(map(len, selectors)))
-    given = pa.array(selectors, names.type)
+    given = _array(selectors, names, budget)
     wild = np.array(pc.match_substring_regex(given, "[*?]"), np.bool_)
     with_wildcards = given.filter(wild)
     _check_patterns(names, with_wildcards, field, budget)
@@ -162,10 +167,19 @@ def _selected(
     known = np.array(pc.is_in(given, value_set=names), np.bool_)
     if patterns:
         known[wild] = pc.is_in(with_wildcards, value_set=pa.array(fits, names.type))
-    for row in np.flatnonzero(~known)[: MAX_ERRORS - len(faults)].tolist():
-        detail = "No topic matches" if _WILDCARDS.search(selectors[row]) else "Unknown topic"
-        faults.append(InvalidQuestion(f"{detail} {selectors[row]!r}.", field, row))
+    unknown = np.flatnonzero(~known)[: MAX_ERRORS - len(faults)].tolist()
+    faults += (_selects_none(selectors[row], field, row) for row in unknown)
     return selected
+
+
+def _selected(names: pa.StringArray, selector: str, budget: Budget) -> Bools:
+    """bool[topics], which a name or pattern selects."""
+    return _matches(names, selector, budget) if _WILDCARDS.search(selector) else np.array(pc.equal(names, selector), np.bool_)
+
+
+def _selects_none(selector: str, *place: str | int) -> InvalidQuestion:
+    """The fault of a name or pattern that selects no topic."""
+    return InvalidQuestion(f"{'No topic matches' if _WILDCARDS.search(selector) else 'Unknown topic'} {selector!r}.", *place)
 
 
 def _matches(names: pa.StringArray, pattern: str, budget: Budget) -> Bools:
