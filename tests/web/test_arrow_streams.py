@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -241,3 +242,24 @@ def test_nothing_may_follow_the_end_of_a_stream(client, path):
     answer = client.post(path, data=body + body, content_type=ARROW_STREAM)
     assert answer.status_code == 400
     assert answer.json["detail"] == "The body is not an Arrow stream: more bytes follow its end"
+
+
+CLAIM = 70 * 2**20
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+@pytest.mark.parametrize("place", ["first metadata", "metadata", "body"])
+def test_what_a_message_says_of_its_length_is_not_allocated(client, path, place):
+    body = stream(ENDPOINTS[path], pa.array([b"a"]))
+    schema, batch = pa.ipc.MessageReader.open_stream(body)
+    metadata, claim = batch.metadata.to_pybytes(), struct.pack("<i", CLAIM)
+    lies = {
+        "first metadata": MARK + claim,
+        "metadata": body[: 8 + schema.metadata.size] + MARK + claim,
+        "body": body.replace(metadata, metadata.replace(struct.pack("<q", batch.body.size), struct.pack("<q", CLAIM))),
+    }
+    tracemalloc.start()
+    refused(client, path, lies[place])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < CLAIM / 10

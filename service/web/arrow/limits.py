@@ -30,7 +30,7 @@ CONTINUATION: Final = b"\xff\xff\xff\xff"
 LENGTH_BYTES: Final = 4
 
 
-def unpacked_bytes(body: bytes, *, whole: bool = True, count: Callable[[], object] = int) -> int:
+def unpacked_bytes(body: bytes | bytearray, *, whole: bool = True, count: Callable[[], object] = int) -> int:
     """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException, OSError or ValueError for what is none.
 
     whole : is it a stream, or one message of it?
@@ -44,59 +44,77 @@ def unpacked_bytes(body: bytes, *, whole: bool = True, count: Callable[[], objec
         raise ValueError("its messages cannot be read") from None
 
 
-def _messages(body: bytes, count: Callable[[], object]) -> Iterator[pa.Message]:
+def _messages(body: bytes | bytearray, count: Callable[[], object]) -> Iterator[pa.Message]:
     for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)):
         count()
         yield message
 
 
-def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int], object] = int) -> Iterator[bytes]:
-    """A stream of any length, message by message, each checked before it is passed on.
+def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int], object] = int) -> Iterator[bytes | bytearray]:
+    """A stream of any length, message by message, each checked before it is passed on; then its end and what follows.
 
     limit : bytes that one message may be, packed or unpacked. Raises OverflowError beyond it, ValueError for what is no stream.
-    reserve : called with the bytes by which a message is larger, packed and unpacked, than those before it
+    reserve : called with the bytes of a message, packed and unpacked, before they are there
     """
-    largest = 0
-    held = bytearray()
+    sent = _Sent(pieces)
 
-    def has(size: int) -> bool:
-        while len(held) < size and (piece := next(pieces, None)) is not None:
-            held.extend(piece)
-        return len(held) >= size
+    def extend(message: bytearray, size: int) -> None:
+        if size > limit:
+            raise OverflowError(size)
+        reserve(size)
+        if not sent.extend(message, size):
+            raise ValueError(f"a message of {size} bytes is cut short after {len(message)}")
 
-    while has(LENGTH_BYTES):
-        prefix = 2 * LENGTH_BYTES if held.startswith(CONTINUATION) else LENGTH_BYTES
-        if not has(prefix):
-            break
-        length = unpack_from("<i", held, prefix - LENGTH_BYTES)[0]
-        if length <= 0:
+    while sent.extend(message := bytearray(), LENGTH_BYTES):
+        start = 2 * LENGTH_BYTES if message == CONTINUATION else LENGTH_BYTES
+        if not sent.extend(message, start) or (length := unpack_from("<i", message, start - LENGTH_BYTES)[0]) <= 0:
             break  # the end of the stream, or none at all: Arrow says which
-        if not has(prefix + min(length, limit)):
-            break
-        end = prefix + length + _body_bytes(memoryview(bytes(held[prefix : prefix + length])))
-        if not prefix <= end <= limit:
-            raise OverflowError(end)
-        if not has(end):
-            break
-        message = bytes(held[:end])
-        del held[:end]
+        extend(message, start + length)
+        extend(message, start + length + _body_bytes(message, start))
         size = unpacked_bytes(message, whole=False)
         if size > limit:
             raise OverflowError(size)
-        reserve(max(0, end + size - largest))
-        largest = max(largest, end + size)
+        reserve(len(message) + size)
         yield message
-    yield bytes(held)
-    yield from pieces
+    yield message
+    yield from sent.rest()
 
 
-def _body_bytes(metadata: memoryview) -> int:
-    """How long the body of a message is."""
+class _Sent:
+    """What has been sent, taken a message at a time: nothing is allocated for bytes that have not come."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, memoryview(b"")
+
+    def extend(self, message: bytearray, size: int) -> bool:
+        """Extend a message to this size, or as far as there are bytes: are there enough?"""
+        while len(message) < size:
+            if not self._left:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    return False
+                self._left = memoryview(piece)
+            part = self._left[: size - len(message)]
+            message += part
+            self._left = self._left[len(part) :]
+        return True
+
+    def rest(self) -> Iterator[bytes]:
+        """What no message has."""
+        yield bytes(self._left)
+        yield from self._pieces
+
+
+def _body_bytes(message: bytearray, start: int) -> int:
+    """How long the body of a message is. start : of its metadata"""
     try:
-        place = _field(metadata, unpack_from("<I", metadata)[0], BODY_LENGTH)
-        return int(unpack_from("<q", metadata, place)[0]) if place else 0
+        place = _field(message, start + unpack_from("<I", message, start)[0], BODY_LENGTH)
+        size = int(unpack_from("<q", message, place)[0]) if place else 0
     except (StructError, IndexError):
         raise ValueError("its messages cannot be read") from None
+    if size < 0:
+        raise ValueError("the length of a message is negative")
+    return size
 
 
 def _of_message(message: pa.Message) -> int:
@@ -128,7 +146,7 @@ def _buffers(metadata: memoryview, batch: int) -> Iterator[tuple[int, int]]:
         yield offset, length
 
 
-def _field(metadata: memoryview, table: int, number: int) -> int:
+def _field(metadata: memoryview | bytearray, table: int, number: int) -> int:
     """Where a field of a FlatBuffer's table is; 0 if it is not there."""
     entries: int = table - unpack_from("<i", metadata, table)[0]
     if 4 + 2 * number >= unpack_from("<H", metadata, entries)[0]:

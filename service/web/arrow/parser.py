@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from io import BufferedReader, RawIOBase
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from service.core.errors import InvalidQuestion
 from service.web.arrow.limits import checked_messages
 from service.web.blueprint import Parser, query_values
 from service.web.bodies import body_pieces, check_arrow, read_body
-from service.web.context import request_budget, reserve
+from service.web.context import request_budget
 from service.web.json.codec import loads
 from service.web.media_types import ARROW_STREAM, JSON
 
@@ -84,15 +83,15 @@ class ArrowBody:
 
     def batches(self, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Its batches, while it arrives, with these columns and perhaps the optional ones. Raises the same errors."""
-        check_time = request_budget().check_time
+        budget = request_budget()
+        check_time, reserve_largest = budget.check_time, budget.reserve_largest()
 
-        def grow(size: int) -> None:
+        def reserve(size: int) -> None:
             check_time()
-            reserve(size)
+            reserve_largest(size)
 
         try:
-            pieces = checked_messages(self._pieces, self._limit, grow)
-            source = BufferedReader(Pieces(pieces))
+            source = Pieces(checked_messages(self._pieces, self._limit, reserve))
             with pa.ipc.open_stream(pa.PythonFile(source, "r")) as stream:
                 _check_columns(stream.schema, columns, optional)
                 for batch in stream:
@@ -124,24 +123,23 @@ def _check_end(rest: bytes) -> None:
         raise ValueError("more bytes follow its end")
 
 
-class Pieces(RawIOBase):
-    """Pieces of bytes as a file."""
+class Pieces:
+    """Pieces of bytes as a file, whose buffers are not copied."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._left = pieces, memoryview(b"")
+    closed = False
 
-    def readable(self) -> bool:
-        """It is."""
-        return True
+    def __init__(self, pieces: Iterator[bytes | bytearray]) -> None:
+        self._pieces, self._left = pieces, pa.py_buffer(b"")
 
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the next piece; 0 at the end."""
-        while not len(self._left):
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._left = memoryview(piece)
-        size = min(len(buffer), len(self._left))
-        buffer[:size] = self._left[:size]
-        self._left = self._left[size:]
-        return size
+    def read_buffer(self, size: int) -> pa.Buffer:
+        """At most so many bytes of the next piece; none at the end."""
+        while not self._left.size and (piece := next(self._pieces, None)) is not None:
+            self._left = pa.py_buffer(piece)
+        size = min(size, self._left.size)
+        taken, self._left = self._left.slice(0, size), self._left.slice(size)
+        return taken
+
+    def read(self, size: int) -> bytes:
+        """The same, as bytes."""
+        taken: bytes = self.read_buffer(size).to_pybytes()
+        return taken
