@@ -112,7 +112,7 @@ def check_arrow(body: bytes, limit: int) -> None:
         budget.reserve(MESSAGE_BYTES)
 
     try:
-        size = unpacked_bytes(body, count=count)
+        size = unpacked_bytes(body, count)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadRequest(f"The body is not an Arrow stream: {error}") from None
     if size > limit:

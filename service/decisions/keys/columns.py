@@ -1,6 +1,7 @@
 """Arrow columns as the core's columns of keys, uncopied where that is possible."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -71,6 +72,14 @@ def _is_binary(kind: pa.DataType) -> bool:
     )
 
 
+def dictionary_of(array: pa.Array) -> tuple[int, ...]:
+    """What is the same for arrays with the same dictionary, and empty for those without one."""
+    if not pa.types.is_dictionary(array.type):
+        return ()
+    values = array.dictionary
+    return len(values), values.offset, *(0 if buffer is None else buffer.address for buffer in values.buffers())
+
+
 def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Array:
     """A column as one array without a dictionary, whose buffers hold what they say: kernels trust offsets.
 
@@ -78,7 +87,7 @@ def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Ar
     Raises pa.ArrowException.
     """
     chunks = []
-    for chunk in column.chunks:
+    for chunk in _by_dictionary(column):
         chunk.validate()  # the lengths of the buffers
         array = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
         if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
@@ -88,6 +97,19 @@ def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Ar
         chunks.append(_decoded(chunk, reserve) if array is not chunk else chunk)
     # concat_arrays copies, even where there is nothing to combine.
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _by_dictionary(column: pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The chunks, those together that share a dictionary: it is checked and decoded once. Raises pa.ArrowException."""
+    if not pa.types.is_dictionary(column.type):
+        yield from column.chunks
+        return
+    for _, chunks in groupby(column.chunks, dictionary_of):
+        arrays = [*chunks]
+        for array in arrays:
+            array.validate()
+        indices = pa.concat_arrays([array.indices for array in arrays])
+        yield pa.DictionaryArray.from_arrays(indices, arrays[0].dictionary, safe=False)
 
 
 def _view_bytes(array: pa.Array) -> int:

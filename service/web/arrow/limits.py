@@ -1,7 +1,8 @@
 """How large an Arrow stream would be out of its compression, from its messages' metadata: a kilobyte may say it holds a terabyte.
 
 A stream is messages, each a FlatBuffer and a body (Arrow's IPC format, format/Message.fbs). Where a record batch is compressed,
-each of its buffers begins with its own length uncompressed, which Arrow believes and allocates.
+each of its buffers begins with its own length uncompressed, which Arrow believes and allocates. A delta of a dictionary takes a
+copy of all of it, since the batches before keep what it was.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ DICTIONARY_BATCH, RECORD_BATCH = 2, 3
 
 HEADER_TYPE, HEADER, BODY_LENGTH = 1, 2, 3
 BUFFERS, COMPRESSION = 2, 3
-DATA = 1
+ID, DATA, IS_DELTA = 0, 1, 2
 """Fields by their number: of Message, of RecordBatch, of DictionaryBatch."""
 
 BUFFER_BYTES: Final = 16
@@ -30,24 +31,16 @@ CONTINUATION: Final = b"\xff\xff\xff\xff"
 LENGTH_BYTES: Final = 4
 
 
-def unpacked_bytes(body: bytes | bytearray, *, whole: bool = True, count: Callable[[], object] = int) -> int:
+def unpacked_bytes(body: bytes, count: Callable[[], object] = int) -> int:
     """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException, OSError or ValueError for what is none.
 
-    whole : is it a stream, or one message of it?
     count : called for each message
     """
-    try:
-        if not whole:
-            return _of_message(pa.ipc.read_message(body))
-        return sum(_of_message(message) for message in _messages(body, count))
-    except (StructError, IndexError):
-        raise ValueError("its messages cannot be read") from None
-
-
-def _messages(body: bytes | bytearray, count: Callable[[], object]) -> Iterator[pa.Message]:
+    size, dictionaries = 0, dict[int, int]()
     for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)):
         count()
-        yield message
+        size += _of_message(message, dictionaries)
+    return size
 
 
 def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int], object] = int) -> Iterator[bytes | bytearray]:
@@ -56,14 +49,13 @@ def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int
     limit : bytes that one message may be, packed or unpacked. Raises OverflowError beyond it, ValueError for what is no stream.
     reserve : called with the bytes of a message, packed and unpacked, before they are there
     """
-    sent = _Sent(pieces)
+    sent, dictionaries = _Sent(pieces, reserve), dict[int, int]()
 
     def extend(message: bytearray, size: int) -> None:
+        if not sent.extend(message, min(size, limit)):
+            raise ValueError(f"a message of {size} bytes is cut short after {len(message)}")
         if size > limit:
             raise OverflowError(size)
-        reserve(size)
-        if not sent.extend(message, size):
-            raise ValueError(f"a message of {size} bytes is cut short after {len(message)}")
 
     while sent.extend(message := bytearray(), LENGTH_BYTES):
         start = 2 * LENGTH_BYTES if message == CONTINUATION else LENGTH_BYTES
@@ -71,10 +63,10 @@ def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int
             break  # the end of the stream, or none at all: Arrow says which
         extend(message, start + length)
         extend(message, start + length + _body_bytes(message, start))
-        size = unpacked_bytes(message, whole=False)
+        size = _of_message(pa.ipc.read_message(message), dictionaries)
         if size > limit:
             raise OverflowError(size)
-        reserve(len(message) + size)
+        reserve(len(message) + size + sum(dictionaries.values()))
         yield message
     yield message
     yield from sent.rest()
@@ -83,8 +75,8 @@ def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int
 class _Sent:
     """What has been sent, taken a message at a time: nothing is allocated for bytes that have not come."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._left = pieces, memoryview(b"")
+    def __init__(self, pieces: Iterator[bytes], reserve: Callable[[int], object]) -> None:
+        self._pieces, self._reserve, self._left = pieces, reserve, memoryview(b"")
 
     def extend(self, message: bytearray, size: int) -> bool:
         """Extend a message to this size, or as far as there are bytes: are there enough?"""
@@ -95,6 +87,7 @@ class _Sent:
                     return False
                 self._left = memoryview(piece)
             part = self._left[: size - len(message)]
+            self._reserve(len(message) + len(part))
             message += part
             self._left = self._left[len(part) :]
         return True
@@ -117,16 +110,22 @@ def _body_bytes(message: bytearray, start: int) -> int:
     return size
 
 
-def _of_message(message: pa.Message) -> int:
-    metadata = memoryview(message.metadata)
+def _of_message(message: pa.Message, dictionaries: dict[int, int]) -> int:
+    """Bytes of a message's buffers, uncompressed. dictionaries : the bytes of each by its id, kept up to date"""
+    try:
+        return _of_batch(memoryview(message.metadata), message, dictionaries)
+    except (StructError, IndexError):
+        raise ValueError("its messages cannot be read") from None
+
+
+def _of_batch(metadata: memoryview, message: pa.Message, dictionaries: dict[int, int]) -> int:
     root = unpack_from("<I", metadata, 0)[0]
     place = _field(metadata, root, HEADER_TYPE)
     kind = metadata[place] if place else 0
     if kind not in (DICTIONARY_BATCH, RECORD_BATCH):
         return 0
-    batch = _table(metadata, root, HEADER)
-    if kind == DICTIONARY_BATCH:
-        batch = _table(metadata, batch, DATA)
+    header = _table(metadata, root, HEADER)
+    batch = _table(metadata, header, DATA) if kind == DICTIONARY_BATCH else header
     if OLD_COMPRESSION in message.metadata.to_pybytes():
         raise ValueError("its buffers are compressed as by Arrow 0.17, which said so in other metadata")
     body = memoryview(message.body) if _field(metadata, batch, COMPRESSION) else None
@@ -135,6 +134,12 @@ def _of_message(message: pa.Message) -> int:
         if offset < 0 or length < 0:
             raise ValueError("the offset or length of a buffer is negative")
         size += length if body is None or not length else max(unpack_from("<q", body, offset)[0], length)
+    if kind == DICTIONARY_BATCH:
+        place = _field(metadata, header, ID)
+        number = unpack_from("<q", metadata, place)[0] if place else 0
+        place = _field(metadata, header, IS_DELTA)
+        size += dictionaries.get(number, 0) if place and metadata[place] else 0
+        dictionaries[number] = size
     return size
 
 
