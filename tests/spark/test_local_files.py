@@ -270,10 +270,10 @@ def test_a_run_that_fails_leaves_nothing_and_one_that_succeeds_replaces_the_last
     ],
 )
 def test_a_partitioner_that_is_given_twice_is_refused(command, write, tmp_path, monkeypatch):
-    """By any of its names, and in the same words."""
+    """By any of its names."""
     monkeypatch.chdir(tmp_path)
     file = write("records.csv", "key,partition\n1,0\n")
-    place = "" if "--into" in command else "/partitioners/1: "
+    place = "" if "--into" in command else "--partitioner: "
     for alias in ("librdkafka", "librdkafka:consistent_random"):
         options = ("--partitioner", alias, "--partitioner", "librdkafka:consistent_random")
         refused = CliRunner().invoke(main, [*command, file, *options])
