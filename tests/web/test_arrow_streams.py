@@ -28,6 +28,9 @@ MARK = b"\xff\xff\xff\xff"
 SIZE = 77_776
 LIE_ABOUT_SIZE = (struct.pack("<q", SIZE) + b"\x28\xb5\x2f\xfd", struct.pack("<q", 2**40) + b"\x28\xb5\x2f\xfd")
 NOT_UTF_8 = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xff\xfe"))
+NULLS_NOT_UTF_8 = pa.StringArray.from_buffers(
+    4, pa.py_buffer(np.arange(5, dtype=np.int32)), pa.py_buffer(b"\xf0" * 4), pa.py_buffer(b"\0")
+)
 MANY_VIEWS = struct.pack("<i4sii", 2**20, b"aaaa", 0, 0) * 2**16
 
 
@@ -114,7 +117,9 @@ def test_rows_without_a_buffer_count(client, path, length):
 
 
 @pytest.mark.parametrize("path", [path for path in ENDPOINTS if "decodings" not in path])
-@pytest.mark.parametrize("keys", [NOT_UTF_8, dictionary(NOT_UTF_8, [0, 1]), dictionary(pa.array(["a", "b"]), [0, 77])])
+@pytest.mark.parametrize(
+    "keys", [NOT_UTF_8, NULLS_NOT_UTF_8, dictionary(NOT_UTF_8, [0, 1]), dictionary(pa.array(["a", "b"]), [0, 77])]
+)
 def test_texts_are_utf_8_and_indices_within_the_dictionary(client, path, keys):
     refused(client, path, stream(ENDPOINTS[path], keys))
 

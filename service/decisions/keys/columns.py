@@ -90,13 +90,21 @@ def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Ar
     for chunk in _by_dictionary(column):
         chunk.validate()  # the lengths of the buffers
         array = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
-        if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
+        if is_view:
             array.validate()
             _reserve(_view_bytes(array), reserve)
         chunk.validate(full=True)
+        if chunk.null_count and is_text(chunk.type) and not is_view:
+            _with_values(chunk).validate(full=True)
         chunks.append(_decoded(chunk, reserve) if array is not chunk else chunk)
     # concat_arrays copies, even where there is nothing to combine.
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _with_values(array: pa.Array) -> pa.Array:
+    """A text array as if none were null: kernels read what a null has for text, too, which Arrow does not look at."""
+    return pa.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]], 0, array.offset)
 
 
 def _by_dictionary(column: pa.ChunkedArray) -> Iterator[pa.Array]:
