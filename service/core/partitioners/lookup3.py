@@ -6,30 +6,24 @@ instead of the bytes of its UTF-8: for ASCII all of them agree. Reproduces Parti
 azure-messaging-eventhubs, azure-eventhub) and hashPartitionKey (@azure/event-hubs).
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from service.core.kernels import kernel
-from service.core.model import Bytes, Int32s, Keys
-from service.core.partitioners.hashing_rule import Hash, hash_by
+from service.core.model import Bytes, Int32s
+from service.core.partitioners.hashing_rule import hash_by
 from service.core.words import rotl32
 
+Units = Bytes | npt.NDArray[np.uint32]
+"""Bytes, or code points."""
 
-def lookup3_code_points(keys: Keys) -> Int32s:
-    """As the Python library, of a key's code points. keys : UTF-8"""
-    first, last = keys.offsets[0], keys.offsets[-1]  # some of many keys share the data of all
-    data, offsets = keys.data[first:last], keys.offsets - first
-    continued = np.concatenate([np.zeros(1, np.int32), np.cumsum((data & 0xC0) == 0x80, dtype=np.int32)])
-    text = data.tobytes().decode("utf-8", "surrogatepass")
-    units = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    return _lookup3(offsets - continued[offsets], units, False)
+_START = np.uint32(0xDEADBEEF)
+_WORD, _TWELVE = np.uint64(4), np.uint64(12)
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _sum(data: npt.NDArray[Any], at: np.uint64, count: np.uint64, signed: bool) -> np.uint32:  # noqa: FBT001
+def _sum(data: Units, at: np.uint64, count: np.uint64, signed: bool) -> np.uint32:  # noqa: FBT001
     """``count`` units, each eight bits higher than the last. signed : as bytes with a sign"""
     total = np.uint32(0)
     for i in range(count):
@@ -38,50 +32,99 @@ def _sum(data: npt.NDArray[Any], at: np.uint64, count: np.uint64, signed: bool) 
     return total
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _mixed(a: np.uint32, b: np.uint32, c: np.uint32, data: Units, at: np.uint64) -> tuple[np.uint32, np.uint32, np.uint32]:
+    """The state with twelve units more."""
+    a = np.uint32(a + _sum(data, at, _WORD, False))
+    b = np.uint32(b + _sum(data, at + _WORD, _WORD, False))
+    c = np.uint32(c + _sum(data, at + np.uint64(8), _WORD, False))
+    a, c = np.uint32(np.uint32(a - c) ^ rotl32(c, 4)), np.uint32(c + b)
+    b, a = np.uint32(np.uint32(b - a) ^ rotl32(a, 6)), np.uint32(a + c)
+    c, b = np.uint32(np.uint32(c - b) ^ rotl32(b, 8)), np.uint32(b + a)
+    a, c = np.uint32(np.uint32(a - c) ^ rotl32(c, 16)), np.uint32(c + b)
+    b, a = np.uint32(np.uint32(b - a) ^ rotl32(a, 19)), np.uint32(a + c)
+    c, b = np.uint32(np.uint32(c - b) ^ rotl32(b, 4)), np.uint32(b + a)
+    return a, b, c
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _last(
+    a: np.uint32, b: np.uint32, c: np.uint32, data: Units, at: np.uint64, end: np.uint64, signed: bool  # noqa: FBT001
+) -> np.int32:  # fmt: skip
+    """The hash, -32768 … 32767, with the last units, at most twelve."""
+    if at < end:
+        left = min(end - at, _WORD)
+        a = np.uint32(a + _sum(data, at, left, signed and bool(left < _WORD)))
+        at += left
+        left = min(end - at, _WORD)
+        b = np.uint32(b + _sum(data, at, left, signed and bool(left < _WORD)))
+        at += left
+        left = end - at
+        c = np.uint32(c + _sum(data, at, left, signed and bool(left < _WORD)))
+        c = np.uint32((c ^ b) - rotl32(b, 14))
+        a = np.uint32((a ^ c) - rotl32(c, 11))
+        b = np.uint32((b ^ a) - rotl32(a, 25))
+        c = np.uint32((c ^ b) - rotl32(b, 16))
+        a = np.uint32((a ^ c) - rotl32(c, 4))
+        b = np.uint32((b ^ a) - rotl32(a, 14))
+        c = np.uint32((c ^ b) - rotl32(b, 24))
+    return np.int32(np.int16(b ^ c))
+
+
 @kernel
-def _lookup3(offsets: Int32s, data: Bytes | npt.NDArray[np.uint32], signed: bool) -> Int32s:  # noqa: FBT001
-    """The loop. offsets : int32[n + 1]; data : uint8[...] bytes or uint32[...] code points. Returns int32[n], -32768 … 32767.
+def _lookup3(offsets: Int32s, data: Bytes, signed: bool) -> Int32s:  # noqa: FBT001
+    """The loop. offsets : int32[n + 1]; data : uint8[...]. Returns int32[n].
 
     signed : as the Java library, the last bytes, which fill no word, with their signs.
     Plain-Python twin: tests/reference/hashes.py.
     """
     hashes = np.empty(len(offsets) - 1, np.int32)
-    word, twelve = np.uint64(4), np.uint64(12)
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
-        a = np.uint32(np.uint32(0xDEADBEEF) + np.uint32(end - at))
+        a = np.uint32(_START + np.uint32(end - at))
         b, c = a, a
-        while end - at > twelve:
-            a = np.uint32(a + _sum(data, at, word, False))
-            b = np.uint32(b + _sum(data, at + word, word, False))
-            c = np.uint32(c + _sum(data, at + np.uint64(8), word, False))
-            a, c = np.uint32(np.uint32(a - c) ^ rotl32(c, 4)), np.uint32(c + b)
-            b, a = np.uint32(np.uint32(b - a) ^ rotl32(a, 6)), np.uint32(a + c)
-            c, b = np.uint32(np.uint32(c - b) ^ rotl32(b, 8)), np.uint32(b + a)
-            a, c = np.uint32(np.uint32(a - c) ^ rotl32(c, 16)), np.uint32(c + b)
-            b, a = np.uint32(np.uint32(b - a) ^ rotl32(a, 19)), np.uint32(a + c)
-            c, b = np.uint32(np.uint32(c - b) ^ rotl32(b, 4)), np.uint32(b + a)
-            at += twelve
-        if at < end:
-            left = min(end - at, word)
-            a = np.uint32(a + _sum(data, at, left, signed and bool(left < word)))
-            at += left
-            left = min(end - at, word)
-            b = np.uint32(b + _sum(data, at, left, signed and bool(left < word)))
-            at += left
-            left = end - at
-            c = np.uint32(c + _sum(data, at, left, signed and bool(left < word)))
-            c = np.uint32((c ^ b) - rotl32(b, 14))
-            a = np.uint32((a ^ c) - rotl32(c, 11))
-            b = np.uint32((b ^ a) - rotl32(a, 25))
-            c = np.uint32((c ^ b) - rotl32(b, 16))
-            a = np.uint32((a ^ c) - rotl32(c, 4))
-            b = np.uint32((b ^ a) - rotl32(a, 14))
-            c = np.uint32((c ^ b) - rotl32(b, 24))
-        hashes[i] = np.int32(np.int16(b ^ c))
+        while end - at > _TWELVE:
+            a, b, c = _mixed(a, b, c, data, at)
+            at += _TWELVE
+        hashes[i] = _last(a, b, c, data, at, end, signed)
     return hashes
+
+
+@kernel
+def _lookup3_code_points(offsets: Int32s, data: Bytes) -> Int32s:
+    """The same as the Python library, of the code points of UTF-8, of which there are twelve at a time."""
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    points = np.empty(_TWELVE, np.uint32)
+    none = np.uint64(0)
+    for i in range(len(hashes)):
+        at, left = np.uint64(offsets[i]), none
+        for j in range(at, np.uint64(offsets[i + 1])):
+            left += np.uint64((data[j] & 0xC0) != 0x80)
+        a = np.uint32(_START + np.uint32(left))
+        b, c = a, a
+        while left > _TWELVE:
+            at = _decode(data, at, points, _TWELVE)
+            a, b, c = _mixed(a, b, c, points, none)
+            left -= _TWELVE
+        _decode(data, at, points, left)
+        hashes[i] = _last(a, b, c, points, none, left, False)
+    return hashes
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _decode(data: Bytes, at: np.uint64, points: npt.NDArray[np.uint32], count: np.uint64) -> np.uint64:
+    """Decode ``count`` code points, and return where the next one is."""
+    for i in range(count):
+        lead = np.uint32(data[at])
+        more = np.uint64(lead >= 0xC0) + np.uint64(lead >= 0xE0) + np.uint64(lead >= 0xF0)
+        point = lead & np.uint32(0x7F >> (more + np.uint64(more > 0)))
+        for j in range(np.uint64(1), more + np.uint64(1)):
+            point = np.uint32(point << np.uint32(6)) | np.uint32(data[at + j] & 0x3F)
+        points[i] = point
+        at += more + np.uint64(1)
+    return at
 
 
 LOOKUP3 = hash_by("lookup3, 16 bits", _lookup3, False)
 LOOKUP3_SIGNED = hash_by("lookup3 with signed last bytes, 16 bits", _lookup3, True)
-LOOKUP3_CODE_POINTS = Hash("lookup3 of code points, 16 bits", lambda keys, _: lookup3_code_points(keys))
+LOOKUP3_CODE_POINTS = hash_by("lookup3 of code points, 16 bits", _lookup3_code_points)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.keys import columns
 from service.core.keys.columns import rows_of_keys
+from service.core.model import Int32s, Keys
 from service.core.partitioners import PARTITIONERS, lookup3, md5
 from service.core.partitioners.explanation import explain
 from service.core.partitioners.model import HASH_BITS
@@ -43,16 +44,20 @@ def test_ticdc_xors_the_crc32_of_the_parts(keys):
     assert ask(asked).partitions.tolist() == [hash_ % 1000 for hash_ in hashed]
 
 
+def code_points(keys: Keys) -> Int32s:
+    return lookup3.LOOKUP3_CODE_POINTS.run(keys, "string")
+
+
 @given(st.lists(st.text(max_size=30), max_size=8))
 def test_the_python_library_of_event_hubs_hashes_code_points(texts):
     keys = columns.strings(texts).keys
-    assert lookup3.lookup3_code_points(keys).tolist() == [twins.lookup3([ord(each) for each in text]) for text in texts]
+    assert code_points(keys).tolist() == [twins.lookup3([ord(each) for each in text]) for text in texts]
 
 
 def test_the_code_points_of_a_slice_are_its_own():
     keys = columns.strings(["é漢", "ключ", "a😀"]).keys
-    expected = lookup3.lookup3_code_points(keys).tolist()
-    assert lookup3.lookup3_code_points(rows_of_keys(keys, slice(1, 3))).tolist() == expected[1:]
+    expected = code_points(keys).tolist()
+    assert code_points(rows_of_keys(keys, slice(1, 3))).tolist() == expected[1:]
 
 
 DIGESTS = st.integers(0, 2**128 - 1)
