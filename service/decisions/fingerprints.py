@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from service.core.attribution.equivalents import most_hashing_bytes
 from service.core.attribution.fingerprints import Fingerprint, fingerprint
 from service.core.attribution.observations import KeyObservations, observe
 from service.core.errors import InvalidQuestion, faults_of, raise_all
@@ -81,7 +82,7 @@ def answer(question: FingerprintQuestion, budget: Budget) -> FingerprintAnswer:
         raise_all((*faults, *faults_of(lambda: _keys(question, budget))))
     column, key_format = _keys(question, budget)
     counts = _possible(question)
-    budget.reserve(COUNT_BYTES * len(counts) + PAIR_BYTES * observed + data_bytes(column))
+    budget.reserve(COUNT_BYTES * len(counts) + PAIR_BYTES * observed + data_bytes(column) + most_hashing_bytes(column))
     observations = observe(column, key_format, question.partition_ids)
     result = fingerprint(
         chosen(question.partitioners),

@@ -1,19 +1,20 @@
 """How many partitions a topic should have: the question, and its answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from service.core.attribution.equivalents import most_hashing_bytes
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.keys.columns import Column
+from service.core.keys.columns import Column, data_bytes
 from service.core.measures.skew import spread
 from service.core.model import Int64s
 from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
-from service.core.sizing.distinct_keys import MAX_KEYS
+from service.core.sizing.distinct_keys import BYTES, MAX_KEYS, RECORDS
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
 from service.core.sizing.reach import LimitReach, reach
 from service.core.sizing.throughput import Throughput, throughput
@@ -29,6 +30,9 @@ from service.decisions.rows.numbers import MOST
 DISTINCT_BYTES: Final = 130
 HASHED_BYTES: Final = 12
 """Memory of a distinct key, and for each partitioner. Measured with one: 87 for 1,000,000 keys, 125 for 600,000."""
+
+TEXT_FACTOR: Final = 12
+"""Memory for each byte of a key that is listed: six bytes in JSON, and a copy while that grows. Measured: 2.7 for letters."""
 
 RESIDUE_BYTES: Final = 64
 """Memory for each residue in the tables of a partitioner. Measured for two counts of 1,000,000: 44; for 200 around 10,000: 54."""
@@ -141,11 +145,14 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
     key_format, rows, reserve_keys = "string", 0, budget.reserve_largest()
     for batch in _batches(question, budget):
         key_format, rows = batch.key_format, rows + len(batch)
-        reserve_keys((DISTINCT_BYTES + HASHED_BYTES * len(counts.names)) * min(rows, MAX_KEYS))
+        held = (DISTINCT_BYTES + HASHED_BYTES * len(counts.names)) * min(rows, MAX_KEYS)
+        reserve_keys(held + counts.distinct.named_bytes + data_bytes(batch.column) + most_hashing_bytes(batch.column))
         counts.add(batch.column, key_format, batch.records, batch.bytes, check_time=budget.check_time)
     field = "histogram" if question.histogram is not None else "key" if isinstance(question.keys, Stream) else "keys"
     check_not_empty(counts, field)
     rates = _rates(question, counts)
+    listed = (text for column in (RECORDS, BYTES) for text, *_ in counts.distinct.heaviest(column, question.hottest_keys))
+    budget.reserve(TEXT_FACTOR * sum(map(len, listed)))
     results = plans(counts, rates, question.limits)
     reached = reach(counts, results, rates, question.limits, key_format)
     return PlansAnswer(question, needed, Counted(counts, results, reached, key_format, rows))
@@ -263,13 +270,14 @@ def _of_histogram(columns: dict[str, Any], key_format: str, budget: Budget) -> K
 
 
 def _of_stream(stream: Stream, key_format: str | None, budget: Budget) -> Iterator[KeyBatch]:
-    first, reserve_rows = 0, budget.reserve_largest()
+    first, reserve_largest = 0, budget.reserve_largest()
     for batch in _gathered(stream.batches(("key",), ("records", "bytes"))):
         budget.check("max_keys", first + len(batch), "keys", "key")
-        reserve_rows((ROW_BYTES + CELL_BYTES * batch.num_columns) * len(batch))
+        reserve = _adding_up(reserve_largest)
+        reserve((ROW_BYTES + CELL_BYTES * batch.num_columns) * len(batch))
         if len(batch):
             try:
-                column, own_format = from_arrow(batch.column("key"), key_format, budget.reserve)
+                column, own_format = from_arrow(batch.column("key"), key_format, reserve)
             except InvalidQuestion as error:
                 if error.field[0] == "keys":
                     error.field = ("key", first + int(error.field[1]))
@@ -282,12 +290,24 @@ def _of_stream(stream: Stream, key_format: str | None, budget: Budget) -> Iterat
         first += len(batch)
 
 
+def _adding_up(reserve: Callable[[int], None]) -> Callable[[int], None]:
+    """A ``reserve`` for one batch, whose parts are there together. reserve : of ``Budget.reserve_largest``"""
+    taken = 0
+
+    def reserve_more(size: int) -> None:
+        nonlocal taken
+        taken += size
+        reserve(taken)
+
+    return reserve_more
+
+
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The batches, small ones of one dictionary together: to count a batch takes 150 µs, however few keys it has."""
     few = list[pa.RecordBatch]()
     for batch in batches:
         keys = batch.column("key")
-        is_small = (keys.indices if pa.types.is_dictionary(keys.type) else keys).nbytes < SMALL_BATCH
+        is_small = _mean_bytes(keys) * len(keys) < SMALL_BATCH
         if few and not (is_small and dictionary_of(keys) == dictionary_of(few[0].column("key"))):
             yield pa.Table.from_batches(few)
             few.clear()
@@ -297,6 +317,12 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             few.clear()
     if few:
         yield pa.Table.from_batches(few)
+
+
+def _mean_bytes(keys: pa.Array) -> float:
+    """Bytes of a key, one of a dictionary being as likely as another."""
+    values = keys.dictionary if pa.types.is_dictionary(keys.type) else keys
+    return float(values.nbytes / max(1, len(values)))
 
 
 def _weights(array: pa.ChunkedArray, name: str, first: int) -> Int64s:

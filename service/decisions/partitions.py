@@ -9,10 +9,11 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 
+from service.core.attribution.equivalents import hashing_bytes
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
-from service.core.keys.columns import Column
+from service.core.keys.columns import SERIALIZED, Column
 from service.core.measures.skew import Spread, distribution, spread
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners import PARTITIONERS, Answer, Partitioner, Question, allocate, check_options
@@ -91,7 +92,10 @@ def answer(question: PartitionsQuestion, budget: Budget) -> PartitionsAnswer:
         raise_all(_faults(question, budget))
         raise
     with _places(question):
-        asked = _asked(question, partitioner, *_keys(question, budget), options)
+        column, key_format = _keys(question, budget)
+        if partitioner.encoding is not SERIALIZED:
+            budget.reserve(hashing_bytes(column))
+        asked = _asked(question, partitioner, column, key_format, options)
         result = allocate(partitioner, asked)
     counts = evenness = None
     if not partitioner.gives_tokens:

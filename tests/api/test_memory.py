@@ -6,10 +6,13 @@ import json
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
+import pyarrow as pa
 import pytest
 
 from service.app import create_app
@@ -93,7 +96,7 @@ def test_requests_that_wait_for_memory_leave_a_place_to_small_ones():
 
 
 PROGRAM = """
-import json, os, sys
+import base64, json, os, sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,13 +107,18 @@ from service.web.middleware import RequestHooks
 def kilobytes(name):
     return int(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)))
 
+def sent(value):
+    if isinstance(value, str):
+        return {"data": base64.b64decode(value), "content_type": "application/vnd.apache.arrow.stream"}
+    return {"data": json.dumps(value), "content_type": "application/json"}
+
 def measure(path, small, large, accept):
-    client.post(path, json=small, headers=accept).close()
-    body = json.dumps(large)
+    client.post(path, **sent(small), headers=accept).close()
+    body = sent(large)
     reserved.clear()
     Path("/proc/self/clear_refs").write_text("5")
     before = kilobytes("VmRSS")
-    response = client.post(path, data=body, content_type="application/json", headers=accept, buffered=False)
+    response = client.post(path, **body, headers=accept, buffered=False)
     size = sum(map(len, response.response))
     assert response.status_code == 200
     print((kilobytes("VmHWM") - before) * 1024, sum(reserved), size, flush=True)
@@ -131,7 +139,10 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def measured():
-    """``measured(path, small, large, accept)``: the memory that the large request takes and reserves, and its answer's size."""
+    """``measured(path, small, large, accept)``: the memory that the large request takes and reserves, and its answer's size.
+
+    small, large : JSON bodies, or Arrow streams in base64
+    """
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
 
         def measured(*question):
@@ -272,6 +283,44 @@ def test_distinct_keys_take_what_is_reserved_for_them(measured):
         return {"partitions_counts": [12], "keys": [f"k{i}" for i in range(n)]}
 
     peak, reserved, _ = measured("/v1/partition-count-plans", plan(2_000), plan(600_000), {})
+    assert peak < reserved + 12 * M
+
+
+def arrow(path, batches):
+    """A stream of batches of keys, compressed, in base64."""
+    tables = [pa.table({"key": keys}) for keys in batches]
+    if "fingerprints" in path:
+        tables = [table.append_column("partition_id", pa.array([0] * len(table))) for table in tables]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, tables[0].schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        for table in tables:
+            stream.write_table(table)
+    return b64encode(sink.getvalue()).decode()
+
+
+KEY_ENDPOINTS = (
+    "partitions?partitions_count=12&partitioner=debezium",
+    "partitions?partitions_count=12&partitioner=pulsar",
+    "partitioner-comparisons?partitions_count=12&examples=0",
+    "partitioner-fingerprints?max_partitions_count=50",
+    "partition-count-plans?partitions_counts=12",
+)
+LONG_KEYS = {
+    "letters": [["x" * 20 * M]],
+    "bytes": [[b"x" * 20 * M]],
+    "many": [["x" * 1_000 + str(i) for i in range(20_000)]],
+    "separators": [["\x1f" * 5 * M]],
+    "in batches": [[f"{i}" + "x" * 2 * M] for i in range(20)],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [each for each in product(LONG_KEYS, KEY_ENDPOINTS) if each[0] != "bytes" or "debezium" not in each[1]]
+)
+def test_long_keys_of_an_arrow_stream_take_what_is_reserved_for_them(measured, path, name):
+    batches = LONG_KEYS[name]
+    short = [[key[:3] for key in batches[0][:100]]]  # loads the kernels
+    peak, reserved, _ = measured(f"/v1/{path}", arrow(path, short), arrow(path, batches), {})
     assert peak < reserved + 12 * M
 
 

@@ -347,3 +347,17 @@ def test_what_a_message_says_of_its_length_is_not_allocated(client, path, place)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < CLAIM / 10
+
+
+def test_batches_of_a_plan_reserve_what_the_largest_takes(client, monkeypatch):
+    """The keys of each dictionary added up, though none are kept, so that a long stream was refused."""
+    sizes = []
+    monkeypatch.setattr("service.web.middleware.RequestHooks.reserve", lambda _hooks, _environ, size: sizes.append(size))
+    reserved = []
+    for count in (1, 30):
+        sizes.clear()
+        body = stream(("key",), pa.chunked_array([pa.array(["a" * 100_000]).dictionary_encode()] * count))
+        path = "/v1/partition-count-plans?partitions_counts=12"
+        assert client.post(path, data=body, content_type=ARROW_STREAM).status_code == 200
+        reserved.append(sum(sizes))
+    assert reserved[1] < 2 * reserved[0]

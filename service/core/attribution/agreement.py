@@ -78,7 +78,7 @@ def compare(
 
     examples : most examples for each two classes
     check_time : is called at each block of keys
-    reserve : is called with the bytes of the counts before they are allocated
+    reserve : is called with the bytes of the counts, and of what hashing takes, before they are allocated
     """
     has_null, has_empty = equivalents.has_null_and_empty(column)
     classified = equivalents.classify(partitioners, key_format, has_null=has_null, has_empty=has_empty)
@@ -87,7 +87,7 @@ def compare(
     rows = np.full((n, n, examples), -1, np.int64)
     shown = np.zeros((n, n, examples, 2), np.int32)
     counted = partitions_count if partitions_count <= MOST_COUNTED else 0
-    reserve(8 * (n + 1) * counted)
+    reserve(8 * (n + 1) * counted + equivalents.most_hashing_bytes(column))
     counts = np.zeros((n, counted), np.int64)
     for start, block in equivalents.blocks(column):
         check_time()

@@ -19,12 +19,18 @@ from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s
 from service.core.partitioners.hashing_rule import HashingRule
 from service.core.partitioners.model import Partitioner
+from service.core.partitioners.parts import SEPARATOR
 
 UNDECIDED: Final = -1
 """The partition of a record whose partition depends on a counter or a random number, not on its key."""
 
 BLOCK: Final = 1 << 16
 """Keys per block, so that their hashes stay in the processor's cache."""
+
+
+ENCODED_BYTES, ENCODED_TEXT_BYTES, PART_BYTES = 4, 2, 17
+"""Memory for each byte of keys while they are hashed, and for each separator of their parts. Measured: for bytes 4, of which
+Pulsar hashes the base64; for text 2; for separators 16."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,20 @@ def blocks(column: Column) -> Iterator[tuple[int, Column]]:
     n = columns.length(column)
     for start in range(0, n, BLOCK):
         yield start, columns.rows_of(column, slice(start, min(start + BLOCK, n)))
+
+
+def most_hashing_bytes(column: Column) -> int:
+    """``hashing_bytes`` of the block that takes most."""
+    return max((hashing_bytes(block) for _, block in blocks(column)), default=0)
+
+
+def hashing_bytes(column: Column) -> int:
+    """The memory that hashing takes beside the hashes: the keys in other encodings, and the parts of keys."""
+    if not isinstance(column, columns.Text):
+        return ENCODED_BYTES * columns.data_bytes(column)
+    keys = column.keys
+    separators = np.count_nonzero(keys.data[keys.offsets[0] : keys.offsets[-1]] == SEPARATOR)
+    return ENCODED_TEXT_BYTES * columns.data_bytes(column) + PART_BYTES * int(separators)
 
 
 def has_null_and_empty(column: Column) -> tuple[bool, bool]:

@@ -94,7 +94,7 @@ def _hot_keys(counter: KeyCounter, plan: CountPlan, column: int, key_format: str
 
 
 def _shown(key: bytes, key_format: str) -> str:
-    text = printable(key_text(key, key_format))
+    text = printable(key_text(key, key_format)[: LONGEST + 1])
     return text if 0 < len(text) <= LONGEST else f"{text[:LONGEST]}…" if text else "the empty key"
 
 

@@ -87,6 +87,11 @@ class DistinctKeys:
         """The standard error of ``distinct``, as a share of it; 0 if it is exact."""
         return 0.0 if self.level == 0 else 1 / max(self.held, 1) ** 0.5
 
+    @property
+    def named_bytes(self) -> int:
+        """Bytes of the named keys."""
+        return sum(map(len, self.names.values()))
+
     def entries(self) -> Entries:
         """The keys held, by ascending key hash."""
         slots = np.flatnonzero(self.key_hashes)

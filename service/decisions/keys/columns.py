@@ -32,7 +32,7 @@ def from_arrow(
 
     key_format : None: that of the column's type. Strings may be of any textual format; numbers have their own; binary keys are
         bytes already, and what the request calls them is ``base64`` or ``hex``.
-    reserve : called with the bytes that the keys of a dictionary or of views take beyond the column
+    reserve : called with the bytes that keys take beyond the column: those of a dictionary, of views, of several chunks
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (kind in FORMAT_OF_TYPE or is_text(kind) or _is_binary(kind) or pa.types.is_null(kind)):
@@ -98,8 +98,10 @@ def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Ar
         if chunk.null_count and is_text(chunk.type) and not is_view:
             _with_values(chunk).validate(full=True)
         chunks.append(_decoded(chunk, reserve) if array is not chunk else chunk)
-    # concat_arrays copies, even where there is nothing to combine.
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+    if len(chunks) == 1:  # which concat_arrays would copy, too
+        return chunks[0]
+    reserve(sum(chunk.nbytes for chunk in chunks))
+    return pa.concat_arrays(chunks)
 
 
 def _with_values(array: pa.Array) -> pa.Array:
