@@ -264,6 +264,8 @@ def _other_requests() -> Iterator[tuple[str, Request]]:
     yield "/v1/reassignments:lint", _lint_request()
     group = {"topics": [{"topic_name": "t", "partitions_count": 7}], "members": [{"member_id": "a"}, {"member_id": "b"}]}
     yield "/v1/member-count-plans", {**group, "assignor": "sarama:sticky", "members_counts": [3]}
+    weighed = [{**group["topics"][0], "partition_weights": [1, 2, 3, 4, 5, 6, 7]}]
+    yield "/v1/member-count-plans", {**group, "topics": weighed, "members_counts": [3]}
     for keys in (["a", "b"], ["a long key that repeats" * 9] * 2):
         yield "/v1/partitioner-comparisons", {"partitions_count": 3, "keys": keys}
     yield "/v1/partitioner-fingerprints", {"observations": [{"key": "a", "partition_id": 2}]}
