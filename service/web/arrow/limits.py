@@ -2,7 +2,8 @@
 
 A stream is messages, each a FlatBuffer and a body (Arrow's IPC format, format/Message.fbs). Where a record batch is compressed,
 each of its buffers begins with its own length uncompressed, which Arrow believes and allocates. A delta of a dictionary takes a
-copy of all of it, since the batches before keep what it was.
+copy of all of it, since the batches before keep what it was. Tables within a FlatBuffer may be shared: a schema may name one
+field a million times, with its text, and Arrow makes an object of each.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,15 +11,19 @@ from struct import error as StructError  # noqa: N812 - it is a class
 from struct import unpack_from
 from typing import Final
 
-import pyarrow as pa
+SCHEMA, DICTIONARY_BATCH, RECORD_BATCH = 1, 2, 3
+"""MessageHeader: the kinds of message; those of batches have buffers."""
 
-DICTIONARY_BATCH, RECORD_BATCH = 2, 3
-"""MessageHeader: the kinds of message that have buffers."""
-
-HEADER_TYPE, HEADER, BODY_LENGTH = 1, 2, 3
+HEADER_TYPE, HEADER, BODY_LENGTH, CUSTOM_METADATA = 1, 2, 3, 4
+FIELDS, SCHEMA_METADATA = 1, 2
+CHILDREN, FIELD_METADATA = 5, 6
 BUFFERS, COMPRESSION = 2, 3
 ID, DATA, IS_DELTA = 0, 1, 2
-"""Fields by their number: of Message, of RecordBatch, of DictionaryBatch."""
+"""Fields by their number: of Message, of Schema, of Field, of RecordBatch, of DictionaryBatch."""
+
+PART_BYTES, PART_TEXTS, MOST_PARTS = 300, 3, 10_000
+"""Memory for each field and each pair of custom metadata: the object, and texts, each at most as long as the message's metadata;
+and how many a message may have. Measured for a field: 264."""
 
 BUFFER_BYTES: Final = 16
 
@@ -32,14 +37,21 @@ LENGTH_BYTES: Final = 4
 
 
 def unpacked_bytes(body: bytes, count: Callable[[], object] = int) -> int:
-    """Bytes of the stream's buffers, uncompressed as they say. Raises pa.ArrowException, OSError or ValueError for what is none.
+    """Bytes of the stream's parts and buffers, uncompressed as they say. Raises ValueError for what is no stream.
 
     count : called for each message
     """
-    size, dictionaries = 0, dict[int, int]()
-    for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)):
+    size, end, view, dictionaries = 0, 0, memoryview(body), dict[int, int]()
+    while len(view) - end >= 2 * LENGTH_BYTES:
+        start = end + (2 * LENGTH_BYTES if body.startswith(CONTINUATION, end) else LENGTH_BYTES)
+        length = unpack_from("<i", body, start - LENGTH_BYTES)[0]
+        if length <= 0:
+            break
+        end = start + length + _body_bytes(view[start : start + length])
+        if end > len(view):
+            raise ValueError(f"a message ends at byte {end} of {len(view)}")
         count()
-        size += _of_message(message, dictionaries)
+        size += _of_message(view[start : start + length], view[start + length : end], dictionaries)
     return size
 
 
@@ -62,8 +74,9 @@ def checked_messages(pieces: Iterator[bytes], limit: int, reserve: Callable[[int
         if not sent.extend(message, start) or (length := unpack_from("<i", message, start - LENGTH_BYTES)[0]) <= 0:
             break  # the end of the stream, or none at all: Arrow says which
         extend(message, start + length)
-        extend(message, start + length + _body_bytes(message, start))
-        size = _of_message(pa.ipc.read_message(message), dictionaries)
+        extend(message, start + length + _body_bytes(memoryview(message)[start:]))
+        view = memoryview(message)
+        size = _of_message(view[start : start + length], view[start + length :], dictionaries)
         if size > limit:
             raise OverflowError(size)
         reserve(len(message) + size + sum(dictionaries.values()))
@@ -98,11 +111,11 @@ class _Sent:
         yield from self._pieces
 
 
-def _body_bytes(message: bytearray, start: int) -> int:
-    """How long the body of a message is. start : of its metadata"""
+def _body_bytes(metadata: memoryview) -> int:
+    """How long the body of a message is."""
     try:
-        place = _field(message, start + unpack_from("<I", message, start)[0], BODY_LENGTH)
-        size = int(unpack_from("<q", message, place)[0]) if place else 0
+        place = _field(metadata, unpack_from("<I", metadata)[0], BODY_LENGTH)
+        size = int(unpack_from("<q", metadata, place)[0]) if place else 0
     except (StructError, IndexError):
         raise ValueError("its messages cannot be read") from None
     if size < 0:
@@ -110,30 +123,52 @@ def _body_bytes(message: bytearray, start: int) -> int:
     return size
 
 
-def _of_message(message: pa.Message, dictionaries: dict[int, int]) -> int:
-    """Bytes of a message's buffers, uncompressed. dictionaries : the bytes of each by its id, kept up to date"""
+def _of_message(metadata: memoryview, body: memoryview, dictionaries: dict[int, int]) -> int:
+    """Bytes of a message's parts and buffers, uncompressed. dictionaries : the bytes of each by its id, kept up to date"""
     try:
-        return _of_batch(memoryview(message.metadata), message, dictionaries)
+        root = unpack_from("<I", metadata)[0]
+        place = _field(metadata, root, HEADER_TYPE)
+        kind = metadata[place] if place else 0
+        vectors = [(root, CUSTOM_METADATA)]
+        if kind == SCHEMA:
+            header = _table(metadata, root, HEADER)
+            vectors += [(header, FIELDS), (header, SCHEMA_METADATA)]
+        size = _parts(metadata, vectors) * (PART_BYTES + PART_TEXTS * len(metadata))
+        return size + (_of_batch(metadata, root, kind, body, dictionaries) if kind in (DICTIONARY_BATCH, RECORD_BATCH) else 0)
     except (StructError, IndexError):
         raise ValueError("its messages cannot be read") from None
 
 
-def _of_batch(metadata: memoryview, message: pa.Message, dictionaries: dict[int, int]) -> int:
-    root = unpack_from("<I", metadata, 0)[0]
-    place = _field(metadata, root, HEADER_TYPE)
-    kind = metadata[place] if place else 0
-    if kind not in (DICTIONARY_BATCH, RECORD_BATCH):
-        return 0
+def _parts(metadata: memoryview, vectors: list[tuple[int, int]]) -> int:
+    """How many tables there are in these vectors, each a table and its field, and in those of their fields."""
+    parts = 0
+    while vectors:
+        table, number = vectors.pop()
+        if not _field(metadata, table, number):
+            continue
+        vector = _table(metadata, table, number)
+        count = unpack_from("<I", metadata, vector)[0]
+        parts += count
+        if parts > MOST_PARTS:
+            raise ValueError(f"a message has more than {MOST_PARTS} fields")
+        if number in (FIELDS, CHILDREN):
+            places = range(vector + LENGTH_BYTES, vector + LENGTH_BYTES * (count + 1), LENGTH_BYTES)
+            fields = [place + unpack_from("<I", metadata, place)[0] for place in places]
+            vectors += [(field, inner) for field in fields for inner in (CHILDREN, FIELD_METADATA)]
+    return parts
+
+
+def _of_batch(metadata: memoryview, root: int, kind: int, body: memoryview, dictionaries: dict[int, int]) -> int:
     header = _table(metadata, root, HEADER)
     batch = _table(metadata, header, DATA) if kind == DICTIONARY_BATCH else header
-    if OLD_COMPRESSION in message.metadata.to_pybytes():
+    if OLD_COMPRESSION in bytes(metadata):
         raise ValueError("its buffers are compressed as by Arrow 0.17, which said so in other metadata")
-    body = memoryview(message.body) if _field(metadata, batch, COMPRESSION) else None
+    is_compressed = bool(_field(metadata, batch, COMPRESSION))
     size = 0
     for offset, length in _buffers(metadata, batch):
         if offset < 0 or length < 0:
             raise ValueError("the offset or length of a buffer is negative")
-        size += length if body is None or not length else max(unpack_from("<q", body, offset)[0], length)
+        size += max(unpack_from("<q", body, offset)[0], length) if is_compressed and length else length
     if kind == DICTIONARY_BATCH:
         place = _field(metadata, header, ID)
         number = unpack_from("<q", metadata, place)[0] if place else 0
@@ -151,7 +186,7 @@ def _buffers(metadata: memoryview, batch: int) -> Iterator[tuple[int, int]]:
         yield offset, length
 
 
-def _field(metadata: memoryview | bytearray, table: int, number: int) -> int:
+def _field(metadata: memoryview, table: int, number: int) -> int:
     """Where a field of a FlatBuffer's table is; 0 if it is not there."""
     entries: int = table - unpack_from("<i", metadata, table)[0]
     if 4 + 2 * number >= unpack_from("<H", metadata, entries)[0]:
