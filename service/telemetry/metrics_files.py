@@ -65,7 +65,7 @@ class _Files:
         for value in self.values:
             value.begin()
         for file in of_parent.values():
-            file.close()  # type: ignore[no-untyped-call]
+            file.close()
 
     def of(self, kind: str) -> MetricsFile:
         """The file of a kind of metrics."""
@@ -102,15 +102,16 @@ class FileValue:
 
     def begin(self) -> None:
         """Take the value that this process's file has."""
-        self._place = self._files.of(self._kind).place(self._key)
-        self._value = 0.0 if self._place is None else self._place[0]
+        self._file = self._files.of(self._kind)
+        self._place = self._file.place(self._key)
+        self._value = 0.0 if self._place is None else self._file.numbers[self._place]
 
     def inc(self, amount: float) -> None:
         """Add an amount."""
         with self._files.lock:
             self._value += amount
             if self._place is not None:
-                self._place[0] = self._value
+                self._file.numbers[self._place] = self._value
             else:
                 self._write(0.0)
 
@@ -122,9 +123,9 @@ class FileValue:
 
     def _write(self, timestamp: float) -> None:
         if self._place is None:
-            self._place = self._files.of(self._kind).place(self._key)
+            self._place = self._file.place(self._key)
         if self._place is not None:
-            self._place[0], self._place[1] = self._value, timestamp
+            self._file.numbers[self._place], self._file.numbers[self._place + 1] = self._value, timestamp
 
     def get(self) -> float:
         """The value in this process."""
@@ -141,9 +142,12 @@ class MetricsFile(MmapedDict):
     """One process's values of one kind of metric.
 
     A value without space in the file is not recorded; the log says so once per process.
+
+    numbers : all of the file, as it is mapped now: while anything refers to an earlier mapping, it keeps a descriptor open
     """
 
     reported: ClassVar[bool] = False
+    numbers: memoryview[float]
 
     def __init__(self, filename: str) -> None:
         self._fname = filename
@@ -152,8 +156,8 @@ class MetricsFile(MmapedDict):
         self._positions: dict[str, int] = {}
         self._retry_at = 0.0
 
-    def place(self, key: str) -> memoryview[float] | None:
-        """Where the file has this value and its timestamp, float64[2]; None if there is no space for them."""
+    def place(self, key: str) -> int | None:
+        """Where ``numbers`` has this value, and its timestamp behind it; None if there is no space for them."""
         if key not in self._positions and time.monotonic() >= self._retry_at:
             try:
                 self._init_value(key)
@@ -164,7 +168,13 @@ class MetricsFile(MmapedDict):
                     logger.warning("metrics are not recorded", extra=about)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
         at = self._positions.get(key)
-        return None if at is None else memoryview(self._m)[at : at + 16].cast("d")
+        return None if at is None else at // 8
+
+    def close(self) -> None:
+        """See MmapedDict."""
+        if self._f:
+            self.numbers.release()
+        super().close()  # type: ignore[no-untyped-call]
 
     def _init_value(self, key: str) -> None:
         """Add a value to the file. Raises OSError."""
@@ -186,6 +196,7 @@ class MetricsFile(MmapedDict):
                 new.unlink(missing_ok=True)
                 raise
         super().__init__(self._fname)  # type: ignore[no-untyped-call]
+        self.numbers = memoryview(self._m).cast("d")
 
     def _extend(self) -> None:
         """Allocate STEP_BYTES more."""
@@ -195,6 +206,7 @@ class MetricsFile(MmapedDict):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._m = mmap.mmap(file, capacity)
         self._capacity = capacity
+        self.numbers = memoryview(self._m).cast("d")
 
 
 class FreeSpace(Collector):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import requests
@@ -23,6 +24,26 @@ def test_the_environment_names_the_folder(tmp_path):
         assert server.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions") == 1
         assert server.metric("allocator_metrics_free_bytes") > 0
         assert list(folder.glob("histogram_*.db"))
+
+
+def test_a_file_that_has_grown_is_mapped_once(tmp_path):
+    """Each mapping has a descriptor."""
+    with serving(forked=True, PROMETHEUS_MULTIPROC_DIR=str(tmp_path), ALLOCATOR_WORKERS="1") as server:
+
+        def decide(topic: str, partitions_count: int) -> None:
+            body = {"topic_name": topic, "partitions_count": partitions_count, "keys": ["a", "a"]}
+            assert session.post(f"{server.url}/v1/partitions", json=body, timeout=120).ok
+
+        session = requests.Session()
+        topics = [f"{i}-" + "t" * 240 for i in range(600)]
+        for topic in topics:
+            decide(topic, 2)
+        decide(topics[0], 3)
+        assert server.metric("allocator_subject_skew_ratio", subject=topics[0]) == 3
+        (worker,) = server.workers()
+        file = tmp_path / f"gauge_mostrecent_{worker}.db"
+        assert file.stat().st_size > 2 * metrics_files.STEP_BYTES
+        assert Path(f"/proc/{worker}/maps").read_text().count(str(file)) == 1
 
 
 @pytest.fixture
