@@ -90,23 +90,27 @@ def _checked(column: pa.ChunkedArray, reserve: Callable[[int], object]) -> pa.Ar
     for chunk in _by_dictionary(column):
         chunk.validate()  # the lengths of the buffers
         array = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
-        is_view = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
-        if is_view:
+        if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
             array.validate()
             _reserve(_view_bytes(array), reserve)
         chunk.validate(full=True)
-        if chunk.null_count and is_text(chunk.type) and not is_view:
-            _with_values(chunk).validate(full=True)
-        chunks.append(_decoded(chunk, reserve) if array is not chunk else chunk)
+        chunks.append((_decoded if array is not chunk else _without_text_of_nulls)(chunk, reserve))
     if len(chunks) == 1:  # which concat_arrays would copy, too
         return chunks[0]
     reserve(sum(chunk.nbytes for chunk in chunks))
     return pa.concat_arrays(chunks)
 
 
-def _with_values(array: pa.Array) -> pa.Array:
-    """A text array as if none were null: kernels read what a null has for text, too, which Arrow does not look at."""
-    return pa.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]], 0, array.offset)
+def _without_text_of_nulls(array: pa.Array, reserve: Callable[[int], object]) -> pa.Array:
+    """A text array whose nulls have no text that is not UTF-8: Arrow does not look at it, but kernels read it."""
+    if not array.null_count or array.type not in (pa.string(), pa.large_string()):
+        return array
+    try:
+        pa.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]], 0, array.offset).validate(full=True)
+    except pa.ArrowInvalid:
+        reserve(array.nbytes + 8 * len(array))
+        return array.take(pa.array(np.arange(len(array))))
+    return array
 
 
 def _by_dictionary(column: pa.ChunkedArray) -> Iterator[pa.Array]:
