@@ -384,6 +384,37 @@ def test_assignors_of_clients_take_what_is_reserved_for_them(measured, assignor,
     assert peak < reserved + 12 * M
 
 
+def uneven(topics, partitions, members):
+    """The first member owns all that all but the last subscribe to, which has a topic of its own."""
+    names = [f"t{i}" for i in range(topics)]
+    owned = [{"topic_name": name, "partition_ids": [*range(partitions)]} for name in names]
+    first = {"topic_names": [*names, "u"], "generation_id": 1, "owned_partitions": owned}
+    subscriptions = [first, *([{"topic_names": names}] * (members - 2)), {"topic_names": ["u"]}]
+    return {
+        "topics": [{"topic_name": name, "partitions_count": partitions} for name in names]
+        + [{"topic_name": "u", "partitions_count": 1}],
+        "members": [{"member_id": f"m{i}"} | its for i, its in enumerate(subscriptions)],
+    }
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "kafka-python:sticky"])
+def test_evening_out_takes_what_is_reserved_for_it(measured, assignor):
+    """The records of what has moved: a set for each topic, source and present owner."""
+    small, large = (body | {"assignor": assignor} for body in (uneven(2, 10, 4), uneven(5_000, 10, 10)))
+    peak, reserved, _ = measured("/v1/group-assignments", small, large, {})
+    assert peak < reserved + 12 * M
+
+
+def test_evening_out_partitions_that_nobody_owned_takes_what_is_reserved_for_it(measured):
+    def body(n):
+        members = [{"member_id": names, "topic_names": [*names]} for names in ("t", "tu", "u")]
+        topics = [{"topic_name": name, "partitions_count": n} for name in "tu"]
+        return {"assignor": "cooperative-sticky", "topics": topics, "members": members}
+
+    peak, reserved, _ = measured("/v1/group-assignments", body(10), body(200_000), {})
+    assert peak < reserved + 12 * M
+
+
 def test_lines_reserve_their_memory_before_there_are_any(client, reserved):
     """A body of 256 MB of empty lines took 2 GB."""
     client.post("/v1/decodings?kind=group_record", data=b"\n" * M, content_type="application/jsonl")

@@ -81,6 +81,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.StickyAssignor",
         is_timed=True,
+        reserves=True,
     ),
     Assignor(
         name="cooperative-sticky",
@@ -92,6 +93,7 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
         is_timed=True,
+        reserves=True,
     ),
 )
 

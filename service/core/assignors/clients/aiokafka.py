@@ -54,5 +54,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
         setting="partition_assignment_strategy=[StickyPartitionAssignor]",
         is_timed=True,
+        reserves=True,
     ),
 )

@@ -20,6 +20,7 @@ Source: AbstractStickyAssignor.GeneralAssignmentBuilder.
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.claims import Claims
 from service.core.assignors.classic.sticky.fill import fill
-from service.core.assignors.classic.sticky.movements import no_movements
+from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State
 from service.core.clock import TimeLimit, in_time
@@ -62,11 +63,12 @@ class General:
     restored: bool
 
 
-def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -> General:
+def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit, reserve: Callable[[int], None]) -> General:
     """Assign a group whose subscriptions differ; raises KafkaAssignorFails where Kafka throws, or never answers.
 
     tolerance : as in ``State``
     check_time : ends it when its time is over
+    reserve : takes the bytes that are about to be allocated; raises if there are too few
     """
     state, kept, revoked = _after_step_1(group, claims, tolerance)
     fresh, has_duplicates = not state.counts.any(), bool((state.duplicates != NONE).any())
@@ -75,6 +77,7 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit) -
     set_aside(state)
     passes, moves, restored = (int(not revoked), 1), (0, 0), False
     if state.has_stale_claims or not nearly_equal(state):
+        reserve(most_bytes(group))
         existing, deadline = group.topics.partitions_count, check_time.deadline
         hashes = java_hash_codes(group.topics.names)[claims.topic_of[:existing]]
         codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])

@@ -18,7 +18,7 @@ Plain-Python twin: tests/reference/clients/python_sticky.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,14 +29,14 @@ from service.core.assignors.classic.sticky.cooperative import parted
 from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.fullest import from_the_fullest
 from service.core.assignors.classic.sticky.general import keep, topic_by_topic
-from service.core.assignors.classic.sticky.movements import no_movements
+from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State
 from service.core.assignors.clients.names import by_bytes, byte_ranks
 from service.core.assignors.clients.python_sticky.claims import ClaimedPartitions, read_claims
 from service.core.assignors.clients.python_sticky.library import Library
 from service.core.assignors.clients.python_sticky.reassign import THROWN, even_out
-from service.core.clock import UNLIMITED, TimeLimit, in_time
+from service.core.clock import UNLIMITED, TimeLimit, in_time, unmetered
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, rows_and_places
@@ -45,20 +45,29 @@ TRIES: Final = 32
 """So many orders of the partitions in sets are tried, where these decide."""
 
 
-def assign(group: Group, library: Library, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws, in any of its runs."""
-    owners, left_open, _ = _common(group, library, check_time)
+def assign(
+    group: Group, library: Library, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
+) -> Assignment:
+    """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws, in any of its runs.
+
+    reserve : takes the bytes that are about to be allocated; raises if there are too few
+    """
+    owners, left_open, _ = _common(group, library, check_time, reserve)
     return Assignment(grouped(owners, len(group)), left_open=left_open)
 
 
-def assign_cooperatively(group: Group, library: Library, check_time: TimeLimit = UNLIMITED) -> Assignment:
+def assign_cooperatively(
+    group: Group, library: Library, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
+) -> Assignment:
     """The same; withheld is what another member claims, of several claimants the last in request order."""
-    owners, left_open, claimants = _common(group, library, check_time)
+    owners, left_open, claimants = _common(group, library, check_time, reserve)
     here, later = parted(owners, (claimants != NONE) & (claimants != owners))
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)), left_open=left_open)
 
 
-def _common(group: Group, library: Library, check_time: TimeLimit) -> tuple[Int32s, LeftOpen | None, Int32s]:
+def _common(
+    group: Group, library: Library, check_time: TimeLimit, reserve: Callable[[int], None]
+) -> tuple[Int32s, LeftOpen | None, Int32s]:
     """The member of each partition if all runs agree, or NONE; where they do not; and the last claimants."""
     if len(group) == 0:
         raise KafkaAssignorFails(
@@ -68,6 +77,8 @@ def _common(group: Group, library: Library, check_time: TimeLimit) -> tuple[Int3
             library=library.name,
         )
     setting = _read(group, library)
+    if not setting.settled:
+        reserve(most_bytes(group))
     runs = _runs(group, library, setting, check_time)
     first = next(runs)
     alike = np.ones(len(first), np.bool_)
@@ -108,6 +119,7 @@ class _Setting:
     fresh : is nothing kept?
     equal : do all members subscribe to all topics?
     filled : who owns what once every partition has an owner, as in the Java form; not changed
+    settled : is there nothing to even out?
     """
 
     claims: ClaimedPartitions
@@ -117,6 +129,7 @@ class _Setting:
     fresh: bool
     equal: bool
     filled: State
+    settled: bool
 
 
 def _read(group: Group, library: Library) -> _Setting:
@@ -157,7 +170,8 @@ def _read(group: Group, library: Library) -> _Setting:
     fill(state, False, 0)
     set_aside(state)
     equal = bool((possible == topics.partitions_count).all())
-    return _Setting(claims, ranks, kept, revoked, fresh, equal, state)
+    settled = not state.has_stale_claims and nearly_equal(state)
+    return _Setting(claims, ranks, kept, revoked, fresh, equal, state, settled)
 
 
 @dataclass(frozen=True)
@@ -177,7 +191,7 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
     """
     check_time()
     state, claims = setting.filled, setting.claims
-    if not state.has_stale_claims and nearly_equal(state):
+    if setting.settled:
         return _Try(state.new_owners, 0, 0)
     state = state._replace(new_owners=state.new_owners.copy(), counts=state.counts.copy(), keys=state.keys.copy())
     several = False
