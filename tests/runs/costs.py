@@ -211,9 +211,9 @@ def requests() -> dict[str, Callable[[], Request]]:
                 },
             )
             for name, count in (
-                ("sticky", 3_300_000),
-                ("librdkafka:cooperative-sticky", 3_500_000),  # more would take more memory than there is
-                ("kafka-python:sticky", 3_300_000),
+                ("sticky", 3_500_000),  # more would take more memory than there is
+                ("librdkafka:cooperative-sticky", 3_500_000),
+                ("kafka-python:sticky", 3_500_000),
                 ("sarama:roundrobin", 3_500_000),
                 ("franz-go:sticky", 5_000_000),
             )
