@@ -299,7 +299,7 @@ def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
         for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
     ]
     rows += [("(unassigned)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer["unassigned"]]
-    rows += [("(left open)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer.get("left_open", ())]
+    rows += [("(left to chance)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer.get("left_open", ())]
     return ("member", "topic", "partitions"), rows
 
 

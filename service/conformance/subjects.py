@@ -68,8 +68,9 @@ class AssignorSubject:
         for member, member_id in enumerate(group.member_ids):
             for partition in named(assignment.rows.row(member)):
                 owners[partition] = (*owners.get(partition, ()), member_id)
-        open_ones = () if assignment.left_open is None else named(assignment.left_open.partitions)
-        return Expected(owners={each: tuple(sorted(who)) for each, who in owners.items()}, chance=frozenset(open_ones))
+        chance = frozenset(() if assignment.left_open is None else named(assignment.left_open.partitions))
+        certain = {each: tuple(sorted(who)) for each, who in owners.items() if each not in chance}
+        return Expected(owners=certain, chance=chance)
 
     def recorded(self, answer: Json) -> Expected:
         """What a library answered, as a vector has it."""

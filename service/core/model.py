@@ -6,7 +6,7 @@ Names live at the edge: ``topic_name``, ``member_id``, ``broker_id``, ``rack_id`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -328,16 +328,20 @@ class LeftOpen:
 
     partitions : int32[...], ascending: those whose member need not be the same in every run
     because : what decides, a clause: "Go goes through a map in a random order"
+    run : one run of the library, by a seed from 0 on: the assignment that it gives; None where no run of the library decides, and
+        the partitions then are in no row
     """
 
     partitions: Int32s
     because: str
+    run: Callable[[int], Assignment] | None = None
 
     @property
     def warning(self) -> str:
         """A sentence for a reader of the answer."""
         several = counted(len(self.partitions), "partition")
-        return f"The library leaves to chance who gets {several}: {self.because}. The assignments are those of every run."
+        shown = "They are unassigned here" if self.run is None else "The assignments are those of one possible run"
+        return f"The library leaves to chance who gets {several}: {self.because}. {shown}; the others do not depend on the run."
 
 
 @dataclass(frozen=True)
@@ -363,7 +367,8 @@ class Assignment:
     rows : Ragged member → partitions, in the order in which the assignor gives them
     withheld : Ragged member → partitions that it gets once their previous owners have revoked them; None from an assignor that
         never withholds any
-    left_open : the partitions that are in no row because the library leaves their members to chance; None if it leaves none
+    left_open : the partitions whose members the library leaves to chance; None if it leaves none. They are in no row of what an
+        assignor returns, and in the rows of one run (``of_run``)
     certificate : how good it is, and how good any could be; None from an assignor that does not prove anything
     ranges : what the tasks of a batch read, from a source that makes them of offsets
     """
@@ -376,11 +381,14 @@ class Assignment:
 
     @property
     def follow_up_rebalance(self) -> bool | None:
-        """Is a second rebalance needed to assign what is withheld?
+        """Is a second rebalance needed to assign what is withheld? None for an assignor that never withholds anything."""
+        return None if self.withheld is None else len(self.withheld.values) > 0
 
-        None for an assignor that never withholds anything, and if chance decides what is withheld.
-        """
-        return None if self.withheld is None or self.left_open is not None else len(self.withheld.values) > 0
+    def of_run(self, seed: int) -> Assignment:
+        """The same if nothing is left to chance; otherwise what one run of the library gives, complete. seed : at least 0"""
+        if self.left_open is None or self.left_open.run is None:
+            return self
+        return replace(self.left_open.run(seed), left_open=self.left_open)
 
     def final_loads(self) -> Int32s:
         """int32[members], the number of partitions of each member after the follow-up rebalance, if there is one."""

@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 
-def takers(topics: list[int], subscribers: list[list[int]], counts: list[int]) -> list[int]:
-    """The member that takes each partition: of its topic's subscribers the one with the fewest, then the first listed."""
-    counts, taken = list(counts), []
-    for topic in topics:
-        taker = min(subscribers[topic], key=lambda member: counts[member])
-        counts[taker] += 1
-        taken.append(taker)
-    return taken
-
-
 def shares(rows: list[list[int]], weights: list[float]) -> tuple[list[float], list[int]]:
     """The weight and the number of the partitions of each member; what several have is divided among them."""
     rows = [[partition for partition in row if partition < len(weights)] for row in rows]

@@ -162,6 +162,22 @@ class FollowUpSchema(AnswerSchema):
     alike = fields.Boolean("with `expected`: whether these assignments are the expected ones", optional=True)
 
 
+class RangeSchema(AnswerSchema):
+    """A figure over several runs."""
+
+    least = fields.Float()
+    mean = fields.Float()
+    most = fields.Float()
+
+
+class OutcomesSchema(AnswerSchema):
+    """What a library leaves to chance, over several of its runs."""
+
+    runs = fields.Integer("how many runs; the first is the one that is answered")
+    member_load = fields.Dict("`min`, `max` and `skew`", keys=fields.String(), values=fields.Nested(RangeSchema))
+    movement = fields.Dict("`retained`, `moved`, `added` and `revoked`", keys=fields.String(), values=fields.Nested(RangeSchema))
+
+
 class TopicRangesSchema(AnswerSchema):
     """The ranges of offsets of one topic: three lists of equal length, in the order of partitions and offsets."""
 
@@ -210,9 +226,11 @@ class GroupAssignmentAnswerSchema(AssignedSchema):
     )
     left_open = fields.List(
         fields.Nested(TopicPartitionsAnswerSchema),
-        "the partitions whose members a client's library leaves to chance; `assignments` has those of every run",
+        "the partitions whose members a client's library leaves to chance; `assignments` has them as in one run, that of "
+        "`random_seed`. All others have the same member in every run",
         optional=True,
     )
+    outcomes = fields.Nested(OutcomesSchema, "with `left_open`: figures over several runs of the library", optional=True)
     ranges = fields.List(
         fields.Nested(TopicRangesSchema),
         "from `spark:kafka-source` with `lag`: what each task of the batch reads. A partition without records has none and is "
@@ -257,6 +275,8 @@ def document(answer: GroupAnswer) -> dict[str, Any]:
         body |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
         body["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
+    if answer.outcomes is not None:
+        body["outcomes"] = asdict(answer.outcomes)
     if outcome.assignment.ranges is not None:
         body["ranges"] = _ranges(group, outcome.assignment.ranges)
     return body | _remarks(answer)

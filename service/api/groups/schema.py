@@ -152,7 +152,7 @@ def read_body(text: bytes) -> Any:
 def _read_large(text: bytes, lists: IntegerLists | None) -> dict[str, Any] | None:
     """A body read by Arrow; None unless it is plainly well-formed. lists : those that ``text`` no longer holds"""
     options = {**dict.fromkeys(NAMES, NAME), "balance_racks": pa.bool_(), "price_per_gb": pa.float64()}
-    options |= {"min_partitions": pa.int32(), "max_records_per_partition": pa.int64()}
+    options |= {"min_partitions": pa.int32(), "max_records_per_partition": pa.int64(), "random_seed": pa.int64()}
     options |= {"max_moves": pa.int32(), "compare": COMPARED}
     columns = arrays.read_object(text, {**options, "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER)})
     if columns is None or columns["topics"].null_count or columns["members"].null_count:
@@ -247,6 +247,12 @@ class GroupAssignmentSchema(Schema):
             {"client": "librdkafka", "assignor": "range"},
             {"group_protocol": "consumer"},
         ],
+    )
+    random_seed = Int(
+        "of what a client's library leaves to chance (`left_open`): each seed is one run of the library; default 0",
+        minimum=0,
+        maximum=INT64,
+        load_default=None,
     )
     max_moves = Int(
         "`balanced`: at most this number of owned partitions go to another member; the best balance within that",

@@ -66,6 +66,11 @@ class Assignor(Strategy):
         """The ``partition.assignment.strategy`` of members that use it."""
         return (self,) if self.wraps is None else (self, self.wraps)
 
+    def drawn(self, seed: int) -> Assignor:
+        """The same, but what its library leaves to chance is that of one run, by a seed from 0 on (``Assignment.of_run``)."""
+        on_racks = None if self.on_racks is None else _Drawn(self.on_racks, seed)
+        return replace(self, run=_Drawn(self.run, seed), on_racks=on_racks)
+
     def of_release(self, kafka_version: str, client_version: str | None) -> Assignor:
         """Its form in a release of Kafka, and in that of its client, which is Kafka's for its own. Raises InvalidQuestion."""
         if client_version is None:
@@ -86,6 +91,17 @@ class Assignor(Strategy):
         explain = _Within(self.explain, limit) if self.explain else None
         wraps = None if self.wraps is None else self.wraps.within(limit, reserve)
         return replace(self, run=_Within(self.run, limit, reserve if self.reserves else None), explain=explain, wraps=wraps)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """An assignor's function, with one run in place of what all runs have in common; equal to another of the same."""
+
+    function: Callable[..., Assignment]
+    seed: int
+
+    def __call__(self, group: Group, **options: Any) -> Assignment:
+        return self.function(group, **options).of_run(self.seed)
 
 
 @dataclass(frozen=True)

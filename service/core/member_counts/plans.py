@@ -12,7 +12,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
-from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, Ragged
+from service.core.model import Float64s, Group, Int32s, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.movement import movement
 from service.core.rebalances.moves import final_rows
@@ -52,7 +52,7 @@ class MembersPlan:
     unread : partitions that no member subscribes to, though one of more members would
     bound : the least worst load with this number of members, if the assignor has proven anything
     gains : are all partitions read, and is the worst load lower than with every smaller number with which they are?
-    left_open : what the assignor leaves to chance. It counts as if each such partition went to the subscriber with the fewest
+    left_open : what the assignor leaves to chance; the figures are those of one run
     """
 
     members_count: int
@@ -100,40 +100,6 @@ def _shares(offsets: Int32s, values: Int32s, weights: Float64s) -> tuple[Float64
     return loads, counts
 
 
-def settled(group: Group, assignment: Assignment) -> Ragged:
-    """Ragged member → partitions, what each has in the end; what chance decides goes to the subscriber with the fewest."""
-    rows = final_rows(assignment)
-    if assignment.left_open is None:
-        return rows
-    topics = group.topics
-    subscribers = transposed(group.subscriptions, group.total_topics)
-    topic_of = np.searchsorted(topics.first, assignment.left_open.partitions, "right").astype(np.int32) - np.int32(1)
-    takers = _takers(topic_of, subscribers.offsets, subscribers.values, rows.lengths().astype(np.int64))
-    members = np.concatenate([rows.row_of_each_value(), takers])
-    values = np.concatenate([rows.values, assignment.left_open.partitions])
-    return Ragged.of_pairs(members, values, len(rows))
-
-
-@kernel
-def _takers(topics: Int32s, subscribers_of: Int32s, subscribers: Int32s, counts: Int64s) -> Int32s:
-    """The member that takes each partition, int32[partitions]: the subscriber with the fewest, then the first.
-
-    topics : int32[partitions]; subscribers_of, subscribers : topic → members, at least one for each of these topics
-    counts : int64[members], the partitions of each; counted up
-
-    Plain-Python twin: tests/reference/member_counts.py.
-    """
-    takers = np.empty(len(topics), np.int32)
-    for i in range(len(topics)):
-        taker = subscribers[subscribers_of[topics[i]]]
-        for j in range(subscribers_of[topics[i]] + 1, subscribers_of[topics[i] + 1]):
-            if counts[subscribers[j]] < counts[taker]:
-                taker = subscribers[j]
-        counts[taker] += 1
-        takers[i] = taker
-    return takers
-
-
 def plans(
     group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None]
 ) -> list[MembersPlan]:
@@ -166,7 +132,7 @@ def _read_by_first(group: Group) -> Int64s:
 
 def _plan(group: Group, now: Group, unread: int, assignor: Assignor) -> MembersPlan:
     assignment = assignor.run(group)
-    rows = settled(group, assignment)
+    rows = final_rows(assignment)
     moves = movement(now, transposed(rows, group.total_partitions))
     bound = assignment.certificate.load.bound if assignment.certificate else None
     load = load_of(group, rows)

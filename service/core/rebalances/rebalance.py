@@ -19,7 +19,7 @@ class Rebalance:
     owners : Ragged partition → the members it is assigned to, ascending; partitions that do not exist included
     unassigned : int32[...], the partitions that exist and are assigned to no member, ascending; none that is left open
     load : how even the numbers of partitions per member are
-    fewest_possible_moves : see ``rebalances.fewest_moves``; None also if something is left open
+    fewest_possible_moves : see ``rebalances.fewest_moves``
     """
 
     assignment: Assignment
@@ -32,7 +32,11 @@ class Rebalance:
 
 def rebalance(group: Group, assignor: Assignor) -> Rebalance:
     """Rebalance the group. Raises KafkaAssignorFails and InvalidQuestion, as the assignor does."""
-    assignment: Assignment = assignor.run(group)
+    return rebalance_by(group, assignor.run(group))
+
+
+def rebalance_by(group: Group, assignment: Assignment) -> Rebalance:
+    """The rebalance in which the group is assigned so."""
     owners = transposed(assignment.rows, group.total_partitions)
     unassigned = np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
     if assignment.left_open is not None:
@@ -44,8 +48,6 @@ def rebalance(group: Group, assignor: Assignor) -> Rebalance:
 
 
 def _fewest_moves(group: Group, assignment: Assignment, moves: Movement) -> int | None:
-    if assignment.left_open is not None:
-        return None
     certificate = assignment.certificate
     if certificate is not None and certificate.proves_even:
         return moves.moved  # of the most even numbers of partitions, which may not be the most even weights

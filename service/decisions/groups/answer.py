@@ -16,6 +16,7 @@ from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.figures import Figures
 from service.decisions.groups.alternatives import Alternative, Settled, alternatives
 from service.decisions.groups.expected import expected_group, with_counts
+from service.decisions.groups.outcomes import Outcomes, outcomes
 from service.decisions.groups.question import GroupQuestion, check, strategy
 from service.decisions.groups.rows import read_group
 from service.decisions.groups.tables import in_answer_order
@@ -75,6 +76,7 @@ class GroupAnswer:
     comparison, second_is_alike : with ``expected``
     traffic : what crosses zones after the first rebalance; None without racks
     alternatives : the group under the assignors of ``compare``
+    outcomes : other runs, where the library leaves something to chance
     frontier : what fewer moves achieve, if asked for
     explanation : how the assignor decided, if asked for
     """
@@ -90,6 +92,7 @@ class GroupAnswer:
     warnings: list[str]
     explanation: dict[str, Any] | None
     traffic: ZoneTraffic | None = None
+    outcomes: Outcomes | None = None
     alternatives: tuple[Alternative, ...] = ()
     frontier: tuple[TradeOff, ...] | None = None
 
@@ -139,6 +142,7 @@ def told(
     group, outcome = first.group, first.outcome
     second = assigned(*follow_up(group, outcome, assignor)) if outcome.assignment.follow_up_rebalance else None
     weights = group.topics.weights
+    runs = outcomes(group, outcome, question.random_seed or 0)
     return GroupAnswer(
         question,
         assignor,
@@ -148,9 +152,10 @@ def told(
         _moves(question, first, budget),
         comparison,
         None if second is None or comparison is None else not len(_differences(comparison.expected, second.outcome)),
-        _warnings(assignor, first),
+        [*_warnings(assignor, first), *(() if runs is None else (runs.sentence,))],
         assignor.explain(group, outcome.assignment, budget.explained) if question.explain and assignor.explain else None,
         zone_traffic(group, outcome.owners),
+        runs,
     )
 
 

@@ -59,6 +59,7 @@ class GroupQuestion:
     compare : other assignors, as rows with any of VARIED, to be set beside the one asked for
     price_per_gb : of traffic between zones; None: not known
     min_partitions, max_records_per_partition : Spark's options, by which ``spark:kafka-source`` divides the ``lag``
+    random_seed : of what a library leaves to chance; default: 0
     max_moves : how many partitions may move, for ``balanced``; None: as many as the best balance takes
     frontier : whether to tell what fewer moves achieve
     moves : whether to list each partition that moves; None: if they are few
@@ -80,6 +81,7 @@ class GroupQuestion:
     price_per_gb: float | None = None
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    random_seed: int | None = None
     max_moves: int | None = None
     frontier: bool = False
     moves: bool | None = None
@@ -164,15 +166,15 @@ def _varied(question: GroupQuestion, row: Mapping[str, Any]) -> GroupQuestion:
 
 def strategy(question: GroupQuestion) -> Assignor:
     """The assignor, as the release has it. Raises UnknownStrategy, which says where else there is one of that name."""
-    protocol, name = question.protocol, question.assignor
+    protocol, name, seed = question.protocol, question.assignor, question.random_seed or 0
     if protocol not in GROUP_PROTOCOLS:
         raise UnknownStrategy("group_protocol", protocol, (*GROUP_PROTOCOLS, *TASK_PROTOCOLS))
     if question.client is not None:
         name = of_client(protocol, question.client, name)
     if name is None:
-        return _released(GROUP_PROTOCOLS[protocol].builtins[0], question)
+        return _released(GROUP_PROTOCOLS[protocol].builtins[0], question).drawn(seed)
     try:
-        return _released(GROUP_PROTOCOLS[protocol][name], question)
+        return _released(GROUP_PROTOCOLS[protocol][name], question).drawn(seed)
     except UnknownStrategy as error:
         elsewhere = [other for other, registry in GROUP_PROTOCOLS.items() if name in registry.names()]
         if elsewhere:

@@ -11,8 +11,9 @@ from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import faults_of, raise_all
-from service.core.member_counts.plans import MembersLoad, MembersPlan, load_of, plans, settled, useful_counts
+from service.core.member_counts.plans import MembersLoad, MembersPlan, load_of, plans, useful_counts
 from service.core.printable import counted
+from service.core.rebalances.moves import final_rows
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
@@ -149,7 +150,7 @@ def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructAr
     group = read_group(question.group.topics, members)
     of_them = counted(len(members), "member")
     sentence = f"No member owns anything; moves are counted from what {own.name} assigns to the {of_them}."
-    return owning(members, group, settled(group, own.run(group))), [sentence]
+    return owning(members, group, final_rows(own.run(group))), [sentence]
 
 
 def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int, budget: Budget) -> list[Assignor]:
@@ -169,17 +170,15 @@ def _standstills(
     several: list[tuple[Assignor, list[MembersPlan]]],
     budget: Budget,
 ) -> tuple[list[dict[int, Standstill]], list[str]]:
-    if not question.standstill or not len(present) or any(plan.left_open for plan in several[0][1]):
+    if not question.standstill or not len(present):
         return [{} for _ in several], []
     return standstills(as_it_is(question, present, several[0][0].name), further, several, budget)
 
 
 def _left_open(own: list[MembersPlan]) -> list[str]:
-    """That loads are those of one run of many."""
+    """That the figures are those of one run of many."""
     chance = next((plan.left_open for plan in own if plan.left_open is not None), None)
     if chance is None:
         return []
-    detail = f"The library leaves to chance who gets some partitions: {chance.because}."
-    return [
-        f"{detail} They count as if each went to the subscriber with the fewest; moves are estimates, and no standstill is known."
-    ]
+    reason = f"The library leaves to chance who gets some partitions: {chance.because}."
+    return [f"{reason} Loads, moves and standstill are those of one run."]

@@ -90,7 +90,7 @@ def strategy(question: RebalancesQuestion) -> Assignor:
         name = of_client(protocol, client, name)
     chosen = _resolved(protocol, name, question.kafka_version)
     if question.client_version:
-        chosen = chosen.of_release(question.kafka_version, question.client_version)
+        chosen = chosen.of_release(question.kafka_version, question.client_version).drawn(0)
     return _carried_out(protocol, chosen, question.rebalance_protocol)
 
 
@@ -111,7 +111,7 @@ def _resolved(protocol: str, assignor: str | None, version: str) -> Assignor:
     if protocol not in KAFKAS:
         raise UnknownStrategy("group_protocol", protocol, tuple(KAFKAS))
     registry = GROUP_PROTOCOLS[protocol]
-    return (registry.builtins[0] if assignor is None else registry[assignor]).at(version)
+    return (registry.builtins[0] if assignor is None else registry[assignor]).at(version).drawn(0)
 
 
 def timing(question: RebalancesQuestion, protocol: str) -> Timing:

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.member_counts.plans import _read_by_first, _shares, _takers, load_of, useful_counts
+from service.core.member_counts.plans import _read_by_first, _shares, load_of, useful_counts
 from service.core.model import Ragged
 from service.decisions.groups.question import of_rows
 from service.decisions.groups.rows import read_group
-from tests.reference.member_counts import shares, takers
+from tests.reference.member_counts import shares
 
 
 def test_the_useful_counts_of_24_partitions():
@@ -63,16 +63,3 @@ def test_the_first_members_are_a_group():
 def _rows(topics, members):
     question = of_rows(topics, members)
     return question.topics, question.members
-
-
-@given(st.data())
-def test_takers_are_those_of_the_twin(data):
-    members, topics = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
-    ascending = st.lists(st.integers(0, members - 1), min_size=1, unique=True).map(sorted)
-    subscribers = data.draw(st.lists(ascending, min_size=topics, max_size=topics))
-    asked = data.draw(st.lists(st.integers(0, topics - 1), max_size=12))
-    counts = data.draw(st.lists(st.integers(0, 5), min_size=members, max_size=members))
-    offsets = np.cumsum([0, *map(len, subscribers)]).astype(np.int32)
-    values = np.array([member for row in subscribers for member in row], np.int32)
-    taken = _takers(np.array(asked, np.int32), offsets, values, np.array(counts, np.int64))
-    assert taken.tolist() == takers(asked, subscribers, counts)

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from service.core.errors import InvalidQuestion
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, distinct
 from service.core.timelines.classic.coordinator import PREPARING, STABLE, ClassicCoordinator, Led
 from service.core.timelines.classic.plans import LeaderPlans, scene_of
@@ -136,9 +135,6 @@ class ClassicClients:
         else:
             scene = scene_of(leader, numbers, self.members, view)
             assignment = self._plans.assign(assignor, claims, scene, numbers, view)
-        if assignment.left_open is not None:
-            detail = f"At {self.clock.now} ms a timeline needs one answer of {assignor.name}. {assignment.left_open.warning}"
-            raise InvalidQuestion(detail, "assignor")
         self.course.explain(current, claims, assignment, assignor)
         partitions = groups.in_world(claims, view)[assignment.rows.values]
         if len(claims.unknown_partitions):  # librdkafka assigns those, too; in the group as it was they may have other numbers

@@ -7,7 +7,7 @@ from random import Random
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -34,6 +34,10 @@ def test_most_of_what_ten_runs_had_in_common_is_known_to_be_certain(name, share)
 
 def in_order(answer):
     return {member: sorted(partitions) for member, partitions in answer.items()}
+
+
+def flat(answer):
+    return tuple(sorted((member, tuple(sorted(partitions))) for member, partitions in answer.items()))
 
 
 @given(bodies(min_members=1))
@@ -64,6 +68,9 @@ def test_every_run_has_the_certain_assignments(most_work, balance_racks, coopera
     with patch.object(sticky, "MOST_WORK", most_work):
         assignment = (assignor.on_racks if balance_racks else assignor.run)(group)
     ours = named(group, assignment.rows)
+    if assignment.left_open is not None:
+        drawn = named(group, assignment.of_run(seed).rows)
+        assert all(set(partitions) <= set(drawn[member]) for member, partitions in ours.items())
     for i in range(4):
         run = reference.Sticky(body, Random(seed + i), balance_racks=balance_racks)
         theirs = run.cooperative() if cooperative else run.eager()
@@ -71,6 +78,27 @@ def test_every_run_has_the_certain_assignments(most_work, balance_racks, coopera
             assert in_order(ours) == in_order(theirs)
         for member, partitions in ours.items():
             assert set(partitions) <= set(theirs[member])
+
+
+@settings(max_examples=60)
+@given(
+    body=st.one_of(bodies(min_members=1, sound=True), bodies(min_members=1, racks=True)),
+    cooperative=st.booleans(),
+    balance_racks=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_a_run_by_a_seed_is_one_of_the_librarys(body, cooperative, balance_racks, seed):
+    """Where the plain twin has few different runs, ours are among them, and several if it has several."""
+    group, assignor = group_of(body), CLASSIC["franz-go:cooperative-sticky" if cooperative else "franz-go:sticky"]
+    assignment = (assignor.on_racks if balance_racks else assignor.run)(group)
+    assume(assignment.left_open is not None)
+    twins = [reference.Sticky(body, Random(seed + i), balance_racks=balance_racks) for i in range(60)]
+    theirs = {flat(twin.cooperative() if cooperative else twin.eager()) for twin in twins}
+    ours = {flat(named(group, assignment.of_run(i).rows)) for i in range(30)}
+    if len(theirs) < 6:
+        assert ours <= theirs
+    if len(theirs) > 1:
+        assert len(ours) > 1
 
 
 OWNING = {
@@ -95,7 +123,7 @@ def test_the_service_answers_as_its_default_and_tells_what_is_left_to_chance(cli
     fresh = {**OWNING, "members": [{"member_id": "a"}, {"member_id": "b"}, {"member_id": "c"}]}
     answer = client.post("/v1/group-assignments", json=fresh).json
     assert answer["left_open"] == [{"topic_name": "t", "partition_ids": [0, 1]}, {"topic_name": "u", "partition_ids": [0, 1]}]
-    assert "Go iterates over the map of topics in a random order" in answer["warnings"][-1]
+    assert "Go iterates over the map of topics in a random order" in answer["warnings"][0]
 
 
 def test_racks_count_only_if_asked_for(client):

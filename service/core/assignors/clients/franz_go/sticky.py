@@ -21,6 +21,8 @@ out what is certain all the same:
 Source: sticky.go, graph.go, repair.go, stickyBalancer in group_balancer.go (franz-go 1.22.2).
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from math import factorial
 from typing import Final
@@ -55,24 +57,26 @@ MOST_PERMUTED: Final = 4
 
 def assign(group: Group, check_time: TimeLimit = UNLIMITED, *, balance_racks: bool = False) -> Assignment:
     """Ragged member → partitions, ascending: those of every run. balance_racks : with ``BalanceRacks``?"""
-    owners = _owners(group, check_time, balance_racks=balance_racks)
-    return Assignment(grouped(owners, len(group)), left_open=_left_open(owners))
+    return _assignment(group, check_time, lambda owners: Assignment(grouped(owners, len(group))), balance_racks=balance_racks)
 
 
 def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED, *, balance_racks: bool = False) -> Assignment:
     """As ``assign``, but what others must revoke first is withheld."""
-    owners = _owners(group, check_time, balance_racks=balance_racks)
-    here, later = parted(owners, group.owned.offsets, group.owned.values, group.generations)
-    return Assignment(grouped(here, len(group)), grouped(later, len(group)), _left_open(owners))
+
+    def withholding(owners: Int32s) -> Assignment:
+        here, later = parted(owners, group.owned.offsets, group.owned.values, group.generations)
+        return Assignment(grouped(here, len(group)), grouped(later, len(group)))
+
+    return _assignment(group, check_time, withholding, balance_racks=balance_racks)
 
 
-def _left_open(owners: Int32s) -> LeftOpen | None:
-    partitions = np.flatnonzero(owners == OPEN).astype(np.int32)
-    return LeftOpen(partitions, BECAUSE) if len(partitions) else None
+def _assignment(
+    group: Group, check_time: TimeLimit, made_of: Callable[[Int32s], Assignment], *, balance_racks: bool
+) -> Assignment:
+    """What all runs have in common, and one run of them.
 
-
-def _owners(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Int32s:
-    """Who has each partition in the end, int32[partitions]; NONE: no member subscribes to it; OPEN: chance decides."""
+    made_of : who has each partition in the end, int32[partitions], NONE or OPEN: nobody
+    """
     if len(group) > MOST_MEMBERS:
         raise KafkaAssignorFails(
             None,
@@ -86,10 +90,35 @@ def _owners(group: Group, check_time: TimeLimit, *, balance_racks: bool) -> Int3
     subscribers = topic_subscribers(group, order)
     topics = np.flatnonzero(subscribers.lengths()).astype(np.int32)
     if len(topics) == 0:
-        return np.full(group.topics.partitions_count, NONE, np.int32)
+        return made_of(np.full(group.topics.partitions_count, NONE, np.int32))
     given = _given(group, order, subscribers, topics, balance_racks=balance_racks)
     owners = _certain(given, subscribers, topics, len(group), check_time)
-    return np.where(owners >= 0, order[owners], owners)
+    common = made_of(np.where(owners >= 0, order[owners], owners))
+    left_open = np.flatnonzero(owners == OPEN).astype(np.int32)
+    if not len(left_open):
+        return common
+
+    def of_run(seed: int) -> Assignment:
+        owners = _one_of_many(given, subscribers, topics, len(group), check_time, np.random.default_rng(seed))
+        return made_of(np.where(owners >= 0, order[owners], owners))
+
+    return replace(common, left_open=LeftOpen(left_open, BECAUSE, of_run))
+
+
+def _one_of_many(
+    given: Given, subscribers: Ragged, topics: Int32s, members_count: int, check_time: TimeLimit, random: np.random.Generator
+) -> Int32s:
+    """The owners that one run leads to, with all orders drawn: positions of members, int32[partitions], or NONE."""
+    alike = bool((subscribers.lengths()[topics] == members_count).all())
+    of_members = int(given.member_racks.max(initial=0))
+    numbers = np.arange(given.racks_count[0] + 1, dtype=np.int32)
+    numbers[of_members + 1 :] = random.permutation(numbers[of_members + 1 :])
+    stale_order = random.permutation(np.arange(len(given.stale), dtype=np.int32))
+    drawn = given._replace(leader_racks=numbers[given.leader_racks])
+    deadline = check_time.deadline
+    owners, status = one_run(drawn, random.permutation(topics), stale_order, members_count, alike, False, deadline)
+    in_time(status, check_time)
+    return owners
 
 
 def _given(group: Group, order: Int32s, subscribers: Ragged, topics: Int32s, *, balance_racks: bool) -> Given:

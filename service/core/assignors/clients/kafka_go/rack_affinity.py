@@ -20,6 +20,7 @@ takes two. So A always gets 0, while 1 and 2 are open.
 Source: RackAffinityGroupBalancer in groupbalancer.go (kafka-go 0.4.51).
 """
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -39,18 +40,53 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     topics, racks_count = group.topics, len(group.rack_ids)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     leaders = np.full(topics.partitions_count, NONE, np.int32) if topics.leader_racks is None else topics.leader_racks
+    rack_of = np.where(group.racks == NONE, np.int32(racks_count), group.racks)
+    leader_racks = np.where(leaders == NONE, np.int32(racks_count), leaders)
     owners, left_open, status = _owners(
-        subscribers.offsets,
-        subscribers.values,
-        np.where(group.racks == NONE, np.int32(racks_count), group.racks),
-        topics.first,
-        np.where(leaders == NONE, np.int32(racks_count), leaders),
-        racks_count + 1,
-        check_time.deadline,
+        *subscribers.arrays(), rack_of, topics.first, leader_racks, racks_count + 1, check_time.deadline
     )
     in_time(status, check_time)
-    chance = LeftOpen(indices_of(left_open), "Go iterates over the racks in a random order") if left_open.any() else None
-    return Assignment(grouped(owners, len(group)), left_open=chance)
+    common = Assignment(grouped(owners, len(group)))
+    if not left_open.any():
+        return common
+
+    def of_run(seed: int) -> Assignment:
+        random, owners = np.random.default_rng(seed), np.full(topics.partitions_count, NONE, np.int32)
+        for topic in np.flatnonzero(subscribers.lengths()).tolist():
+            check_time()
+            of_topic, members = slice(topics.first[topic], topics.first[topic + 1]), subscribers.row(topic)
+            owners[of_topic] = members[_one_of_many(rack_of[members], leader_racks[of_topic], random)]
+        return Assignment(grouped(owners, len(group)))
+
+    return replace(common, left_open=LeftOpen(indices_of(left_open), "Go iterates over the racks in a random order", of_run))
+
+
+def _one_of_many(rack_of: Int32s, leader_racks: Int32s, random: np.random.Generator) -> Int32s:
+    """One run for a topic (assignTopic), with both orders of racks drawn: the subscriber that gets each partition, int32[...].
+
+    rack_of : int32[subscribers]; leader_racks : int32[partitions]
+    """
+    target, remainder = divmod(len(leader_racks), len(rack_of))
+    takers, counts = np.full(len(leader_racks), NONE, np.int32), np.zeros(len(rack_of), np.int64)
+    racks = np.unique(leader_racks)
+    left = {rack: np.flatnonzero(leader_racks == rack) for rack in racks.tolist()}
+    for rack in random.permutation(racks).tolist():
+        here = np.flatnonzero(rack_of == rack)
+        if not len(here):
+            continue
+        each = min(len(left[rack]) // len(here), target)
+        more = len(left[rack]) - each * len(here)
+        if each == target:
+            more = min(more, remainder, len(here))
+            remainder -= more
+        given, left[rack] = np.split(left[rack], [each * len(here) + more])
+        takers[given] = np.concatenate([np.repeat(here, each), here[:more]])
+        counts += np.bincount(takers[given], minlength=len(counts))
+    may_have_more = counts <= target
+    lacking = np.maximum(target - counts, 0) + (may_have_more & (np.cumsum(may_have_more) <= remainder))
+    remaining = np.concatenate([left[rack] for rack in random.permutation(racks).tolist()])
+    takers[remaining] = np.repeat(np.arange(len(counts)), lacking)[: len(remaining)]
+    return takers
 
 
 @kernel

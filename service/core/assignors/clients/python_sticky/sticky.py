@@ -19,7 +19,7 @@ Plain-Python twin: tests/reference/clients/python_sticky.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -52,23 +52,29 @@ def assign(
 
     reserve : takes the bytes that are about to be allocated; raises if there are too few
     """
-    owners, left_open, _ = _common(group, library, check_time, reserve)
-    return Assignment(grouped(owners, len(group)), left_open=left_open)
+    return _assignment(group, library, check_time, reserve, lambda owners, _: Assignment(grouped(owners, len(group))))
 
 
 def assign_cooperatively(
     group: Group, library: Library, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
 ) -> Assignment:
     """The same; withheld is what another member claims, of several claimants the last in request order."""
-    owners, left_open, claimants = _common(group, library, check_time, reserve)
-    here, later = parted(owners, (claimants != NONE) & (claimants != owners))
-    return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)), left_open=left_open)
+
+    def withholding(owners: Int32s, claimants: Int32s) -> Assignment:
+        here, later = parted(owners, (claimants != NONE) & (claimants != owners))
+        return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
+
+    return _assignment(group, library, check_time, reserve, withholding)
 
 
-def _common(
-    group: Group, library: Library, check_time: TimeLimit, reserve: Callable[[int], None]
-) -> tuple[Int32s, LeftOpen | None, Int32s]:
-    """The member of each partition if all runs agree, or NONE; where they do not; and the last claimants."""
+def _assignment(
+    group: Group,
+    library: Library,
+    check_time: TimeLimit,
+    reserve: Callable[[int], None],
+    made_of: Callable[[Int32s, Int32s], Assignment],
+) -> Assignment:
+    """What all runs have in common, and one of them. made_of : the member of each partition, or NONE, and its last claimant"""
     if len(group) == 0:
         raise KafkaAssignorFails(
             *library.no_members,
@@ -86,16 +92,28 @@ def _common(
         alike &= owners == first
     claimants = setting.claims.last_claimants
     if alike.all():
-        return first, None, claimants
+        return made_of(first, claimants)
+
+    def of_run(seed: int) -> Assignment:
+        random = np.random.default_rng(seed)
+        hashes = random.permutation(np.arange(len(first), dtype=np.int32))
+        from_fullest = bool(random.choice(_orders(group, library, setting)))
+        return made_of(_run(group, library, setting, hashes, check_time, from_fullest=from_fullest).owners, claimants)
+
     because = "the order of Python's sets, of a member's topics and of partitions, differs from process to process"
-    return np.where(alike, first, np.int32(NONE)), LeftOpen(np.flatnonzero(~alike).astype(np.int32), because), claimants
+    common = made_of(np.where(alike, first, np.int32(NONE)), claimants)
+    return replace(common, left_open=LeftOpen(np.flatnonzero(~alike).astype(np.int32), because, of_run))
+
+
+def _orders(group: Group, library: Library, setting: _Setting) -> list[bool]:
+    """In which orders the partitions may be gone through: from the fullest member on, topic by topic, or either."""
+    return [setting.equal, False] if setting.equal and not library.sorts and len(group.topics) > 1 else [setting.equal]
 
 
 def _runs(group: Group, library: Library, setting: _Setting, check_time: TimeLimit) -> Iterator[Int32s]:
     """The member of each partition in every run that may be different: int32[partitions] each."""
     hashes = np.arange(group.topics.partitions_count, dtype=np.int32)
-    orders = [setting.equal, False] if setting.equal and not library.sorts and len(group.topics) > 1 else [setting.equal]
-    chances = 0
+    orders, chances = _orders(group, library, setting), 0
     for from_fullest in orders:
         run = _run(group, library, setting, hashes, check_time, from_fullest=from_fullest)
         yield run.owners
