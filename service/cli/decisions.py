@@ -60,7 +60,7 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
 
 
 @click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
-@click.argument("file", default="-")
+@click.argument("file", required=False)
 @options.TOPICS
 @options.MEMBERS
 @options.GROUP
@@ -78,7 +78,8 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
 @options.EXPLAIN
 @options.OUTPUT
 def assign(
-    *, file: str, topics: tuple[tuple[str, int], ...], members: str | None, snapshots: tuple[BufferedReader, ...],
+    *, file: str | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
+    snapshots: tuple[BufferedReader, ...],
     compare: tuple[str, ...], max_moves: int | None, starting_offsets: str | None, ending_offsets: str | None,
     min_partitions: int | None, max_records_per_partition: int | None, price_per_gb: float | None, frontier: bool,
     svg: Path | None, explain: bool, output: str | None, **fields: Any,
@@ -93,16 +94,16 @@ def assign(
     if svg is not None and form == "csv":
         raise click.UsageError("--svg is for --output table or json, not csv.")
     if starting_offsets is not None or ending_offsets is not None:
-        options.check_no_file(None if file == "-" else file, snapshots)
+        options.check_no_file(file, snapshots)
         body: Body = _batch(topics, members, starting_offsets, ending_offsets, fields)
-    elif not topics and members is None:
-        with _open(file, "To describe a group by options, give --topic and --members.") as source:
+    elif (topics or members is not None) and file is None and not snapshots:
+        body = _body({**options.described_group(topics, members), **fields})
+    else:
+        with _open(file or "-", "To describe a group by options, give --topic and --members.") as source:
             from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
 
-            body = reading.body(source, reading.assignment_body, snapshots, **fields)
-    else:
-        options.check_no_file(None if file == "-" else file, snapshots)
-        body = _body({**options.described_group(topics, members), **fields})
+            given = sys.stdin.buffer if file == "-" else source
+            body = reading.body(given, reading.assignment_body, snapshots, topics=topics, members=members, **fields)
     further = {
         "min_partitions": min_partitions,
         "max_records_per_partition": max_records_per_partition,
@@ -176,7 +177,11 @@ def _extended(body: Body, more: dict[str, Any]) -> Body:
 
 
 def _batch(
-    topics: tuple[tuple[str, int], ...], members: str | None, starting: str | None, ending: str | None, fields: dict[str, Any]
+    topics: tuple[tuple[str, int], ...],
+    members: int | tuple[str, ...] | None,
+    starting: str | None,
+    ending: str | None,
+    fields: dict[str, Any],
 ) -> Body:
     """The body for a batch of Spark's source, whose offsets are given."""
     from service.cli import offsets  # noqa: PLC0415 - an import that --help does not need

@@ -36,10 +36,11 @@ def milliseconds(text: str) -> int:
 
 DURATION: Final = Parsed("duration", milliseconds, "a duration such as 500ms, 5s or 2m")
 
-TOPICS: Final = click.option(
-    "--topic", "topics", type=TOPIC, multiple=True, help="Topic and its partitions: orders:12. Repeatable."
-)
-MEMBERS: Final = click.option("--members", help="Number of members, or their ids separated by commas.")
+
+def _different(_: object, __: object, topics: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    if len(dict(topics)) < len(topics):
+        raise click.UsageError("--topic names a topic twice.")
+    return topics
 
 
 def count(text: str) -> int | None:
@@ -47,21 +48,40 @@ def count(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else None
 
 
-def described_group(topics: Sequence[tuple[str, int]], members: str | None, prefix: str = "member-") -> dict[str, Any]:
+def _members(text: str) -> int | tuple[str, ...]:
+    number = count(text)
+    if number is None and re.fullmatch("[+-]?[0-9.]+", text):
+        raise ValueError(text)
+    return tuple(text.split(",")) if number is None else number
+
+
+TOPICS: Final = click.option(
+    "--topic",
+    "topics",
+    type=TOPIC,
+    multiple=True,
+    callback=_different,
+    help="Topic and its partitions: orders:12. Repeatable. Completes FILE and --snapshot.",
+)
+MEMBERS: Final = click.option(
+    "--members",
+    type=Parsed("members", _members, "a number of members, at most 9999999, or ids such as c1,c2"),
+    help="Number of members, or their ids separated by commas. With FILE or --snapshot: the present ones first.",
+)
+
+
+def described_group(
+    topics: Sequence[tuple[str, int]], members: int | Sequence[str] | None, prefix: str = "member-"
+) -> dict[str, Any]:
     """``topics`` and ``members`` of a body. prefix : of the ids of members that are only counted. Raises UsageError."""
     if not topics or members is None:
         raise click.UsageError(f"Missing option '{'--members' if topics else '--topic'}'.")
-    if len(dict(topics)) < len(topics):
-        raise click.UsageError("--topic names a topic twice.")
-    number = count(members)
-    if number is None and re.fullmatch("[+-]?[0-9.]+", members):
-        raise click.UsageError(f"--members: {members!r} is neither a number of members, at most 9999999, nor ids such as c1,c2.")
-    ids = [{"member_id": name} for name in members.split(",")] if number is None else request_bodies.members(number, prefix)
+    ids = request_bodies.members(members, prefix) if isinstance(members, int) else [{"member_id": name} for name in members]
     return {"topics": request_bodies.topics(dict(topics)), "members": ids}
 
 
 def check_no_file(file: str | None, snapshots: Sequence[BufferedReader]) -> None:
-    """Raise UsageError for a file that describes what options do."""
+    """Raise UsageError for a file or a snapshot beside options that it cannot complete."""
     if file is not None or snapshots:
         raise click.UsageError(f"Give either options or a file ({snapshots[0].name if snapshots else file}), not both.")
 

@@ -8,8 +8,10 @@ from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.wire.connect_groups import connect_request
 from service.core.wire.connect_protocol import CONNECT
+from service.descriptions.completion import rows_of
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description
+from service.descriptions.subscriptions import partition_counts, with_subscriptions
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")
@@ -25,38 +27,51 @@ def group_assignment(description: Description, group_id: str | None, **chosen: s
     chosen : ``group_protocol``, ``assignor``, ``client`` and ``client_version``, where they are not to be as described
 
     The topics are those that the members subscribe to. If the description has no subscriptions, as the output of
-    kafka-consumer-groups, they are the topics that the group owns partitions of or has committed offsets of, and each member
-    subscribes to all of them.
+    kafka-consumer-groups, they are the topics that the group owns partitions of or has committed offsets of; who reads which of
+    them, and partition counts that are not described, are assumed by ``service.descriptions.subscriptions``.
     """
+    return assumed_group(description, group_id, **chosen)[0]
+
+
+def assumed_group(description: Description, group_id: str | None, **chosen: str | None) -> tuple[Json, list[str]]:
+    """The body as ``group_assignment`` makes it, and in sentences what it assumes. Raises InvalidQuestion."""
     group = _chosen_group(description, group_id, chosen)
     if group.get("group_protocol") == CONNECT:
         raise InvalidQuestion(f"Group {group['group_id']!r} is one of Kafka Connect: its members do not subscribe to topics.")
-    members = [picked(member, MEMBER) for member in _members(group)]
-    names = {name for member in members for name in member.get("topic_names") or ()}
+    members = _members(group)
+    subscribed = {name for member in members for name in member.get("topic_names") or ()}
+    names = set(subscribed)
     if not all("topic_names" in member for member in members):
-        owned = (part for member in members for part in member.get("owned_partitions") or ())
-        names |= {part["topic_name"] for part in (*owned, *group.get("committed_offsets", ()))}
+        names |= {name for rows in rows_of(group) for name in rows}
     if not names:
         raise InvalidQuestion(f"The topics of group {group['group_id']!r} are not known.")
     known = {topic["topic_name"]: topic for topic in description.topics}
-    unknown = sorted(name for name in names if "partitions_count" not in known.get(name, {}))
-    subscribed = {name for member in members for name in member.get("topic_names") or ()}
-    if set(unknown) - subscribed or (unknown and len(unknown) == len(names)):
-        detail = f"The partition counts of these topics are not known: {', '.join(unknown[:10])}. Describe the topics as well."
-        raise InvalidQuestion(detail)
+    unknown = {name for name in names if "partitions_count" not in known.get(name, {})}
+    notes: list[str] = []
+    if unknown - subscribed or unknown == names:
+        counts, notes = partition_counts(
+            group, sorted(unknown), lambda name: len(known.get(name, {}).get("log_end_offsets") or ())
+        )
+        known |= {name: {"topic_name": name, **known.get(name, {}), "partitions_count": count} for name, count in counts.items()}
+        unknown = set()
     with_racks = any(member.get("rack_id") for member in members)
     racks = {broker["broker_id"]: broker.get("rack_id") for broker in description.brokers} if with_racks else {}
-    topics = [_group_topic(known[name], racks) for name in sorted(names - set(unknown))]
+    body = _strategy(description, group, chosen) | {
+        "topics": [_group_topic(known[name], racks) for name in sorted(names - unknown)]
+    }
+    at_rest = described_group(description, group_id)
+    its_own = _strategy(description, at_rest, {}) if "assignor" in at_rest else {}
+    members, assumed = with_subscriptions(group, {**body, **its_own})
+    return {**body, "members": [picked(member, MEMBER) for member in members]}, [*assumed, *notes]
+
+
+def _strategy(description: Description, group: Json, chosen: Mapping[str, str | None]) -> Json:
+    """The fields of a body that say how a group is assigned."""
     assignor = group.get("assignor")
     protocol = group.get("group_protocol", _PROTOCOLS.get(assignor or ""))
     body = {"group_protocol": protocol, "assignor": assignor, "group_id": group["group_id"]}
-    its = leader(description, group_id, **chosen)
-    return {
-        **{name: value for name, value in body.items() if value is not None},
-        **(its.fields if its else {}),
-        "topics": topics,
-        "members": members,
-    }
+    its = leader(description, group["group_id"], **chosen)
+    return {**{name: value for name, value in body.items() if value is not None}, **(its.fields if its else {})}
 
 
 def connect_assignment(description: Description, group_id: str | None, assignor: str | None = None) -> Json:
@@ -101,24 +116,23 @@ def _members(group: Json) -> list[Json]:
 
 
 def with_lag(topics: list[Json], description: Description, group_id: str) -> list[Json]:
-    """The topics of a body with the group's ``lag``, if the ends of all their partitions and offsets of the group are known."""
+    """The topics of a body with the group's ``lag``, if it is known of any partition."""
     committed = {
         part["topic_name"]: dict(zip(part["partition_ids"], part["offsets"], strict=True))
         for part in described_group(description, group_id).get("committed_offsets", ())
     }
-    ends = {topic["topic_name"]: topic.get("log_end_offsets") or [] for topic in description.topics}
-    if not committed or any(len(ends[topic["topic_name"]]) != topic["partitions_count"] for topic in topics):
+    described = {topic["topic_name"]: topic for topic in description.topics}
+    names = [topic["topic_name"] for topic in topics]
+    if not any(name in committed and described.get(name, {}).get("log_end_offsets") for name in names):
         return topics
-    return [
-        {
-            **topic,
-            "lag": {
-                "committed_offsets": [committed.get(topic["topic_name"], {}).get(i) for i in range(topic["partitions_count"])],
-                "log_end_offsets": ends[topic["topic_name"]],
-            },
-        }
-        for topic in topics
-    ]
+    return [{**topic, "lag": _lag(topic, committed, described.get(topic["topic_name"], {}))} for topic in topics]
+
+
+def _lag(topic: Json, committed: Mapping[str, Mapping[int, int | None]], described: Json) -> Json:
+    """The ``lag`` of a topic of a body; null is what is not known."""
+    of_topic, ids = committed.get(topic["topic_name"], {}), range(topic["partitions_count"])
+    ends = dict(enumerate(described.get("log_end_offsets") or ()))
+    return {"committed_offsets": [of_topic.get(i) for i in ids], "log_end_offsets": [ends.get(i) for i in ids]}
 
 
 def placement_audit(description: Description, topic_name: str | None) -> Json:

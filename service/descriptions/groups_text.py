@@ -10,6 +10,7 @@ The tool does not print subscriptions, racks, or a classic group's generation. T
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +40,8 @@ HEADER: Final = 1_000
 """Characters that the header of a table has at most, which is padded to the longest names."""
 PIECES: Final = 8
 """Lines at most into which one has been broken."""
+MOST_GAPS: Final = 1_000
+"""Partitions for each row of a topic: an id beyond that is no partition's."""
 _NUMERIC: Final = {"PARTITION", "#PARTITIONS", "#MEMBERS"}
 _NUMBER: Final = re.compile("-|[0-9]{1,10}")
 _COORDINATOR: Final = re.compile(r"(?<=\S) +(?=\(-?[0-9]+\) )")
@@ -123,7 +126,18 @@ class GroupsText:
                 f"ASSIGNMENT lists partitions without their topics, as Kafka 3.9 prints them; what the members of group "
                 f"{unclear[0]!r}{more} own is not known without the table of --offsets."
             )
-        return Description("kafka-consumer-groups", groups=tuple(group.document(name) for name, group in self.groups.items()))
+        groups = tuple(group.document(name) for name, group in self.groups.items())
+        return Description("kafka-consumer-groups", topics=tuple(self._topics()), groups=groups)
+
+    def _topics(self) -> Iterator[Json]:
+        """The topics with the ends of their logs, as far as the rows have them; null where one has none."""
+        ends: dict[str, dict[int, int]] = {}
+        for group in self.groups.values():
+            for name, of_topic in group.ends.items():
+                ends.setdefault(name, {}).update(of_topic)
+        for name, of_topic in ends.items():
+            if max(of_topic) < len(of_topic) * MOST_GAPS:
+                yield {"topic_name": name, "log_end_offsets": [of_topic.get(i) for i in range(max(of_topic) + 1)]}
 
 
 @dataclass
@@ -133,7 +147,8 @@ class _PastedGroup:
     fields : of the group itself
     members : by member_id
     owned : member_id → topic_name → partition ids; a member is missing if no table tells what it owns
-    offsets : topic_name → partition id → committed offset
+    offsets : topic_name → partition id → committed offset; None: nothing is committed
+    ends : topic_name → partition id → end of the log
     listed : does a table, or a notice that there are none, list the members?
     unclear : members whose partitions are printed without their topics
     """
@@ -141,7 +156,8 @@ class _PastedGroup:
     fields: Json = field(default_factory=dict)
     members: dict[str, Json] = field(default_factory=dict)
     owned: dict[str, dict[str, set[int]]] = field(default_factory=dict)
-    offsets: dict[str, dict[int, int]] = field(default_factory=dict)
+    offsets: dict[str, dict[int, int | None]] = field(default_factory=dict)
+    ends: dict[str, dict[int, int]] = field(default_factory=dict)
     listed: bool = False
     unclear: set[str] = field(default_factory=set)
 
@@ -202,8 +218,12 @@ def _read_offsets(group: _PastedGroup, row: dict[str, str], number: int) -> None
     partition_id = _number(row["PARTITION"], "PARTITION", number)
     if row["CONSUMER-ID"] != _NONE:
         owned.setdefault(topic, set()).add(partition_id)
-    if row["CURRENT-OFFSET"] != _NONE:
-        group.offsets.setdefault(topic, {})[partition_id] = _number(row["CURRENT-OFFSET"], "CURRENT-OFFSET", number)
+    committed, end = (
+        None if row[column] == _NONE else _number(row[column], column, number) for column in ("CURRENT-OFFSET", "LOG-END-OFFSET")
+    )
+    group.offsets.setdefault(topic, {})[partition_id] = committed
+    if end is not None and end >= 0:
+        group.ends.setdefault(topic, {})[partition_id] = end
 
 
 def _read_members(group: _PastedGroup, row: dict[str, str], number: int) -> None:

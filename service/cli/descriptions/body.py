@@ -45,9 +45,9 @@ def _on_racks(make: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
     return lambda description, racks, **values: make(reading.with_racks(description, racks), **values)
 
 
-_command("group-assignments", reading.assignment_body, options.GROUP)
-_command("group-rebalances", reading.group_body, options.GROUP)
-_command("member-count-plans", reading.lag_body, options.GROUP)
+_command("group-assignments", reading.assignment_body, options.TOPICS, options.MEMBERS, options.GROUP)
+_command("group-rebalances", reading.group_body, options.TOPICS, options.MEMBERS, options.GROUP)
+_command("member-count-plans", reading.lag_body, options.TOPICS, options.MEMBERS, options.GROUP)
 _command("replica-placements", reading.placement_body, options.PLACEMENT)
 _command("placement-audits", _on_racks(bodies.placement_audit), options.SNAPSHOT, options.RACKS, TOPIC)
 _command("reassignments", _on_racks(bodies.reassignment), options.SNAPSHOT, options.RACKS)

@@ -2,7 +2,7 @@
 
 import codecs
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from io import BufferedReader
 from json import JSONDecoder
@@ -18,6 +18,7 @@ from service.core.errors import InvalidQuestion
 from service.core.reassignments.model import broker_names
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
+from service.descriptions.completion import completed
 from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
@@ -121,12 +122,22 @@ def with_racks(description: Description, racks: Iterable[str]) -> Description:
     return description.merged(Description(description.form, tuple(brokers)))
 
 
-def group_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
-    """The body of ``assign`` and ``rebalances``. A note says which library leads the group, unless it surely is Kafka's own.
+def group_body(
+    description: Description,
+    group_id: str | None,
+    topics: Sequence[tuple[str, int]] = (),
+    members: int | Sequence[str] | None = None,
+    **chosen: str | None,
+) -> dict[str, Any]:
+    """The body of ``assign`` and ``rebalances``. Notes say what it assumes, and which library leads the group, unless it surely
+    is Kafka's own.
 
-    chosen : see ``bodies.group_assignment``
+    topics, members : see ``completed``; chosen : see ``bodies.group_assignment``
     """
-    body = bodies.group_assignment(description, group_id, **chosen)
+    description = completed(description, group_id, dict(topics), members)
+    body, assumed = bodies.assumed_group(description, group_id, **chosen)
+    for sentence in assumed:
+        note(f"Note on group {body['group_id']!r}: {sentence}")
     leader = bodies.leader(description, group_id, **chosen)
     if (
         leader is not None
@@ -137,19 +148,21 @@ def group_body(description: Description, group_id: str | None, **chosen: str | N
     return body
 
 
-def assignment_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
+def assignment_body(description: Description, group_id: str | None, **given: Any) -> dict[str, Any]:
     """The body of ``assign``: that of ``lag_body``, or of a group of Kafka Connect the body of ``/v1/connect-assignments``."""
-    if not bodies.is_connect(description, group_id):
-        return lag_body(description, group_id, **chosen)
-    body = bodies.connect_assignment(description, group_id, chosen.get("assignor"))
+    if not description.groups or not bodies.is_connect(description, group_id):
+        return lag_body(description, group_id, **given)
+    body = bodies.connect_assignment(description, group_id, given.get("assignor"))
     assumed = "the configured connectors and tasks are assumed to be those that run, and the leader to remember nothing"
     note(f"Note on group {body['group_id']!r}: {assumed}.")
     return body
 
 
-def lag_body(description: Description, group_id: str | None, **chosen: str | None) -> dict[str, Any]:
-    """The body of ``members``: that of ``group_body``, with the lag of the group where offsets tell it."""
-    body = group_body(description, group_id, **chosen)
+def lag_body(description: Description, group_id: str | None, **given: Any) -> dict[str, Any]:
+    """The body of ``members``: that of ``group_body``, with the lag of the group as far as offsets tell it."""
+    body = group_body(description, group_id, **given)
+    if not description.groups:
+        return body
     return {**body, "topics": bodies.with_lag(body["topics"], description, body["group_id"])}
 
 

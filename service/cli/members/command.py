@@ -34,7 +34,7 @@ PATH: Final = "/v1/member-count-plans"
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: the worst load of each number.")
 @options.OUTPUT
 def members(
-    *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
+    *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
     client: str | None, client_version: str | None, svg: Path | None, output: str | None, **values: Any,
 ) -> None:  # fmt: skip
@@ -88,7 +88,7 @@ def _fields(
 def _body(
     file: BufferedReader | None,
     topics: tuple[tuple[str, int], ...],
-    members: str | None,
+    members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...],
     group: dict[str, str | None],
     fields: Json,
@@ -97,31 +97,30 @@ def _body(
     from service.cli.descriptions import reading  # noqa: PLC0415 - imports that --help does not need
     from service.web.json.codec import dumps  # noqa: PLC0415
 
-    if topics or members is not None:
-        options.check_no_file(file.name if file else None, snapshots)
+    if (topics or members is not None) and file is None and not snapshots:
         described = options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value}
         return dumps(described | fields)
-    body = reading.body(file, reading.lag_body, snapshots, **group)
+    make = reading.lag_body if {"consumption_rate", "limits"} & fields.keys() else _lag_if_any
+    body = reading.body(file, make, snapshots, topics=topics, members=members, **group)
     document = request_bodies.object_of(body)
     if document is None:
         return body  # the service says what is wrong with it
-    if snapshots and file is None and not {"consumption_rate", "limits"} & fields.keys():
-        _leave_out_no_lag(document)
     both = {name: {**document[name], **value} for name, value in fields.items() if isinstance(document.get(name), dict)}
     return dumps({**document, **fields, **both})
 
 
-def _leave_out_no_lag(document: Json) -> None:
-    """Let partitions count where a snapshot's group has no lag: a load of 0 is as good with any number of members."""
-    from service.cli.errors import note  # noqa: PLC0415 - an import that --help does not need
+def _lag_if_any(*described: Any, **given: Any) -> Json:
+    """The body of a description. Without any lag partitions count: a load of 0 is as good with any number of members."""
+    from service.cli.descriptions import reading  # noqa: PLC0415 - imports that --help does not need
+    from service.cli.errors import note  # noqa: PLC0415
 
+    document = reading.lag_body(*described, **given)
     lags = [topic["lag"] for topic in document["topics"] if topic.get("lag")]
     pairs = [zip(lag["committed_offsets"], lag["log_end_offsets"], strict=True) for lag in lags]
-    if not lags or any(end != committed and committed not in (None, -1) for each in pairs for committed, end in each):
-        return
-    for topic in document["topics"]:
-        topic.pop("lag", None)
-    note("Note: the group has no lag, so each partition is a load of 1.")
+    if lags and all(end is not None and end in (0, committed) for each in pairs for committed, end in each):
+        document["topics"] = [{name: value for name, value in topic.items() if name != "lag"} for topic in document["topics"]]
+        note("Note: the group has no lag, so each partition is a load of 1.")
+    return document
 
 
 def picture(answer: Json) -> str:

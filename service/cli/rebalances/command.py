@@ -41,7 +41,7 @@ PATH = "/v1/group-rebalances"
 @click.option("--explain", is_flag=True, help="Show the sentence of the broker's log; in JSON also why each partition moved.")
 @options.OUTPUT
 def rebalances(
-    *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: str | None,
+    *, file: BufferedReader | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...], group_id: str | None, assignor: str | None, group_protocol: str | None,
     client: str | None, client_version: str | None, compare: tuple[str, ...], price_per_gb: float | None, svg: Path | None,
     html: Path | None, explain: bool, output: str | None,
@@ -62,12 +62,11 @@ def rebalances(
     if form == "csv" and (svg or html or explain):
         raise click.UsageError("--svg, --html and --explain are for --output table or json, not csv.")
     chosen = {"assignor": assignor, "group_protocol": group_protocol, "client": client, "client_version": client_version}
-    group = {"group_id": group_id, **chosen}
-    if topics or members is not None:
-        options.check_no_file(file.name if file else None, snapshots)
+    group: dict[str, Any] = {"group_id": group_id, **chosen}
+    if (topics or members is not None) and file is None and not snapshots:
         body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
     else:
-        body = _body(file, snapshots, group)
+        body = _body(file, snapshots, {**group, "topics": topics, "members": members})
     body = _extended(body, values, compare, price_per_gb, pictured=svg is not None or html is not None)
     if snapshots and form != "table":  # whose table has its timings below
         _name_defaults(loads(body).get("timing"))
@@ -141,7 +140,7 @@ def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value 
     return {**member, "instance_id": (member.get("instance_id") or member["member_id"]) if static else None}
 
 
-def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, str | None]) -> bytes:
+def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, Any]) -> bytes:
     """The body in the file, or of the group that file and snapshots describe, with what the file adds. Raises BadInput."""
     if not snapshots or file is None:
         return reading.body(file, reading.group_body, snapshots, **group)

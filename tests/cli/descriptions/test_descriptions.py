@@ -245,7 +245,6 @@ def test_partition_counts_of_a_topic_in_a_snapshot(tmp_path: Path) -> None:
         (("assign",), "[]", "standard input, line 1: The JSON: not an object."),
         (("audit",), '{"partitions":[\n{"topic":"t"}]}', "standard input, line 2: partition is missing."),
         (("assign", MEMBERS), "", "Which group? 'billing', 'settle', 'spaced'."),
-        (("assign", MEMBERS, "--group", "billing"), "", "partition counts of these topics are not known: orders"),
         (("audit", TOPICS, "--topic", "nope"), "", "No topic 'nope'"),
         (("audit", TOPICS, "--rack", "a"), "", "'a' is not of the form ID:RACK, such as 1:a."),
     ],

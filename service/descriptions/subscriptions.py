@@ -1,0 +1,139 @@
+"""Which topics the members of a group read, and how many partitions these have, where a description does not tell.
+
+kafka-consumer-groups prints neither. That all members read all topics is assumed only if the group could then look as it does.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from service.core.assignors import GROUP_PROTOCOLS
+from service.core.documents import Json
+from service.core.errors import AllocatorError, InvalidQuestion
+from service.core.printable import counted, first_few
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import answer
+from service.decisions.groups.question import of_rows
+from service.descriptions.completion import ADDED, NAMED, rows_of
+
+MOST_CELLS: Final = 4_000_000
+"""Partitions × members up to which the assumption is tested."""
+
+AT_REST: Final = (None, "Stable", "STABLE")
+"""States of a group whose members own what its assignor gave them; None: not known."""
+
+WITHOUT: Final = "The description has no subscriptions"
+
+
+def partition_counts(group: Json, names: Sequence[str], ends: Callable[[str], int]) -> tuple[dict[str, int], list[str]]:
+    """The partition counts of these topics by the rows of the group, and what to know of them.
+
+    ends : topic_name → partitions up to the last whose end the description has
+    Raises InvalidQuestion for a topic of which no row, or not each, is known.
+    """
+    owned, listed = rows_of(group)
+    counts, unknown, guessed = {}, [], []
+    for name in names:
+        ids = owned.get(name, set()) | listed.get(name, set())
+        if not ids or max(ids) >= len(ids) or ends(name) > len(ids):
+            unknown.append(name)
+        counts[name] = len(ids)
+        if ids - owned.get(name, set()):
+            guessed.append(name)
+    if unknown:
+        example = f"--topic {unknown[0]}:{max(counts[unknown[0]], 1)}"
+        raise InvalidQuestion(
+            f"The partition counts of these topics are not known: {first_few(unknown, NAMED)}. kafka-topics --describe prints "
+            f"them; or give them, as {example}."
+        )
+    written = {name: f"{name} {count}" for name, count in counts.items()}
+    inferred = first_few([written[name] for name in names if name not in guessed], NAMED)
+    notes = []
+    if inferred:
+        notes.append(f"Partition counts are inferred from the group's rows, which have each partition once: {inferred}.")
+    if guessed:
+        named = first_few([written[name] for name in guessed], NAMED)
+        notes.append(
+            f"Partition counts are a guess: {named}. Not all of these partitions have an owner, so there may be more without a "
+            f"row; --topic {guessed[0]}:N, or the output of kafka-topics --describe, tells."
+        )
+    return counts, notes
+
+
+def with_subscriptions(group: Json, body: Json) -> tuple[list[Json], list[str]]:
+    """The members of a body with their ``topic_names``, where these are to be assumed, and what to know of them, in sentences.
+
+    group : as described; body : of ``POST /v1/group-assignments``, with the assignor that the group has
+    """
+    members = group["members"]
+    silent = [member for member in members if "topic_names" not in member]
+    present = [member for member in silent if ADDED not in member]
+    names = [topic["topic_name"] for topic in body["topics"]]
+    if not silent or len(names) < 2:
+        return members, []
+    everybody = f"all {counted(len(silent), 'member')} are assumed to read all {len(names)} topics"
+    cells = len(members) * sum(topic["partitions_count"] for topic in body["topics"])
+    owning = [member for member in present if member.get("owned_partitions")]
+    if not owning or len(present) < len(members) - sum(ADDED in member for member in members) or cells > MOST_CELLS:
+        return members, [f"{WITHOUT}: {everybody}."]
+    if group.get("group_state") not in AT_REST or _fits(body, present, [names] * len(present)):
+        return members, [f"{WITHOUT}: {everybody}."]
+    assignor = body.get("assignor") or f"{GROUP_PROTOCOLS[body.get('group_protocol', 'classic')].builtins[0].name} (the default)"
+    for kinds in (_by_shared_topics(present), _by_client(present), [sorted(_owned_topics(member)) for member in present]):
+        if all(kinds) and _fits(body, present, kinds):
+            given = {member["member_id"]: kind for member, kind in zip(present, kinds, strict=True)}
+            sentence = (
+                f"{WITHOUT}, and the group does not look as if all members read all topics, since {assignor} would then assign "
+                f"otherwise: {'; '.join(_written(present, kinds))}. Assumed so."
+            )
+            return [{**member, "topic_names": given.get(member["member_id"], kinds[-1])} for member in members], [sentence]
+    return members, [
+        f"{WITHOUT}: {everybody}, although {assignor} would then not assign what they own; what moves may be due to that."
+    ]
+
+
+def _fits(body: Json, present: Sequence[Json], kinds: Sequence[Sequence[str]]) -> bool:
+    """Would a rebalance leave all that the members own, if they read these topics?"""
+    rows = [
+        {name: value for name, value in {**member, "topic_names": list(kind)}.items() if name in _MEMBER and value is not None}
+        for member, kind in zip(present, kinds, strict=True)
+    ]
+    try:
+        settled = answer(of_rows(**{**body, "members": rows}), Budget()).settled
+    except AllocatorError:
+        return False
+    return settled.movement.moved == settled.movement.revoked == 0
+
+
+_MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")
+
+
+def _owned_topics(member: Json) -> set[str]:
+    return {part["topic_name"] for part in member.get("owned_partitions") or () if part["partition_ids"]}
+
+
+def _by_shared_topics(members: Sequence[Json]) -> list[list[str]]:
+    """For each member the topics of all that it shares a topic with, directly or by others; all topics if it owns nothing."""
+    sets: list[set[str]] = []
+    for member in members:
+        topics = _owned_topics(member)
+        joined = [each for each in sets if each & topics]
+        sets = [each for each in sets if not each & topics] + ([topics.union(*joined)] if topics else [])
+    every = sorted(set().union(*sets))
+    return [sorted(next((each for each in sets if each & _owned_topics(member)), every)) for member in members]
+
+
+def _by_client(members: Sequence[Json]) -> list[list[str]]:
+    """For each member the topics of all members of its client id."""
+    of_client: dict[str, set[str]] = {}
+    for member in members:
+        of_client.setdefault(str(member.get("client_id")), set()).update(_owned_topics(member))
+    return [sorted(of_client[str(member.get("client_id"))]) for member in members]
+
+
+def _written(members: Sequence[Json], kinds: Sequence[Sequence[str]]) -> Iterator[str]:
+    """``c1 and c2 read clicks``, for each set of topics."""
+    of_kind: dict[tuple[str, ...], list[str]] = {}
+    for member, kind in zip(members, kinds, strict=True):
+        of_kind.setdefault(tuple(kind), []).append(member["member_id"])
+    for kind, names in of_kind.items():
+        yield f"{first_few(names, 2).replace(', ', ' and ')} {'reads' if len(names) == 1 else 'read'} {first_few(kind, NAMED)}"
