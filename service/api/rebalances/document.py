@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from service.api.groups.document import MemberAssignmentSchema, MovementSchema, assignments_json
+from service.api.groups.document import MemberAssignmentSchema, MovementSchema, RangeSchema, assignments_json
 from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.assignors import Assignor
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
@@ -124,6 +124,17 @@ class EffectiveTimingSchema(AnswerSchema):
     consumption_rate = fields.Float(allow_none=True)
 
 
+class DrawsSchema(AnswerSchema):
+    """Timelines that differ in the ids that new and restarted members draw."""
+
+    count = fields.Integer("how many; the first is the one that is answered")
+    totals = fields.Dict(
+        "`rebalances`, `moved`, `revoked`, `idle_partition_ms` and `longest_idle_ms` of `totals`",
+        keys=fields.String(),
+        values=fields.Nested(RangeSchema),
+    )
+
+
 class SlowPollSchema(AnswerSchema):
     """The same for members that poll seldom."""
 
@@ -140,14 +151,15 @@ class ComparisonSchema(AnswerSchema):
     static = fields.Boolean(allow_none=True)
     timing = fields.Nested(EffectiveTimingSchema)
     totals = fields.Nested(TotalsSchema)
+    draws = fields.Nested(DrawsSchema, optional=True)
     slow_poll = fields.Nested(SlowPollSchema, optional=True)
 
 
 class DerivedSchema(AnswerSchema):
-    """An id that a broker or client would have drawn at random."""
+    """An id that a broker or client draws at random."""
 
     member_id = fields.String()
-    first_member_id = fields.String("the id that this member had first")
+    first_member_id = fields.String("the id that this member had first, or its `member_name`")
 
 
 class ReadsSchema(AnswerSchema):
@@ -178,6 +190,7 @@ class GroupRebalancesAnswerSchema(AnswerSchema):
     timing = fields.Nested(EffectiveTimingSchema)
     rebalances = fields.List(fields.Nested(RebalanceSchema), "unless `detail` is totals", optional=True)
     totals = fields.Nested(TotalsSchema)
+    draws = fields.Nested(DrawsSchema, "if members draw ids: the range of totals over several draws", optional=True)
     final_state = fields.String("the state of the group at the end")
     members = fields.List(
         fields.Nested(ReadingSchema), "with `detail` assignments: how much each member reads, and when", optional=True
@@ -187,8 +200,8 @@ class GroupRebalancesAnswerSchema(AnswerSchema):
     comparisons = fields.List(fields.Nested(ComparisonSchema), "with `compare`, in its order", optional=True)
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
-        "the ids of restarted and added members that the request does not give: a name-based UUID in the place of a random "
-        "one. A broker's own ids can change how ties between members are decided",
+        "the ids of restarted and added members that the request does not give, drawn by `random_seed` in the form in which "
+        "brokers and clients draw them. Others can change who gets what: see `draws`",
         optional=True,
     )
 
@@ -206,13 +219,19 @@ def document(answer: RebalancesAnswer) -> dict[str, Any]:
     }
     if timeline.detail != "totals":
         members["rebalances"] = [_rebalance(rebalance, answer.question.price_per_gb) for rebalance in outcome.rebalances]
-    members |= {"totals": _totals(outcome.totals), "final_state": outcome.final_state}
+    members |= {"totals": _totals(outcome.totals), **_draws(answer.first), "final_state": outcome.final_state}
     if outcome.readings is not None:
         members["members"] = [_reading(reading) for reading in outcome.readings]
     if answer.variants:
         members |= _slow_poll(answer.first)
         members["comparisons"] = [
-            {**_variant(variant), "timing": asdict(variant.timing), "totals": _totals(way.outcome.totals), **_slow_poll(way)}
+            {
+                **_variant(variant),
+                "timing": asdict(variant.timing),
+                "totals": _totals(way.outcome.totals),
+                **_draws(way),
+                **_slow_poll(way),
+            }
             for variant, way in zip(answer.variants, answer.others, strict=True)
         ]
     if timeline.detail != "totals":
@@ -225,6 +244,10 @@ def document(answer: RebalancesAnswer) -> dict[str, Any]:
 def table(answer: RebalancesAnswer) -> pa.Table:
     """The table of rebalances, or with ``compare`` that of the comparisons."""
     return _comparison_rows(answer) if answer.variants else _rebalance_rows(answer)
+
+
+def _draws(way: Way) -> dict[str, Any]:
+    return {} if way.draws is None else {"draws": asdict(way.draws)}
 
 
 def _slow_poll(way: Way) -> dict[str, Any]:

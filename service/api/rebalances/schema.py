@@ -15,7 +15,7 @@ from service.api.groups.schema import (
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
 from service.decisions.rebalances.question import COMPARED_POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.web import described as fields
-from service.web.fields import Array, Bool, Int, Name, Number, Subject, TopicName
+from service.web.fields import INT64, Array, Bool, Int, Name, Number, Subject, TopicName
 from service.web.schemas import KafkaVersion, QuestionSchema, price_per_gb_field
 
 LATEST_MS: Final = 10**12
@@ -78,6 +78,15 @@ class NewMemberSchema(MemberSchema):
 
         exclude = ("generation_id", "owned_partitions", "capacity")
 
+    member_id = Name("absent: drawn, as the ids of new members of `scales`")
+    member_name = Name("what other events call a member whose id is drawn")
+
+    @validates_schema
+    def check_name(self, member: dict[str, Any], **_: Any) -> None:
+        """Has it an id or another name, or neither?"""
+        if "member_id" in member and "member_name" in member:
+            raise ValidationError({"member_name": ["Leave it out: a member with a member_id is called that."]})
+
 
 class NewTopicSchema(TopicSchema):
     """A topic that is created."""
@@ -98,11 +107,11 @@ class EventSchema(Schema):
     for_ms = Int("`member_stalls`: how long it processes without polling", minimum=1)
     down_ms = Int("how long a restarted member is away", minimum=0)
     pause_ms = Int("between the return of a member and the restart of the next", minimum=0)
-    new_member_id = Name("the id that the restarted member gets. Absent: derived, see `derived_member_ids`")
+    new_member_id = Name("the id that the restarted member gets. Absent: drawn, see `derived_member_ids`")
     new_member_ids = Array(
         Name(),
         "`rolling_restart`, `assignor_changes`: the ids that the restarted members get, in the order in which they restart. "
-        "Other ids are derived",
+        "Other ids are drawn",
     )
     topic_names = Array(TopicName(), "`subscription_changes`: the new subscription")
     topic = fields.Nested(NewTopicSchema, "`topic_created`: the new topic")
@@ -165,6 +174,7 @@ class GroupRebalancesSchema(QuestionSchema):
     topics = topics_field()
     members = members_field()
     price_per_gb = price_per_gb_field()
+    random_seed = Int("of the ids that new and restarted members draw; default 0", minimum=0, maximum=INT64, load_default=None)
     timing = fields.Nested(TimingSchema, load_default=lambda: TimingSchema().load({}))
     events = Array(
         fields.Nested(EventSchema),

@@ -137,7 +137,8 @@ def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value 
     """The member with an instance_id, or without, as ``static`` of a comparison makes it."""
     if static is None:
         return member
-    return {**member, "instance_id": (member.get("instance_id") or member["member_id"]) if static else None}
+    name = member.get("instance_id") or member.get("member_id") or member.get("member_name")
+    return {**member, "instance_id": name if static else None}
 
 
 def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, Any]) -> bytes:

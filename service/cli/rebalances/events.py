@@ -12,6 +12,7 @@ import click
 
 from service.cli.options import DURATION, TOPIC, all_of, milliseconds
 from service.core.documents import Json
+from service.core.member_ids import client_id_of
 
 DEFAULT_AT: Final = 60_000
 """When an event without a time happens, in milliseconds."""
@@ -152,9 +153,22 @@ def timing_of(values: Mapping[str, Any]) -> Json:
 
 
 def named(events: Iterable[Json], members: Sequence[Json]) -> list[Json]:
-    """The events with whole member ids where they have the beginning of one. Raises UsageError for that of several members."""
-    ids = [str(member.get("member_id")) for member in members]
-    return [{**event, "member_id": _whole(event["member_id"], ids)} if "member_id" in event else event for event in events]
+    """The events with whole member ids where they have the beginning of one. Raises UsageError for that of several members.
+
+    In a group whose ids Kafka has drawn, a member that joins is only called what the option says; its id is drawn, too.
+    """
+    events, ids = list(events), [str(member.get("member_id")) for member in members]
+    is_drawn = any(client_id_of(one) is not None for one in ids)
+    joins = {event["member"]["member_id"]: event for event in events if "member" in event}
+    names = {name for name in joins if is_drawn and client_id_of(name) is None and name not in ids}
+    return [
+        {**event, "member": {"member_name": event["member"]["member_id"]}}
+        if event.get("member", {}).get("member_id") in names
+        else {**event, "member_id": _whole(event["member_id"], [*ids, *joins])}
+        if "member_id" in event
+        else event
+        for event in events
+    ]
 
 
 def _whole(name: str, ids: Sequence[str]) -> str:

@@ -72,9 +72,10 @@ def cause(event: Json, names: Mapping[str, str]) -> str:
     """An event in a few words."""
     member = names.get(str(event.get("member_id")), "")
     topic = event.get("topic_name") or (event.get("topic") or {}).get("topic_name")
+    joining = event.get("member") or {}
     changed = event.get("group_protocol") or (event.get("assignors") or [""])[0]
     texts = {
-        "member_joins": f"{(event.get('member') or {}).get('member_id')} joins",
+        "member_joins": f"{joining.get('member_id') or joining.get('member_name') or 'a member'} joins",
         "member_leaves": f"{member} leaves",
         "member_crashes": f"{member} crashes",
         "member_stalls": f"{member} stalls",

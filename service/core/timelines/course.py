@@ -8,6 +8,7 @@ import numpy as np
 from service.core.assignors import Assignor
 from service.core.measures.skew import spread, weighted_load
 from service.core.measures.zone_traffic import zone_traffic
+from service.core.member_ids import IdDraw
 from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, Ragged
 from service.core.ragged import transposed
 from service.core.rebalances.fewest_moves import fewest_possible_moves
@@ -38,7 +39,8 @@ class Course:
     def __init__(self, timeline: Timeline) -> None:
         self.timeline, self.timing, self.protocol = timeline, timeline.timing, timeline.group_protocol
         self.detailed = timeline.detail == "assignments"
-        self.clock, self.members, self.present = Clock(), Members(), Present()
+        draw = IdDraw(timeline.random_seed, timeline.draw, timeline.client_id)
+        self.clock, self.members, self.present = Clock(), Members(draw), Present()
         self.topology = Topology(timeline.world)
         self.ledger = Ledger.of(int(timeline.world.first[-1]), timeline.world.weights, logs=self.detailed)
         self.paces = Paces(self.timing, self.members, self.ledger)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -73,12 +74,13 @@ class Events:
             course.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
             self.clients.coordinator.resume(group)
 
-    def _start(self, fields: NewMember, assignors: tuple[Assignor, ...] = ()) -> Member:
-        """Start a new client. In a share group a ``group.instance.id`` means nothing."""
+    def _start(self, fields: NewMember, assignors: tuple[Assignor, ...] = (), pace: str = "") -> Member:
+        """Start a new client. In a share group a ``group.instance.id`` means nothing. pace : see ``Member``"""
         timeline = self.course.timeline
         instance_id = None if timeline.group_protocol == "share" else fields.instance_id
         chosen = assignors or timeline.assignor.listed
-        member = Member(fields.member_id, fields.member_id, instance_id, fields.rack_id, chosen, timeline.group_protocol)
+        name, protocol = fields.name or fields.member_id, timeline.group_protocol
+        member = Member(name, fields.member_id, instance_id, fields.rack_id, chosen, protocol, pace=pace)
         return self.course.start(member, fields.topics)
 
     def _happen(self, index: int, event: Event) -> None:
@@ -128,10 +130,14 @@ class Events:
         fields = event.member
         if fields is None:
             raise AssertionError("an event without its member")
-        if self.course.members.is_taken(fields.member_id):
-            detail = f"Member {fields.member_id!r} has been in the group before; a new member needs an id of its own."
+        name = fields.name or fields.member_id
+        if self.course.members.is_taken(name) or name in self.course.latest:
+            detail = f"Member {name!r} has been in the group before; a new member needs an id of its own."
             raise self._fault(detail, "member", "member_id")
-        self._join(self._start(fields))
+        if not fields.member_id:
+            (drawn,) = self.course.members.further(self.course.running(), 1, self.course.protocol, fields.name)
+            fields = replace(fields, member_id=drawn.member_id)
+        self._join(self._start(fields, pace=name))
 
     def _member_leaves(self, event: Event) -> None:
         self._close(self._find(event))
@@ -162,11 +168,9 @@ class Events:
             topics, assignors = course.members.topics_of(running[-1].number), running[-1].assignors
         else:
             topics, assignors = tuple(np.flatnonzero(course.timeline.world.counts).tolist()), ()
-        for i in range(event.members_count - len(running)):
-            name = f"scaled-{course.cause}-{i}"
-            instance_id = name if running and running[-1].is_static else None
-            fields = NewMember(course.members.next_id(name, None), instance_id, None, topics)
-            self._join(self._start(fields, assignors))
+        further = course.members.further(running, max(0, event.members_count - len(running)), course.protocol)
+        for i, fields in enumerate(further):
+            self._join(self._start(replace(fields, topics=topics), assignors, f"scaled-{course.cause}-{i}"))
 
     # ---- restarts ------------------------------------------------------------------------------------------------------
 

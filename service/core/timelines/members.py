@@ -1,24 +1,24 @@
 """The members of a timeline: each start of a client is one *incarnation*, with a number that stands for it in arrays."""
 
-import hashlib
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
-from uuid import UUID
 
 import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.jvm.hashing import string_hash_code
+from service.core.member_ids import IdDraw, further_instance_ids
 from service.core.model import NONE, Bools, Int32s, Int64s, distinct
-from service.core.timelines.model import NEVER
+from service.core.timelines.model import NEVER, NewMember
 
 
 @dataclass
 class Member:
     """An incarnation of a member: what never changes of it.
 
-    name : the member_id that the request gave its first incarnation
+    name : the member_id that its first incarnation had, or what the request calls it
+    pace : what decides when it polls, other than its name
     assignors : its ``partition.assignment.strategy``; protocol : its ``group.protocol``
     number : its index in ``Members``, which numbers it when it starts
     """
@@ -31,6 +31,7 @@ class Member:
     protocol: str
     number: int = NONE
     started_ms: int = 0
+    pace: str = ""
 
     @property
     def is_static(self) -> bool:
@@ -111,7 +112,8 @@ class MemberColumns(NamedTuple):
 class Members:
     """All incarnations, by number, and their columns, which are longer."""
 
-    def __init__(self) -> None:
+    def __init__(self, draw: IdDraw | None = None) -> None:
+        self.draw = draw or IdDraw()
         self.all: list[Member] = []
         self.ids: list[str] = []
         self.instance_ids: list[str | None] = []
@@ -120,7 +122,6 @@ class Members:
         self.subscriptions: list[tuple[int, ...]] = []
         self.assignor_lists: list[tuple[Assignor, ...]] = []
         self._subscription_index: dict[tuple[int, ...], int] = {}
-        self._starts: dict[str, int] = {}
         self._taken: set[str] = set()
 
     def start(self, now_ms: int, member: Member, topics: tuple[int, ...]) -> None:
@@ -138,7 +139,7 @@ class Members:
             self.assignor_lists.append(member.assignors)
         columns.beat[number] = columns.metadata_ms[number] = now_ms
         columns.joins[number] = columns.syncs[number] = columns.died[number] = NEVER
-        columns.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass")) % PHASES
+        columns.phase[number] = zlib.crc32((member.pace or member.name).encode("utf-8", "surrogatepass")) % PHASES
         columns.topics[number] = columns.joined[number] = subscription
         columns.generation[number] = -1
         columns.hash_code[number] = string_hash_code(member.member_id)
@@ -163,24 +164,27 @@ class Members:
         return sorted({topic for code in distinct(self.columns.joined[numbers]).tolist() for topic in self.subscriptions[code]})
 
     def successor(self, member: Member, member_id: str | None, **changes: Any) -> Member:
-        """A member's next incarnation, not started yet. member_id : derived if None; changes : of its other fields"""
-        drawn = self.next_id(member.name, member.instance_id) if member_id is None else member_id
-        return replace(member, member_id=drawn, **changes)
+        """A member's next incarnation, not started yet. member_id : drawn if None; changes : of its other fields"""
+        again = replace(member, **changes)
+        if member_id is None:
+            migrates = member.protocol == "classic" != again.protocol
+            member_id = self.draw.again(member.name, member.member_id, member.instance_id, self._taken, migrates=migrates)
+            self.derived.append((member_id, member.name))
+        return replace(again, member_id=member_id)
 
-    def next_id(self, name: str, instance_id: str | None) -> str:
-        """The id of a member's next incarnation, derived in the form in which a broker draws them.
+    def further(self, present: list[Member], count: int, protocol: str, name: str | None = None) -> list[NewMember]:
+        """Members that come to these and subscribe to nothing yet, as the broker or they themselves name them.
 
-        Reproduces ClassicGroup.generateMemberId, with an RFC 9562 UUID of version 3 of the member's name and
-        the number of its start in the place of a random one.
+        They are static if the last one is, and on the members' racks in turn. name : what the request calls the only one
         """
-        while True:
-            self._starts[name] = self._starts.get(name, 0) + 1
-            text = f"{name}\0{self._starts[name]}".encode("utf-8", "surrogatepass")
-            drawn = UUID(bytes=hashlib.md5(text, usedforsecurity=False).digest(), version=3)
-            member_id = f"{instance_id or name}-{drawn}"
-            if member_id not in self._taken:
-                self.derived.append((member_id, name))
-                return member_id
+        ids = self.draw.further([one.member_id for one in present], count, protocol, self._taken)
+        instance_ids: list[str | None] = [None] * count
+        if present and present[-1].instance_id is not None:
+            instance_ids[:] = further_instance_ids([one.instance_id for one in present if one.instance_id is not None], ids)
+            ids = [self.draw.again(one or "", ids[i], one, self._taken) for i, one in enumerate(instance_ids)]
+        racks = [present[i % len(present)].rack_id if present else None for i in range(count)]
+        self.derived += [(member_id, name or member_id) for member_id in ids]
+        return [NewMember(*each, (), name) for each in zip(ids, instance_ids, racks, strict=True)]
 
     def is_taken(self, member_id: str) -> bool:
         """Has any incarnation this id?"""

@@ -50,12 +50,17 @@ class Timing:
 
 @dataclass(frozen=True)
 class NewMember:
-    """A member that an event brings. topics : its subscription, as ``World.names`` indices"""
+    """A member that an event brings.
+
+    member_id : empty if it is drawn; topics : its subscription, as ``World.names`` indices
+    name : by which events know it; None for its first id
+    """
 
     member_id: str
     instance_id: str | None
     rack_id: str | None
     topics: tuple[int, ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Event:
 
     topic : an index into ``World.names``; ``topics`` likewise
     assignors, group_protocol : of the members from then on
-    new_member_ids : of restarted members, in the order in which they restart; the ids of the others are derived
+    new_member_ids : of restarted members, in the order in which they restart; the ids of the others are drawn
     """
 
     at_ms: int
@@ -112,6 +117,7 @@ class Timeline:
     subscriptions : of each of these members, as ``World.names`` indices
     detail : how much each rebalance keeps: "totals", "rebalances" or "assignments"
     most_explained : entries of a list in an explanation; 0: no explanations
+    random_seed, draw, client_id : of the ids that members draw, see ``IdDraw``
     """
 
     group_protocol: str
@@ -124,6 +130,9 @@ class Timeline:
     events: tuple[Event, ...]
     detail: str = "assignments"
     most_explained: int = 0
+    random_seed: int = 0
+    draw: int = 0
+    client_id: str = "consumer-group-1"
 
     def cost(self) -> int:
         """How many times as much as usual a rebalance takes for each member and partition."""
@@ -258,8 +267,9 @@ class Reading:
 class TimelineOutcome:
     """The answer.
 
-    derived_ids : (new member id, of which member) of those that a broker or client would have drawn
+    derived_ids : (new member id, of which member) of those that were drawn
     readings : None unless assignments are asked for
+    cells : what the simulation has cost (see ``Clock``)
     """
 
     rebalances: list[TimelineRebalance]
@@ -267,6 +277,7 @@ class TimelineOutcome:
     final_state: str
     derived_ids: list[tuple[str, str]]
     readings: list[Reading] | None
+    cells: int = 0
 
 
 Tick = Callable[[int], None]

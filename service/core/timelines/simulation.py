@@ -45,7 +45,8 @@ class Simulation:
         course = self.course
         rebalances = [rebalance for rebalance in course.rebalances if rebalance.epoch]
         state = self.events.clients.coordinator.state
-        return TimelineOutcome(rebalances, _totals(course, rebalances), state, course.members.derived, _readings(course))
+        totals, readings = _totals(course, rebalances), _readings(course)
+        return TimelineOutcome(rebalances, totals, state, course.members.derived, readings, course.clock.spent)
 
 
 def _readings(course: Course) -> list[Reading] | None:
@@ -122,5 +123,5 @@ def _varied(event: Event, change: tuple[str, Assignor] | None, *, static: bool |
         return replace(event, group_protocol=change[0], assignors=(change[1],))
     if event.member is None or static is None:
         return event
-    instance_id = (event.member.instance_id or event.member.member_id) if static else None
+    instance_id = (event.member.instance_id or event.member.name or event.member.member_id) if static else None
     return replace(event, member=replace(event.member, instance_id=instance_id))

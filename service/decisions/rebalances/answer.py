@@ -1,5 +1,7 @@
 """The answer: every rebalance that the events cause, and what other ways to run the group would have cost."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -8,12 +10,14 @@ from typing import Final
 import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
+from service.core.printable import counted
 from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total, topic_names_bytes
-from service.decisions.rebalances.extent import Extent
+from service.decisions.rebalances.extent import LONG_CELLS, Extent
+from service.decisions.rebalances.outcomes import MOST_CELLS, Draws, draws
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
 from service.decisions.rows.names import longest_name
@@ -31,10 +35,15 @@ UNEXPECTED: Final = 2
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run the group. slow : the same with members that poll seldom, if ways are compared"""
+    """One way to run the group.
+
+    draws : of the ids of new members, if it has any
+    slow : the same with members that poll seldom, if ways are compared
+    """
 
     timeline: Timeline
     outcome: TimelineOutcome
+    draws: Draws | None
     slow: tuple[Timeline, TimelineOutcome] | None
 
 
@@ -65,7 +74,20 @@ class RebalancesAnswer:
     @property
     def warnings(self) -> list[str]:
         """What a reader of the answer must know: where members' partitions are a guess, and whose clients are simulated."""
-        return [*self._client_warnings(), *self._tie_warnings()]
+        return [*self._draw_warnings(), *self._client_warnings(), *self._tie_warnings()]
+
+    def _draw_warnings(self) -> list[str]:
+        drawn = self.first.draws
+        if drawn is None:
+            return []
+        ids = counted(len(self.first.outcome.derived_ids), "member id")
+        if drawn.count == 1:
+            return [f"Kafka draws {ids} at random; this is one of the possible outcomes, others were not simulated."]
+        spread = {name: one for name, one in drawn.totals.items() if one.least < one.most}
+        if not spread:
+            return [f"Kafka draws {ids} at random; in all of {drawn.count} draws the totals are the same."]
+        moved = drawn.totals["moved"]
+        return [f"Kafka draws {ids} at random; what is shown is one of {drawn.count} draws. Moved in all draws: {moved}."]
 
     def _client_warnings(self) -> list[str]:
         clients = sorted({name.partition(":")[0] for _, name in self._assignors() if ":" in name})
@@ -109,8 +131,19 @@ def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
     meter = _Meter(extent, budget)
     outcomes = [_simulated(way, meter) for way in timelines]
     slow_ways = list(zip(slow, [_simulated(way, meter) for way in slow], strict=True)) if others else [None]
-    ways = [Way(*way) for way in zip(timelines, outcomes, slow_ways, strict=True)]
+    drawn = _drawn(timelines, outcomes, meter, budget)
+    ways = [Way(*way) for way in zip(timelines, outcomes, drawn, slow_ways, strict=True)]
     return RebalancesAnswer(question, ways[0], others, tuple(ways[1:]))
+
+
+def _drawn(timelines: list[Timeline], outcomes: list[TimelineOutcome], meter: _Meter, budget: Budget) -> list[Draws | None]:
+    """The further draws of each way, within what they may cost."""
+    if MOST_CELLS > LONG_CELLS and any(each.derived_ids for each in outcomes):
+        budget.lengthen()
+    meter.limited, cells = False, MOST_CELLS // len(timelines)
+    return [
+        draws(way, first, cells, lambda other: _simulated(other, meter)) for way, first in zip(timelines, outcomes, strict=True)
+    ]
 
 
 def _detail(question: RebalancesQuestion, extent: Extent, budget: Budget) -> str:
@@ -138,7 +171,9 @@ def _longest_names(question: RebalancesQuestion) -> tuple[int, int]:
     """Bytes of the longest name of a topic, and of a member, in the answer."""
     events = question.events
     topics = [event["topic"]["topic_name"] for event in events if "topic" in event]
-    members = [event["member"]["member_id"] for event in events if "member" in event]
+    members = [
+        name for event in events for name in (event.get("member", {}).get(key) for key in ("member_id", "member_name")) if name
+    ]
     restarted = [event["new_member_id"] for event in events if event.get("new_member_id")]
     return (
         max(longest_name(question.topics.field("topic_name")), longest_text(topics)),
@@ -147,13 +182,14 @@ def _longest_names(question: RebalancesQuestion) -> tuple[int, int]:
 
 
 class _Meter:
-    """Checked before each step: the time, and what the simulations of a question have spent."""
+    """Checked before each step: the time, and what the simulations of a question have spent while that is ``limited``."""
 
     def __init__(self, extent: Extent, budget: Budget) -> None:
         self.extent, self.budget, self.reserve = extent, budget, budget.reserve_largest()
         self.check_time, self.most_rebalances = budget.check_time, extent.most_rebalances()
         self.rebalances: list[TimelineRebalance] = []
         self.spent = self.before = 0
+        self.limited = True
 
     def begin(self, rebalances: list[TimelineRebalance]) -> None:
         """Another way to run the group. rebalances : grows while it is simulated"""
@@ -163,7 +199,8 @@ class _Meter:
         """Raises OutOfTime, LimitExceeded, and InvalidQuestion for a group that never comes to rest."""
         self.check_time()
         self.spent = spent
-        self.extent.check_cells((self.before + spent) // UNEXPECTED, self.budget)
+        if self.limited:
+            self.extent.check_cells((self.before + spent) // UNEXPECTED, self.budget)
         if len(self.rebalances) > self.most_rebalances:
             raise InvalidQuestion(f"The group is still not stable after {len(self.rebalances)} rebalances.", "events")
 

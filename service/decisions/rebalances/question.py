@@ -33,6 +33,7 @@ class RebalancesQuestion:
     compare : rows with ``group_protocol``, ``assignor``, ``rebalance_protocol`` and ``static``; absent or None: as the group is
     rebalance_protocol : how the clients of an assignor that knows both carry it out, EAGER or COOPERATIVE, its default
     detail : "totals", "rebalances" or "assignments"; None: as much as is not too much
+    random_seed : of the ids that members draw; default 0
     client, client_version : the library of a classic group's clients at 0 ms, and its release; default: Java's, and the newest
     group_id : what the group is called in metrics
     price_per_gb : of what crosses zones; None: not known
@@ -51,6 +52,7 @@ class RebalancesQuestion:
     client_version: str | None = None
     group_id: str | None = None
     price_per_gb: float | None = None
+    random_seed: int | None = None
     detail: str | None = None
     explain: bool = False
 

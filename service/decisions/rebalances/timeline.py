@@ -9,6 +9,7 @@ import pyarrow as pa
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.jvm.sorting import java_order
+from service.core.member_ids import default_client_id
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged, Topics, offsets_of
 from service.core.timelines.model import Event, NewMember, Timeline, World
 from service.decisions.groups.rows import read_group
@@ -73,7 +74,8 @@ class Names:
             member = row["member"]
             subscription = self.topics(member.get("topic_names"))
             rack_id = member.get("rack_id") or None
-            fields["member"] = NewMember(member["member_id"], member.get("instance_id"), rack_id, subscription)
+            ids = (member.get("member_id", ""), member.get("instance_id"))
+            fields["member"] = NewMember(*ids, rack_id, subscription, member.get("member_name"))
         if "topic_names" in row:
             fields["topics"] = self.topics(row["topic_names"])
         if "topic" in row:
@@ -112,6 +114,8 @@ def read_timeline(question: RebalancesQuestion, detail: str, most_explained: int
         events=events,
         detail=detail,
         most_explained=most_explained,
+        random_seed=question.random_seed or 0,
+        client_id=default_client_id(strategy(question).name.partition(":")[0], question.group_id),
     )
 
 

@@ -39,11 +39,11 @@ def test_a_group_is_scaled_by_members_like_the_last_one() -> None:
     up, down = event(60_000, "scales", members_count=4), event(120_000, "scales", members_count=1)
     run = simulation("classic", up, down, members=members)
     run.run()
-    first_ids = [(name[:10], *times) for name, *times in lives(run)]
-    scaled = [(f"scaled-0-{i}", 60_000, 120_000) for i in range(2)]
+    first_ids = [(name[:2], *times) for name, *times in lives(run)]
+    scaled = [(f"i{i}", 60_000, 120_000) for i in (2, 3)]
     assert first_ids == [("c0", 0, None), ("c1", 0, 120_000), *scaled]
     added = run.course.members.all[2]
-    assert (added.instance_id, run.course.members.topics_of(added.number)) == ("scaled-0-0", ())
+    assert (added.instance_id, run.course.members.topics_of(added.number)) == ("i2", ())
 
 
 def test_an_empty_group_is_scaled_by_members_of_every_topic() -> None:

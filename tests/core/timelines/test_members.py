@@ -46,7 +46,7 @@ def test_an_incarnation_has_what_the_former_had_but_its_id() -> None:
     assert len({first.member_id, again.member_id, third.member_id}) == 3
     assert members.successor(first, "given").member_id == "given"
     assert members.derived == [(again.member_id, "c1"), (third.member_id, "c1")]
-    assert Members().next_id("c1", "i1") == again.member_id  # and the same for the same question
+    assert Members().successor(first, None).member_id == again.member_id  # and the same for the same question
 
 
 def test_the_members_that_a_coordinator_has_are_in_the_order_in_which_it_got_them() -> None:
