@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.analyses.mismatch import count_scan, report
-from service.analyses.mismatch.scan import MismatchResult, MismatchScan, patterns, settled
+from service.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
 from service.analyses.outcome import Outcome, Records
 from service.core.attribution.equivalents import PartitionerClass, rank
 from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
@@ -123,7 +123,8 @@ def _partitions_count(sample: count_scan.RecordSample, scan: MismatchScan, name:
 def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int], *, found: bool) -> dict[str, Any]:
     keyed, misplaced = int(result.records.sum()), int(result.misplaced.sum())
     writers = settled(scan, result)
-    group = scan.writers()
+    with_earlier, group = add_earlier_counts(scan, result, writers), scan.writers()
+    by_pair = dict(zip(result.wrong.hashes.tolist(), result.wrong.explained.tolist(), strict=True))
     return {
         "job": "mismatch",
         "records": keyed + result.keyless,
@@ -137,7 +138,7 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
         "misplaced_share": misplaced / keyed if keyed else 0.0,
         "undecided": result.undecided,
         "different_pairs": {"placed": result.right.distinct, "misplaced": result.wrong.distinct},
-        **(_verdict(*patterns(result, writers, scan.partitions_count), writers) if keyed else NO_VERDICT),
+        **(_verdict(*patterns(result, with_earlier, scan.partitions_count), with_earlier) if keyed else NO_VERDICT),
         "writers": _writers(result, writers),
         "warnings": _stray(result.records) if found else [],
         "ignoring_keys": list(group.ignoring_keys),
@@ -147,9 +148,9 @@ def _summary(scan: MismatchScan, result: MismatchResult, rejected: dict[str, int
                 "key": key,
                 "partition_id": where,
                 "expected_partition_id": expected,
-                "explained_by": [writer.names[0] for writer, i in writers if bits >> i & 1],
+                "explained_by": [writer.label for writer, i in with_earlier if by_pair.get(pair, bits) >> i & 1],
             }
-            for key, where, expected, bits in result.examples.values()
+            for pair, (key, where, expected, bits) in result.examples.items()
         ],
     }
 
@@ -172,8 +173,8 @@ def _stray(records: Int64s) -> list[str]:
 def _verdict(patterns: Patterns, pairs: Pairs, writers: Sequence[tuple[PartitionerClass, int]]) -> dict[str, Any]:
     """Which partitioners wrote it."""
     mixture = unmix(patterns, len(writers))
-    alone = len(mixture.components) == 1 and not mixture.unexplained
     classes = [each.class_index for each in mixture.components]
+    alone = len({writers[k][0].names for k in classes}) == 1 and not mixture.unexplained
     shares = np.array([*(each.share for each in mixture.components), mixture.chance_share])
     *bounds, (chance_low, chance_high) = intervals(likelihoods(patterns, classes), shares, pairs)
     return {
@@ -181,6 +182,7 @@ def _verdict(patterns: Patterns, pairs: Pairs, writers: Sequence[tuple[Partition
         "mixture": [
             {
                 "partitioners": _alike(patterns, writers, each.class_index),
+                "partitions_count": writers[each.class_index][0].partitions_count or patterns.partitions_count,
                 "share": each.share,
                 "share_low": low,
                 "share_high": high,
@@ -205,7 +207,7 @@ def _alike(patterns: Patterns, writers: Sequence[tuple[PartitionerClass, int]], 
         if (patterns.explained[:, k] == patterns.explained[:, class_index]).all()
         and (patterns.undecided[:, k] == patterns.undecided[:, class_index]).all()
     ]
-    names = [name for k in same for name in writers[k][0].names]
+    names = dict.fromkeys(name for k in same for name in writers[k][0].names)
     return sorted(names, key=lambda name: rank(PARTITIONERS[name]))
 
 

@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from service.core.model import Int64s
+from service.core.model import Int32s, Int64s
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -24,6 +24,7 @@ class PairSample:
     hashes : uint64[at most PAIRS], ascending
     keys : int64[...], the 64-bit hash of the pair's key
     explained, undecided : int64[...], a bit for each writer: it puts the key there; it does not derive the partition from the key
+    places : int32[..., 1 + hash functions], the partition, and the key's hash by each function of the writers
     times : int64[...], occurrences of the pair
     full : whether there were more pairs
     """
@@ -32,14 +33,16 @@ class PairSample:
     keys: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     explained: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     undecided: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    places: Int32s | None = None
     times: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     full: bool = False
 
-    def add(self, hashes: UInt64s, keys: Int64s, explained: Int64s, undecided: Int64s, times: Int64s) -> None:
-        """Add pairs, possibly repeated; all arrays [n]."""
+    def add(self, hashes: UInt64s, keys: Int64s, explained: Int64s, undecided: Int64s, places: Int32s, times: Int64s) -> None:
+        """Add pairs, possibly repeated; all arrays [n], places [n, 1 + hash functions]."""
         if self.full:
             near = hashes <= self.hashes[-1]
             hashes, keys, explained, undecided, times = (each[near] for each in (hashes, keys, explained, undecided, times))
+            places = places[near]
         everything = np.concatenate([self.hashes, hashes])
         kept, first, rank = np.unique(everything, return_index=True, return_inverse=True)
         counts = np.zeros(len(kept), np.int64)
@@ -50,10 +53,12 @@ class PairSample:
         self.keys = np.concatenate([self.keys, keys])[first]
         self.explained = np.concatenate([self.explained, explained])[first]
         self.undecided = np.concatenate([self.undecided, undecided])[first]
+        self.places = (places if self.places is None else np.concatenate([self.places, places]))[first]
 
     def merge(self, other: Self) -> None:
         """Add another sample. What a full sample left out has larger hashes than its PAIRS pairs, so it is not missed."""
-        self.add(other.hashes, other.keys, other.explained, other.undecided, other.times)
+        if other.places is not None:
+            self.add(other.hashes, other.keys, other.explained, other.undecided, other.places, other.times)
         self.full = self.full or other.full
 
     @property

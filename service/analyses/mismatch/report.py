@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from service.core.attribution.fingerprints import MOSTLY
+from service.core.printable import counted
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share
 from service.report.pages import COLORS, INK, Figure, FigureRow, Report, Section, Table, chart, partition_axis
@@ -30,11 +31,19 @@ def verdict(summary: dict[str, Any]) -> str:
         return "no record has a key"
     if summary["verdict"] == "unexplained":
         return "no partitioner explains the records at this partition count"
-    parts = [f"{share(part['share'])} {named(part['partitioners'])} ({_interval(part)})" for part in summary["mixture"]]
+    parts = [f"{share(part['share'])} {_writer(summary, part)} ({_interval(part)})" for part in summary["mixture"]]
     if summary["chance_share"] > 0.0005:
         unexplained = f"{share(summary['chance_share'])} explained by no partitioner"
         parts.insert(0 if summary["chance_share"] > MOSTLY else len(parts), unexplained)
-    return ", ".join(parts)
+    earlier = sorted({part["partitions_count"] for part in summary["mixture"]} - {summary["partitions_count"]})
+    counts = " to ".join(map(str, (*earlier, summary["partitions_count"])))
+    return ", ".join(parts) + (f"; the topic probably grew from {counts} partitions" if earlier else "")
+
+
+def _writer(summary: dict[str, Any], part: dict[str, Any]) -> str:
+    """A part of the mixture, with its partition count if the topic had another one before it grew."""
+    count = part["partitions_count"]
+    return named(part["partitioners"]) + (f" with {counted(count, 'partition')}" if count != summary["partitions_count"] else "")
 
 
 def _interval(part: dict[str, Any]) -> str:
@@ -114,7 +123,7 @@ def _examples(summary: dict[str, Any]) -> Section:
 
 def _share_of_each(summary: dict[str, Any]) -> dict[str, dict[str, float]]:
     """The shares of the verdict, of the same records and so adding up to 1; empty if no partitioner explains them."""
-    shares = {named(each["partitioners"]): each for each in summary["mixture"]}
+    shares = {_writer(summary, each): each for each in summary["mixture"]}
     if shares and summary["chance_share"] > 0.0005:
         shares["explained by no partitioner"] = {name: summary[f"chance_{name}"] for name in ("share", "share_low", "share_high")}
     return shares

@@ -24,8 +24,9 @@ from service.core.attribution.equivalents import (
     has_null_and_empty,
     hash_all,
 )
+from service.core.attribution.fingerprints import SAMPLE, earlier_classes
 from service.core.attribution.mixtures import Patterns
-from service.core.attribution.shares import Pairs
+from service.core.attribution.shares import Floats, Pairs
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Bools, Int32s, Int64s
@@ -36,6 +37,12 @@ from service.files.rejected import UNREADABLE, as_text, as_texts
 from service.files.types import integers
 
 UInt64s = npt.NDArray[np.uint64]
+
+BITS: Final = 32
+"""Bits of the hashes that are sampled."""
+
+MOST_BITS: Final = 63
+"""Writers, with those at earlier partition counts, that have a bit in a sample."""
 
 EXAMPLES: Final = 20
 """Most misplaced records in the result."""
@@ -162,7 +169,8 @@ class MismatchScan:
         column = read_keys(batch.column(self.key_column), self.key_format)[0]
         where = np.asarray(integers(batch.column(self.partition_column))).astype(np.int32)
         result.empty += int(has_null_and_empty(column)[1])
-        theirs = hash_all(writers.classes, column, self.key_format).partitions(self.partitions_count)
+        key_hashes = hash_all(writers.classes, column, self.key_format)
+        theirs = key_hashes.partitions(self.partitions_count)
         explains, undecided = theirs == where, theirs == UNDECIDED
         result.explained += explains.sum(axis=1)
         result.decided += len(where) - undecided.sum(axis=1)
@@ -173,10 +181,13 @@ class MismatchScan:
         tokens = np.asarray(cassandra_tokens(SERIALIZED.run(column, self.key_format)), np.int64)
         hashes = _pair_hashes(tokens, where)
         explained_bits, undecided_bits = _bits(explains), _bits(undecided)
+        functions = dict.fromkeys(_functions(writers.classes))
+        by_function = dict(zip(_functions(writers.classes), key_hashes.hashes, strict=True))
+        places = np.stack([where, *(by_function[each] for each in functions if each is not None)], axis=1)
         times = np.ones(len(where), np.int64)
         for rows, sample in ((~wrong, result.right), (wrong, result.wrong)):
             if rows.any():
-                sample.add(hashes[rows], tokens[rows], explained_bits[rows], undecided_bits[rows], times[rows])
+                sample.add(hashes[rows], tokens[rows], explained_bits[rows], undecided_bits[rows], places[rows], times[rows])
         if wrong.any():
             self._add_examples(result, batch, wrong, hashes, (where, theirs[expected], explained_bits))
 
@@ -207,6 +218,44 @@ def settled(scan: MismatchScan, result: MismatchResult) -> tuple[tuple[Partition
     """The writers that the scanned keys can tell apart, each with its index among those of the scan."""
     places = {name: i for i, writer in enumerate(scan.writers().classes) for name in writer.names}
     return tuple((writer, places[writer.names[0]]) for writer in scan.writers(has_empty=result.empty > 0).classes)
+
+
+def add_earlier_counts(
+    scan: MismatchScan, result: MismatchResult, writers: Sequence[tuple[PartitionerClass, int]]
+) -> tuple[tuple[PartitionerClass, int], ...]:
+    """The writers, and those with a partition count that the topic probably had before it grew, whose bits the samples get.
+
+    writers : as ``settled`` gives them
+    """
+    samples = [sample for sample in (result.right, result.wrong) if sample.places is not None]
+    columns = _functions([each for each, _ in writers])
+    functions = [each for each in dict.fromkeys(_functions(scan.writers().classes)) if each is not None]
+    known = [(each, bit, 1 + functions.index(of)) for (each, bit), of in zip(writers, columns, strict=True) if of is not None]
+
+    def dividends(sample: PairSample, few: slice) -> Floats:
+        result = np.stack([each.rule.sign.before_modulo(sample.places[few, at].astype(np.int64)) for each, _, at in known])  # type: ignore[index]
+        bits = np.array([bit for _, bit, _ in known])
+        return np.where(sample.undecided[few] >> bits[:, None] & 1, np.nan, result)
+
+    if not len(result.wrong.hashes) or not known:
+        return tuple(writers)
+    few = slice(0, SAMPLE // 2)
+    partitions = np.concatenate([sample.places[few, 0] for sample in samples])  # type: ignore[index]
+    classes = tuple(each for each, _, _ in known)
+    counts = range(scan.partitions_count, scan.partitions_count + 1)
+    sampled = np.concatenate([dividends(sample, few) for sample in samples], axis=1)
+    grown = earlier_classes(classes, sampled, partitions, counts)[0][: MOST_BITS - len(scan.writers().classes)]
+    added = tuple((each, len(scan.writers().classes) + i) for i, (each, _) in enumerate(grown))
+    for sample in samples:
+        all_dividends = dividends(sample, slice(0, len(sample.hashes)))
+        for (each, bit), (_, k) in zip(added, grown, strict=True):
+            sample.explained |= (all_dividends[k] % each.partitions_count == sample.places[:, 0]).astype(np.int64) << bit  # type: ignore[index]
+    return (*writers, *added)
+
+
+def _functions(classes: Sequence[PartitionerClass]) -> list[tuple[Any, Any] | None]:
+    """For each class its encoding and hash; None if the hash is wider than 32 bits."""
+    return [(each.rule.encoding.run, each.rule.hash) if each.rule.hash.bits == BITS else None for each in classes]
 
 
 def patterns(

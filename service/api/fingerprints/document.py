@@ -43,6 +43,7 @@ class ExampleSchema(AnswerSchema):
 class FoundWriterSchema(WriterSchema):
     """A writer whose part is no chance."""
 
+    partitions_count = fields.Integer("with which it explains them: the topic's, or one that the topic had before it grew")
     share = fields.Float("of the observations, by maximum likelihood")
     share_low = fields.Float(INTERVAL)
     share_high = fields.Float("the upper end of that interval")
@@ -94,12 +95,16 @@ class PartitionerFingerprintsAnswerSchema(AnswerSchema):
 
     kafka_version = fields.String()
     verdict = fields.String(
-        "`identified`: one writer explains everything; `mixture`: several do, or one and chance; `undecided`: more samples are "
-        "needed; `unexplained`: no partitioner explains more than chance, or those that do explain less than half",
+        "`identified`: one writer explains everything, be it with several partition counts; `mixture`: several do, or one and "
+        "chance; `undecided`: more samples are needed; `unexplained`: no partitioner explains more than chance, or those that do "
+        "explain less than half",
         validate=validate.OneOf(VERDICTS),
     )
     conclusion = fields.String("the verdict in a sentence")
     partitions_count = fields.Integer("the likeliest count; null if no count is likelier than others", allow_none=True)
+    earlier_partitions_counts = fields.List(
+        fields.Integer(), "those that the topic probably had before it grew, ascending: writers explain records only with these"
+    )
     observations_count = fields.Integer()
     pairs_count = fields.Integer("different pairs of key and partition; repeated ones prove nothing more")
     keys_count = fields.Integer("different keys")
@@ -129,12 +134,12 @@ def document(answer: FingerprintAnswer) -> dict[str, Any]:
         ]
 
     mixture = result.mixture
-    known = bool(mixture.components) or result.candidates_count > 0
     body = {
         "kafka_version": question.kafka_version,
         "verdict": result.verdict,
         "conclusion": conclusion(result, observations),
-        "partitions_count": mixture.partitions_count if known or not result.count_open else None,
+        "partitions_count": mixture.partitions_count if result.count_found else None,
+        "earlier_partitions_counts": result.earlier_counts,
         "observations_count": len(question.partition_ids),
         "pairs_count": observations.pairs,
         "keys_count": observations.keys,
@@ -180,6 +185,7 @@ def _component(result: Fingerprint, i: int) -> dict[str, Any]:
     return {
         **writer_document(_class(result, i)),
         "partitioners": result.writers[i],
+        "partitions_count": result.partitioners.classes[part.class_index].partitions_count or result.mixture.partitions_count,
         **_within(part.share, result.intervals[i]),
         "pairs_explained": part.pairs,
         "pairs_left": part.of,
@@ -196,9 +202,10 @@ def _class(result: Fingerprint, i: int) -> PartitionerClass:
 
 
 def _candidate(result: Fingerprint, candidate: Candidate) -> dict[str, Any]:
+    each = result.partitioners.classes[candidate.class_index]
     return {
-        **writer_document(result.partitioners.classes[candidate.class_index]),
-        "partitions_count": candidate.partitions_count,
+        **writer_document(each),
+        "partitions_count": each.partitions_count or candidate.partitions_count,
         "pairs_explained": candidate.pairs,
         "pairs": candidate.of,
         "chance_probability": math.exp(candidate.log_chance),
@@ -216,43 +223,85 @@ def _samples(count: int | None) -> int | None:
 
 def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
     """The verdict in words, beginning with what is unexplained if that is most of it."""
+    pairs = counted(observations.pairs, "different pair")
+    if result.verdict == "unexplained" and not result.mixture.components:
+        return f"No partitioner explains more of {pairs} than chance would."
+    if (result.verdict == "undecided" and result.unexplained_share <= MOSTLY) or not result.mixture.components:
+        return f"{_undecided(result, observations)} {_how_many_more(result)}"
+    if result.by_count:
+        return _of_growth(result, observations)
+    if result.verdict == "identified":
+        partitions = counted(result.mixture.partitions_count, "partition")
+        return f"{_writer(result, observations)} with {partitions} explains all of {pairs}."
+    return _of_mixture(result, observations)
+
+
+def _of_mixture(result: Fingerprint, observations: KeyObservations) -> str:
     mixture = result.mixture
     pairs, partitions = counted(observations.pairs, "different pair"), counted(mixture.partitions_count, "partition")
-    if result.verdict == "identified":
-        others = len(result.writers[0]) - 1
-        more = f" (or one of {others} others that no key distinguishes from it)" if others > 1 else ""
-        if others == 1:
-            more = f" (or {result.writers[0][1]}, which no key distinguishes from it)"
-        return f"{_label(result, observations, 0)}{more} with {partitions} explains all of {pairs}."
+    grown = f" {_growth(result)}" if result.earlier_counts else ""
     parts = ", ".join(
         f"{share(part.share)} {_label(result, observations, i)} ({share(low)} to {share(high)})"
         for i, (part, (low, high)) in enumerate(zip(mixture.components, result.intervals, strict=False))
     )
-    if result.verdict == "mixture" and not mixture.unexplained:
-        return f"With {partitions}: {parts}, at 95% confidence. Together they explain all of {pairs}."
-    left_over = (
-        f"Of {pairs}, {mixture.unexplained} are left over: "
-        "their partition was named, or chosen by something that ignores keys or is not in the list."
-    )
-    if mixture.components and result.unexplained_share > MOSTLY:
+    if not mixture.unexplained:
+        return f"With {partitions}: {parts}, at 95% confidence. Together they explain all of {pairs}.{grown}"
+    left_over = f"Of {pairs}, {_left_over(result)}{grown}"
+    if result.unexplained_share > MOSTLY:
         proof = "more than chance would explain, which does not prove that they wrote it"
         rest = f"{parts}: {proof} ({result.candidates_count} candidates are left)."
         if result.verdict == "mixture":
             rest = f"With {partitions}, the rest looks like {parts}, at 95% confidence."
         return f"{result.unexplained_share:.0%} of the observations match no partitioner. {rest} {left_over}"
-    if result.verdict == "mixture":
-        return f"With {partitions}: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
-    if result.verdict == "unexplained":
-        return f"No partitioner explains more of {pairs} than chance would."
-    return f"{_undecided(result, observations)} {_how_many_more(result)}"
+    return f"With {partitions}: {parts}, at 95% confidence; {share(mixture.chance_share)} chance. {left_over}"
+
+
+def _of_growth(result: Fingerprint, observations: KeyObservations) -> str:
+    """The verdict where one writer used several partition counts, or one that the topic no longer has."""
+    total, left = observations.pairs, result.mixture.unexplained
+    pairs = counted(total, "different pair")
+    head = f"{_writer(result, observations)} explains {f'all {pairs}' if not left else f'{total - left:,} of {pairs}'}"
+    (latest, first, alone), *earlier = result.by_count
+    if not earlier:
+        head += f", with {counted(latest, 'partition')} as before it grew"
+    else:
+        only = f" ({alone:,} of them only so)" if 0 < alone < first else ""
+        parts = [f"{count:,} with {n}" for n, count, _ in earlier]
+        parts[-1] = f"the other {parts[-1]}"
+        head += f": {first:,} with {counted(latest, 'partition')}{only}, {', '.join(parts)}"
+    rest = f" {_left_over(result).capitalize()}" if left else ""
+    return f"{head}. {_growth(result)}{rest}"
+
+
+def _growth(result: Fingerprint) -> str:
+    now = f"{result.mixture.partitions_count}{'' if result.count_found else ' or more'}"
+    return f"The topic probably grew from {' to '.join(map(str, (*result.earlier_counts, now)))}."
+
+
+def _left_over(result: Fingerprint) -> str:
+    left = result.mixture.unexplained
+    return (
+        f"{left:,} {'are' if left != 1 else 'is'} left over: for example, their partition was named, or chosen by something that "
+        "ignores keys or is not in the list, or the topic had yet another partition count."
+    )
+
+
+def _writer(result: Fingerprint, observations: KeyObservations) -> str:
+    """The first writer, with how many others no key distinguishes from it."""
+    label, others = _label(result, observations, 0), len(result.writers[0]) - 1
+    if others == 1:
+        return f"{label} (or {result.writers[0][1]}, which no key distinguishes from it)"
+    return f"{label} (or one of {others} others that no key distinguishes from it)" if others > 1 else label
 
 
 def _label(result: Fingerprint, observations: KeyObservations, i: int) -> str:
-    """The writer of a part of the mixture: its first partitioner, or what it does with a key."""
+    """The writer of a part of the mixture: its first partitioner, or what it does with a key; with an earlier count."""
     each = _class(result, i)
+    earlier = result.partitioners.classes[result.mixture.components[i].class_index].partitions_count
+    before = f" with {counted(earlier, 'partition')}" if earlier and not result.by_count else ""
     if each.rule.hash is OBJECT and observations.key_format in INTEGERS:  # which no client in use does
-        return f"the number modulo the partition count (as {each.label})"
-    return each.label
+        return f"the number modulo the partition count (as {each.label}){before}"
+    return f"{each.label}{before}"
 
 
 def _undecided(result: Fingerprint, observations: KeyObservations) -> str:

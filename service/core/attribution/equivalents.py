@@ -20,6 +20,7 @@ from service.core.model import Bools, Int32s
 from service.core.partitioners.hashing_rule import HashingRule
 from service.core.partitioners.model import Partitioner
 from service.core.partitioners.parts import SEPARATOR
+from service.core.printable import counted
 
 UNDECIDED: Final = -1
 """The partition of a record whose partition depends on a counter or a random number, not on its key."""
@@ -39,15 +40,18 @@ class PartitionerClass:
 
     names : of the partitioners, those in use first, and of these a client's default ones; empty if no client in the list does so
     rule : what they do with a key
+    partitions_count : the topic's before it grew, if that is the count they were given; None: the topic's
     """
 
     names: tuple[str, ...]
     rule: HashingRule
+    partitions_count: int | None = None
 
     @property
     def label(self) -> str:
         """The first name, or what is done with a key."""
-        return self.names[0] if self.names else f"{self.rule.hash.name}, {self.rule.sign.name} (no client in the list)"
+        label = self.names[0] if self.names else f"{self.rule.hash.name}, {self.rule.sign.name} (no client in the list)"
+        return f"{label} with {counted(self.partitions_count, 'partition')}" if self.partitions_count else label
 
 
 @dataclass(frozen=True)

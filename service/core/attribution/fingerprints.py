@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from service.core.attribution.binomial import NEVER, log_tail, samples_until, smallest
 from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all, rank
+from service.core.attribution.growth import Growth, before_growth, find_growth
 from service.core.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, likelihoods, log_likelihood, unmix
 from service.core.attribution.observations import (
     EMPTY_KEY,
@@ -49,6 +50,9 @@ COUNTS: Final = 8
 
 MAX_CLASSES: Final = 60
 """Most classes; ``explained_by`` has a bit for each."""
+
+UNRELATED: Final = 0.1
+"""Classes of which fewer than this share of the hashes are the same can both have written a topic that grew."""
 
 WORSE: Final = math.log(1000)
 """A candidate whose log-likelihood is lower than the best by more than this is ruled out."""
@@ -95,6 +99,8 @@ class Fingerprint:
     examples : for each component of the mixture, the first rows that it explains and no other does; last, those that none does
     writers : for each component of the mixture, or else the first candidate, the names of all partitioners that put every key
         where it does at this partition count; those in use first
+    by_count : if one writer explains pairs with several counts or an earlier one, (count, pairs, pairs with it alone) of each
+        count, the latest first; pairs are those that no later count explains
     """
 
     verdict: str
@@ -108,6 +114,20 @@ class Fingerprint:
     intervals: tuple[Interval, ...]
     examples: tuple[tuple[int, ...], ...]
     writers: tuple[tuple[str, ...], ...]
+    by_count: tuple[tuple[int, int, int], ...]
+
+    @property
+    def earlier_counts(self) -> tuple[int, ...]:
+        """The partition counts that the topic had before it grew, ascending; empty if no writer used one."""
+        counts = {self.partitioners.classes[part.class_index].partitions_count for part in self.mixture.components}
+        return tuple(sorted(count for count in counts if count is not None))
+
+    @property
+    def count_found(self) -> bool:
+        """Does the answer say how many partitions the topic has now?"""
+        parts = self.mixture.components
+        now = any(self.partitioners.classes[part.class_index].partitions_count is None for part in parts)
+        return not self.count_open or (now if parts else self.candidates_count > 0)
 
     @property
     def unexplained_share(self) -> float:
@@ -193,28 +213,66 @@ def fingerprint(
         )
     ranks = {partitioner.name: rank(partitioner) for partitioner in partitioners}
 
-    def judge(classified: PartitionerClasses, probes: Column) -> Fingerprint:
-        case = _case(classified.classes, observations, partitions_counts, probes, check_time)
+    def judge(classified: PartitionerClasses, probes: Column, counts: range) -> Fingerprint:
+        case = _case(classified.classes, observations, counts, len(partitions_counts), probes, check_time)
         return _judge(case, classified, ranks, None if len(partitions_counts) == 1 else most_candidates, most_examples)
 
-    result = judge(classified, probe_keys(observations.key_format))
+    probes = probe_keys(observations.key_format)
+    result = judge(classified, probes, partitions_counts)
+    if result.leaves_pairs or len(result.mixture.components) > 1:
+        grown, counts = _grown(classified, observations, partitions_counts, check_time)
+        wider = judge(grown, probes, counts) if len(grown.classes) > len(classified.classes) else result
+        if wider.earlier_counts:
+            result, classified = wider, grown
     if not all_suspects or not result.leaves_pairs:
         return result
     column, key_format = observations.column, observations.key_format
     others = unlisted(classified.classes, column, key_format, MAX_CLASSES - len(classified.classes))
-    probes = probe_keys(key_format) if whole_numbers(column, key_format) is None else probe_numbers(key_format)
-    wider = judge(replace(classified, classes=(*classified.classes, *others)), probes)
+    if whole_numbers(column, key_format) is not None:
+        probes = probe_numbers(key_format)
+    wider = judge(replace(classified, classes=(*classified.classes, *others)), probes, partitions_counts)
     return wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
+
+
+def _grown(
+    classified: PartitionerClasses, observations: KeyObservations, partitions_counts: range, check_time: TimeLimit
+) -> tuple[PartitionerClasses, range]:
+    """The classes and those at earlier counts that may have written some pairs, and the counts that the topic may have now."""
+    classes = classified.classes
+    earlier, now = earlier_classes(classes, *sample(classes, observations, SAMPLE), partitions_counts, check_time)
+    grown = (*classes, *(each for each, _ in earlier))
+    return replace(classified, classes=grown[:MAX_CLASSES]), range(now, now + 1)
+
+
+def earlier_classes(
+    classes: tuple[PartitionerClass, ...],
+    dividends: Floats,
+    partitions: Int32s,
+    partitions_counts: range,
+    check_time: TimeLimit = UNLIMITED,
+) -> tuple[list[tuple[PartitionerClass, int]], int]:
+    """The classes at earlier counts that may have written some pairs, each with its index; and the likeliest count now.
+
+    dividends : float64[classes, n]; partitions : int32[n], where the keys were seen
+    """
+    kept: list[Growth] = []
+    for each in find_growth(dividends, partitions, partitions_counts, len(classes) * len(partitions_counts), check_time):
+        # A class that often has the same hash, or the same by another sign rule, explains some of the same pairs.
+        if all(np.mean(dividends[each.class_index] == dividends[other.class_index]) < UNRELATED for other in kept):
+            kept.append(each)
+    now = max([partitions_counts.start, *(count for each in kept[:1] for count in each.counts)])
+    return [(before_growth(classes[k], count), k) for k, counts, _ in kept for count in counts if count < now], now
 
 
 def _case(
     classes: tuple[PartitionerClass, ...],
     observations: KeyObservations,
     partitions_counts: range,
+    counts_tried: int,
     probes: Column,
     check_time: TimeLimit,
 ) -> Case:
-    hypotheses = len(classes) * len(partitions_counts)
+    hypotheses = len(classes) * counts_tried
     trials = _try(classes, observations, partitions_counts, check_time)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
     shortlist = [int(n) for n in trials.counts[order[:COUNTS]]]
@@ -301,7 +359,7 @@ def _judge(
     )
     return Fingerprint(
         verdict, classified, most_candidates is not None, case.hypotheses, mixture, candidates, int(surviving.sum()),
-        None if verdict == "unexplained" else more, _intervals(case), _examples(case, most_examples), writers,
+        None if verdict == "unexplained" else more, _intervals(case), _examples(case, most_examples), writers, _by_count(case),
     )  # fmt: skip
 
 
@@ -361,11 +419,33 @@ def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:
     return NEVER if NEVER in (proof, separation) else max(proof, separation, another_key)
 
 
+def _writers_count(case: Case) -> int:
+    """How many writers the mixture has; one that used several partition counts is one."""
+    classes = [case.classes[component.class_index] for component in case.mixture.components]
+    return len({(each.names, each.rule.hash, each.rule.sign.name) for each in classes})
+
+
+def _by_count(case: Case) -> tuple[tuple[int, int, int], ...]:
+    """See ``Fingerprint``."""
+    patterns, indices = case.patterns, [component.class_index for component in case.mixture.components]
+    counts = {k: case.classes[k].partitions_count for k in indices}
+    if not any(counts.values()) or _writers_count(case) > 1:
+        return ()
+    latest = sorted(((count or patterns.partitions_count, k) for k, count in counts.items()), reverse=True)
+    left, found = np.ones(len(patterns.pairs), np.bool_), []
+    for count, k in latest:
+        explained = patterns.explained[:, k]
+        alone = explained & ~patterns.explained[:, [j for j in indices if j != k]].any(axis=1)
+        found.append((count, int(patterns.pairs[explained & left].sum()), int(patterns.pairs[alone].sum())))
+        left &= ~explained
+    return tuple(found)
+
+
 def _verdict(case: Case, first: Candidate, more: int) -> str:
     mixture = case.mixture
     if mixture.components:
         if more == 0:
-            return "identified" if len(mixture.components) == 1 and mixture.unexplained == 0 else "mixture"
+            return "identified" if _writers_count(case) == 1 and mixture.unexplained == 0 else "mixture"
         return "unexplained" if mixture.unexplained and mixture.chance_share > MOSTLY else "undecided"
     return "undecided" if first.pairs == first.of or more else "unexplained"
 

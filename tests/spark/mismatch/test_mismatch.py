@@ -113,7 +113,12 @@ def test_a_sample_of_parts_is_the_sample_of_the_whole(monkeypatch: pytest.Monkey
     for sample, rows in ((whole, slice(None)), (left, slice(0, 25_000)), (right, slice(25_000, None))):
         for at in range(0, len(hashes[rows]), 5_000):
             piece = slice(at, at + 5_000)
-            sample.add(hashes[rows][piece], *[bits[rows][piece]] * 3, np.ones(len(hashes[rows][piece]), np.int64))
+            sample.add(
+                hashes[rows][piece],
+                *[bits[rows][piece]] * 3,
+                bits[rows][piece].astype(np.int32)[:, None],
+                np.ones(len(hashes[rows][piece]), np.int64),
+            )
     left.merge(right)
     for name in ("hashes", "keys", "explained", "undecided", "times"):
         np.testing.assert_array_equal(getattr(left, name), getattr(whole, name))
