@@ -37,6 +37,7 @@ class FingerprintQuestion:
     partition_ids : int32[n], the partition that each was seen on
     partitions_count : the topic's when the records were written; None: unknown, at most ``max_partitions_count``
     partitioners : None: all
+    schema_ids : of the schema registry, that may stand before the keys; None: small ones are tried
     max_candidates, examples : most candidates, and most records of each writer, that are listed
     explain : whether to tell for each record which writers explain it
     """
@@ -47,6 +48,7 @@ class FingerprintQuestion:
     max_partitions_count: int | None = None
     key_format: str | None = None
     partitioners: list[str] | None = None
+    schema_ids: list[int] | None = None
     max_candidates: int = 20
     examples: int = 3
     kafka_version: str = LATEST
@@ -90,10 +92,12 @@ def answer(question: FingerprintQuestion, budget: Budget) -> FingerprintAnswer:
         counts,
         question.max_candidates,
         question.examples,
+        schema_ids=question.schema_ids,
         all_suspects=question.partitioners is None,
         check_time=budget.check_time,
+        reserve=budget.reserve,
     )
-    return FingerprintAnswer(question, observations, result)
+    return FingerprintAnswer(question, result.observations, result)
 
 
 def _keys(question: FingerprintQuestion, budget: Budget) -> tuple[Column, str]:

@@ -30,7 +30,8 @@ def verdict(summary: dict[str, Any]) -> str:
     if summary["verdict"] == "none":
         return "no record has a key"
     if summary["verdict"] == "unexplained":
-        return "no partitioner explains the records at this partition count"
+        reasons = "for example, because a serializer changed the keys' bytes: the command fingerprint tries the usual ones"
+        return f"no partitioner explains the records at this partition count, {reasons}"
     parts = [f"{share(part['share'])} {_writer(summary, part)} ({_interval(part)})" for part in summary["mixture"]]
     if summary["chance_share"] > 0.0005:
         unexplained = f"{share(summary['chance_share'])} explained by no partitioner"

@@ -108,6 +108,9 @@ class PartitionerFingerprintsAnswerSchema(AnswerSchema):
     observations_count = fields.Integer()
     pairs_count = fields.Integer("different pairs of key and partition; repeated ones prove nothing more")
     keys_count = fields.Integer("different keys")
+    key_transformation = fields.String(
+        "as what the keys were hashed, if not as they are given: their text as it is explains nothing", allow_none=True
+    )
     hypotheses = fields.Integer("the number of combinations of writer and partition count that were tried")
     more_samples = fields.Integer(
         "the number of further samples, of other keys, that leaves one answer; null if no number does", allow_none=True
@@ -143,6 +146,7 @@ def document(answer: FingerprintAnswer) -> dict[str, Any]:
         "observations_count": len(question.partition_ids),
         "pairs_count": observations.pairs,
         "keys_count": observations.keys,
+        "key_transformation": result.transformation,
         "hypotheses": result.hypotheses,
         "more_samples": _samples(result.more_samples),
         "writers": [_component(result, i) | {"examples": examples(rows)} for i, rows in enumerate(result.examples[:-1])],
@@ -158,11 +162,11 @@ def document(answer: FingerprintAnswer) -> dict[str, Any]:
         "not_considered": excluded_documents(result.partitioners),
     }
     if question.explain:
-        body["explanation"] = _explanation(question.partition_ids, result, observations)
+        body["explanation"] = _explanation(question.partition_ids, result)
     return body
 
 
-def _explanation(partition_ids: Int32s, result: Fingerprint, observations: KeyObservations) -> list[dict[str, Any]]:
+def _explanation(partition_ids: Int32s, result: Fingerprint) -> list[dict[str, Any]]:
     names = [writer.label for writer in result.partitioners.classes]
     return [
         {
@@ -172,7 +176,7 @@ def _explanation(partition_ids: Int32s, result: Fingerprint, observations: KeyOb
                 name: partition for name, partition in zip(names, row, strict=True) if partition not in (partition_id, UNDECIDED)
             },
         }
-        for partition_id, row in zip(partition_ids.tolist(), explain(result, observations).T.tolist(), strict=True)
+        for partition_id, row in zip(partition_ids.tolist(), explain(result).T.tolist(), strict=True)
     ]
 
 
@@ -225,9 +229,32 @@ def conclusion(result: Fingerprint, observations: KeyObservations) -> str:
     """The verdict in words, beginning with what is unexplained if that is most of it."""
     pairs = counted(observations.pairs, "different pair")
     if result.verdict == "unexplained" and not result.mixture.components:
-        return f"No partitioner explains more of {pairs} than chance would."
+        return f"No partitioner explains more of {pairs} than chance would.{_serializers(result)}"
+    if result.transformation:
+        chance = min(part.log_chance for part in result.mixture.components) + math.log(result.hypotheses)
+        return (
+            f"The keys are hashed as {result.transformation}: {_of_writers(result, observations)} The keys as given explain "
+            f"nothing; the probability that any of {result.hypotheses:,} hypotheses explains as much by chance is below "
+            f"10^{math.ceil(chance / math.log(10))}."
+        )
+    return _of_writers(result, observations)
+
+
+def _serializers(result: Fingerprint) -> str:
+    """What was tried, and what else to do, where the text of keys explains nothing."""
+    if not result.transformations_tried:
+        return ""
+    return (
+        f" Also tried: {result.transformations_tried:,} other ways to make bytes of these keys, for example JSON strings with "
+        "their quotes, and Avro and Protobuf with a schema id. Serializers change bytes: give the raw keys (--key-format hex), "
+        "or the schema id (--schema-id)."
+    )
+
+
+def _of_writers(result: Fingerprint, observations: KeyObservations) -> str:
+    pairs = counted(observations.pairs, "different pair")
     if (result.verdict == "undecided" and result.unexplained_share <= MOSTLY) or not result.mixture.components:
-        return f"{_undecided(result, observations)} {_how_many_more(result)}"
+        return f"{_undecided(result, observations)} {_how_many_more(result)}{_serializers(result)}"
     if result.by_count:
         return _of_growth(result, observations)
     if result.verdict == "identified":

@@ -66,6 +66,11 @@ class PartitionerFingerprintsSchema(Schema):
     )
     key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
     partitioners = Array(fields.String(), "names of GET /v1/partitioners; default: all", validate=validate.Length(min=1))
+    schema_ids = Array(
+        Int(minimum=0),
+        "ids of a schema registry that may stand before the keys, tried where the keys' text explains nothing; default: 0 to 100",
+        validate=validate.Length(1, 1000),
+    )
     max_candidates = Int("the maximum number of candidates to list", minimum=1, maximum=1000, load_default=20)
     examples = Int("the maximum number of records to show for each writer", minimum=0, maximum=100, load_default=3)
 

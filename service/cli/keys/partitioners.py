@@ -95,6 +95,13 @@ def _compared(
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. Default: inferred.")
 @click.option("--max-partitions", "max_partitions_count", type=int, help="Largest number of partitions to try.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner to consider. Repeatable. Default: all.")
+@click.option(
+    "--schema-id",
+    "schema_ids",
+    type=int,
+    multiple=True,
+    help="Id of a schema that may stand before the keys. Repeatable. Default: 0 to 100.",
+)
 @click.option("--examples", type=int, default=3, show_default=True, help="Records to show for each writer.")
 @click.option("--max-candidates", type=int, default=20, show_default=True, help="Maximum number of candidates to list.")
 @click.option("--expected", default="java", show_default=True, help="Partitioner that should have placed every record (--into).")
@@ -102,8 +109,8 @@ def _compared(
 @options.OUTPUT
 def fingerprint(
     *, file: str, file_format: str | None, key_column: str, key_format: str | None, partition_column: str,
-    strict: bool, partitioners: tuple[str, ...], expected: str, into: str | None, output: str | None,
-    **question: Any,
+    strict: bool, partitioners: tuple[str, ...], schema_ids: tuple[int, ...], expected: str, into: str | None,
+    output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Identify the partitioners that wrote the records.
 
@@ -120,7 +127,8 @@ def fingerprint(
         return
     names = {"key": key_column, "partition_id": partition_column}
     batches = files.read(file, names, key_format, file_format, RejectedRows(strict=strict))
-    fields = {**question, "key_format": key_format, "partitioners": list(partitioners) or None}
+    lists = {"partitioners": list(partitioners) or None, "schema_ids": list(schema_ids) or None}
+    fields = {**question, "key_format": key_format, **lists}
     answer = ask_stream("/v1/partitioner-fingerprints", fields, batches, form)
     if printed(answer, form):
         return

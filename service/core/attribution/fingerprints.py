@@ -9,7 +9,7 @@ pairs. One hash of a key serves all counts.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,9 +31,10 @@ from service.core.attribution.observations import (
     sample,
 )
 from service.core.attribution.probe_keys import probe_keys
+from service.core.attribution.serializers import find_serialization, serialized
 from service.core.attribution.shares import Floats, Interval, intervals
 from service.core.attribution.unlisted import probe_numbers, unlisted, whole_numbers
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import UNLIMITED, TimeLimit, unmetered
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s, Int64s
@@ -101,6 +102,9 @@ class Fingerprint:
         where it does at this partition count; those in use first
     by_count : if one writer explains pairs with several counts or an earlier one, (count, pairs, pairs with it alone) of each
         count, the latest first; pairs are those that no later count explains
+    observations : the observations, with the keys as they were hashed
+    transformation : as what the keys were hashed; None: as they were given
+    transformations_tried : how many transformations were tried because the keys as given explain nothing
     """
 
     verdict: str
@@ -115,6 +119,9 @@ class Fingerprint:
     examples: tuple[tuple[int, ...], ...]
     writers: tuple[tuple[str, ...], ...]
     by_count: tuple[tuple[int, int, int], ...]
+    observations: KeyObservations
+    transformation: str | None = None
+    transformations_tried: int = 0
 
     @property
     def earlier_counts(self) -> tuple[int, ...]:
@@ -191,47 +198,89 @@ def fingerprint(
     most_candidates: int = 20,
     most_examples: int = 3,
     *,
+    schema_ids: Sequence[int] | None = None,
     all_suspects: bool = False,
     check_time: TimeLimit = UNLIMITED,
+    reserve: Callable[[int], None] = unmetered,
 ) -> Fingerprint:
-    """The classes that explain where keys were seen.
+    """The classes that explain where keys were seen; if none does, those that explain it with other bytes of the keys.
 
     partitions_counts : those that are possible, all above the largest partition in the observations
+    schema_ids : those that may stand before the keys; None: small ones
     all_suspects : are the partitioners not given? Then those that do not write to Kafka are excluded; and if the others leave
         records unexplained, also what no client in the list does is considered
     check_time : is called at each step, of 0.1 s or less for 500,000 pairs; raises what ends the search
+    reserve : is called with the memory that other bytes of the keys take
     Raises InvalidQuestion if no partitioner hashes such keys.
     """
-    kinds = observations.kinds
-    has_null, has_empty = bool((kinds == NO_KEY).any()), bool((kinds == EMPTY_KEY).any())
     partitioners = tuple(partitioners)
-    classified = classify(partitioners, observations.key_format, has_null=has_null, has_empty=has_empty, only_kafka=all_suspects)
-    if not 0 < len(classified.classes) <= MAX_CLASSES:
-        raise InvalidQuestion(
-            f"These partitioners hash such keys in {len(classified.classes)} ways; 1 to {MAX_CLASSES} can be compared.",
-            "partitioners",
-        )
-    ranks = {partitioner.name: rank(partitioner) for partitioner in partitioners}
-
-    def judge(classified: PartitionerClasses, probes: Column, counts: range) -> Fingerprint:
-        case = _case(classified.classes, observations, counts, len(partitions_counts), probes, check_time)
-        return _judge(case, classified, ranks, None if len(partitions_counts) == 1 else most_candidates, most_examples)
-
-    probes = probe_keys(observations.key_format)
-    result = judge(classified, probes, partitions_counts)
-    if result.leaves_pairs or len(result.mixture.components) > 1:
-        grown, counts = _grown(classified, observations, partitions_counts, check_time)
-        wider = judge(grown, probes, counts) if len(grown.classes) > len(classified.classes) else result
-        if wider.earlier_counts:
-            result, classified = wider, grown
-    if not all_suspects or not result.leaves_pairs:
+    most = None if len(partitions_counts) == 1 else most_candidates
+    search = Search(partitioners, partitions_counts, most, most_examples, check_time, all_suspects=all_suspects)
+    result = search.explain(observations)
+    if result.mixture.components or not result.leaves_pairs or observations.keys < 2:
         return result
-    column, key_format = observations.column, observations.key_format
-    others = unlisted(classified.classes, column, key_format, MAX_CLASSES - len(classified.classes))
-    if whole_numbers(column, key_format) is not None:
-        probes = probe_numbers(key_format)
-    wider = judge(replace(classified, classes=(*classified.classes, *others)), probes, partitions_counts)
-    return wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
+    found = find_serialization(
+        search.classes_of("bytes", observations), observations, partitions_counts, schema_ids, result.hypotheses, check_time
+    )
+    if found is None:
+        return result
+    result = replace(result, transformations_tried=found.tried, hypotheses=found.hypotheses)
+    other = serialized(observations, found.likeliest, reserve) if found.likeliest else None
+    if other is None or found.likeliest is None:
+        return result
+    wider = replace(search, hypotheses=found.hypotheses).explain(other)
+    return replace(wider, transformation=found.likeliest.name) if wider.mixture.components else result
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched. hypotheses : the number of those tried before; the others as of ``fingerprint``"""
+
+    partitioners: tuple[Partitioner, ...]
+    partitions_counts: range
+    most_candidates: int | None
+    most_examples: int
+    check_time: TimeLimit
+    all_suspects: bool
+    hypotheses: int = 0
+
+    def classes_of(self, key_format: str, observations: KeyObservations) -> PartitionerClasses:
+        """The partitioners by what they do with keys of the format, and records without."""
+        has_null, has_empty = (bool((observations.kinds == kind).any()) for kind in (NO_KEY, EMPTY_KEY))
+        return classify(self.partitioners, key_format, has_null=has_null, has_empty=has_empty, only_kafka=self.all_suspects)
+
+    def explain(self, observations: KeyObservations) -> Fingerprint:
+        """The classes that explain the observations; first with earlier partition counts, then with what no client does."""
+        column, key_format = observations.column, observations.key_format
+        classified = self.classes_of(key_format, observations)
+        if not 0 < len(classified.classes) <= MAX_CLASSES:
+            raise InvalidQuestion(
+                f"These partitioners hash such keys in {len(classified.classes)} ways; 1 to {MAX_CLASSES} can be compared.",
+                "partitioners",
+            )
+        ranks = {partitioner.name: rank(partitioner) for partitioner in self.partitioners}
+
+        def judge(classified: PartitionerClasses, probes: Column, counts: range) -> Fingerprint:
+            hypotheses = self.hypotheses + len(classified.classes) * len(self.partitions_counts)
+            case = _case(classified.classes, observations, counts, hypotheses, probes, self.check_time)
+            return _judge(case, classified, ranks, self.most_candidates, self.most_examples)
+
+        probes = probe_keys(key_format)
+        result = judge(classified, probes, self.partitions_counts)
+        if result.leaves_pairs or len(result.mixture.components) > 1:
+            grown, counts = _grown(classified, observations, self.partitions_counts, self.check_time)
+            wider = judge(grown, probes, counts) if len(grown.classes) > len(classified.classes) else result
+            if wider.earlier_counts:
+                result, classified = wider, grown
+        if not self.all_suspects or not result.leaves_pairs:
+            return result
+        others = unlisted(classified.classes, column, key_format, MAX_CLASSES - len(classified.classes))
+        if whole_numbers(column, key_format) is not None:
+            probes = probe_numbers(key_format)
+        wider = judge(replace(classified, classes=(*classified.classes, *others)), probes, self.partitions_counts)
+        return (
+            wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
+        )
 
 
 def _grown(
@@ -268,11 +317,10 @@ def _case(
     classes: tuple[PartitionerClass, ...],
     observations: KeyObservations,
     partitions_counts: range,
-    counts_tried: int,
+    hypotheses: int,
     probes: Column,
     check_time: TimeLimit,
 ) -> Case:
-    hypotheses = len(classes) * counts_tried
     trials = _try(classes, observations, partitions_counts, check_time)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
     shortlist = [int(n) for n in trials.counts[order[:COUNTS]]]
@@ -360,6 +408,7 @@ def _judge(
     return Fingerprint(
         verdict, classified, most_candidates is not None, case.hypotheses, mixture, candidates, int(surviving.sum()),
         None if verdict == "unexplained" else more, _intervals(case), _examples(case, most_examples), writers, _by_count(case),
+        case.observations,
     )  # fmt: skip
 
 
@@ -470,7 +519,8 @@ def _examples(case: Case, most: int) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, rows))
 
 
-def explain(result: Fingerprint, observations: KeyObservations) -> Int32s:
+def explain(result: Fingerprint) -> Int32s:
     """int32[classes, n]: where each class puts each key at the likeliest partition count, or ``equivalents.UNDECIDED``."""
+    observations = result.observations
     hashes = hash_all(result.partitioners.classes, observations.column, observations.key_format)
     return hashes.partitions(result.mixture.partitions_count)[:, observations.pair_indices]

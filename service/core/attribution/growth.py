@@ -54,7 +54,9 @@ def find_growth(
     tried = np.arange(1, counts.stop, dtype=np.int64)
     allowed = math.log(SIGNIFICANCE / (hypotheses + len(dividends) * counts.start))
     check_time()
-    evidence = np.minimum(*(_evidence(dividends[:, some], partitions[some], tried) for some in (partitions >= 0, partitions > 0)))
+    evidence = np.minimum(
+        *(evidence_of(dividends[:, some], partitions[some], tried) for some in (partitions >= 0, partitions > 0))
+    )
     found = []
     for k in np.argsort(evidence.min(axis=1), kind="stable")[:MOST_CLASSES].tolist():
         decided = ~np.isnan(dividends[k])
@@ -92,7 +94,7 @@ def _cover(
     log_chance = 0.0
     while len(chosen) < MOST_COUNTS and left.any() and (rest := 1 - sum(1 / count for count in chosen)) > 0:
         check_time()
-        evidence = _evidence(dividends[left][None], partitions[left], tried, rest)[0]
+        evidence = evidence_of(dividends[left][None], partitions[left], tried, rest)[0]
         best = int(evidence.argmin())
         if evidence[best] > allowed:
             break
@@ -115,7 +117,7 @@ def _explained(dividends: Floats, partitions: Int32s, count: int) -> npt.NDArray
     return explained
 
 
-def _evidence(dividends: Floats, partitions: Int32s, counts: Int64s, rest: float = 1.0) -> Floats:
+def evidence_of(dividends: Floats, partitions: Int32s, counts: Int64s, rest: float = 1.0) -> Floats:
     """float64[classes, counts], Chernoff's upper bound of the log of the probability that chance explains as many pairs.
 
     rest : the share of its partitions at which chance may put a key that earlier choices do not explain

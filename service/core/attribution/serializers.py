@@ -1,0 +1,98 @@
+"""Keys whose text is not their bytes: which transformation of the keys makes a partitioner explain the pairs.
+
+Every transformation is another hypothesis for each class and partition count, and all of them count in the probability of a
+coincidence. A few pairs are enough to tell a transformation from chance, so each is tried with SAMPLE pairs only.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, hash_all
+from service.core.attribution.growth import evidence_of
+from service.core.attribution.mixtures import SIGNIFICANCE
+from service.core.attribution.observations import NO_KEY, KeyObservations
+from service.core.clock import UNLIMITED, TimeLimit
+from service.core.keys import columns
+from service.core.keys.transformations import Transformation, texts_of, transformations, transformed
+from service.core.model import Int32s, Int64s
+from service.core.partitioners.crc32 import CRC32
+from service.core.partitioners.fnv1a import FNV1A
+from service.core.partitioners.murmur2 import MURMUR2
+
+SAMPLE: Final = 128
+"""Pairs with which a transformation is tried."""
+
+COUNTS: Final = 4096
+"""Most partition counts that are tried, the smallest possible ones."""
+
+COMMON: Final = (MURMUR2, CRC32, FNV1A)
+"""The hashes of the clients whose serializers write schema ids."""
+
+
+@dataclass(frozen=True)
+class Serialization:
+    """What was tried. likeliest : None if no transformation explains more than chance does; tried : how many transformations"""
+
+    likeliest: Transformation | None
+    tried: int
+    hypotheses: int
+
+
+def find_serialization(
+    classified: PartitionerClasses,
+    observations: KeyObservations,
+    partitions_counts: range,
+    schema_ids: Sequence[int] | None,
+    hypotheses: int,
+    check_time: TimeLimit = UNLIMITED,
+) -> Serialization | None:
+    """Try all transformations that apply to the keys; None if the keys are bytes, or have none.
+
+    classified : by what they do with bytes; hypotheses : the number of those tried before
+    """
+    rows = np.flatnonzero(observations.kinds != NO_KEY)[:SAMPLE]
+    texts = texts_of(columns.rows_of(observations.column, rows)) if len(rows) else None
+    if texts is None:
+        return None
+    partitions = observations.partition_ids[rows]
+    counts = np.arange(partitions_counts.start, min(partitions_counts.stop, partitions_counts.start + COUNTS), dtype=np.int64)
+    common = tuple(each for each in classified.classes if each.rule.hash in COMMON)
+    found: list[tuple[float, Transformation]] = []
+    tried = 0
+    for transformation in transformations(schema_ids):
+        check_time()
+        column = transformed(transformation, texts)
+        if column is None:
+            continue
+        classes = common if transformation.is_one_of_many else classified.classes
+        tried += 1
+        hypotheses += len(classes) * len(counts)
+        if classes:
+            found.append((_evidence(classes, column, partitions, counts), transformation))
+    best = min(found, key=lambda each: each[0], default=(0.0, None))
+    return Serialization(best[1] if best[0] <= math.log(SIGNIFICANCE / hypotheses) else None, tried, hypotheses)
+
+
+def _evidence(classes: tuple[PartitionerClass, ...], column: columns.Column, partitions: Int32s, counts: Int64s) -> float:
+    dividends = hash_all(classes, column, "bytes").dividends()
+    return float(evidence_of(dividends, partitions, counts).min())
+
+
+TEXT_BYTES, DATA_BYTES = 160, 4
+"""Memory for each pair, and for each byte of its key, while keys are transformed."""
+
+
+def serialized(
+    observations: KeyObservations, transformation: Transformation, reserve: Callable[[int], None]
+) -> KeyObservations | None:
+    """The observations with the keys' other bytes; None if the transformation does not apply to each of them.
+
+    reserve : is called with the memory that this takes
+    """
+    reserve(TEXT_BYTES * observations.pairs + DATA_BYTES * columns.data_bytes(observations.column))
+    column = transformed(transformation, texts_of(observations.column) or [])
+    return None if column is None else replace(observations, column=column, key_format="bytes")

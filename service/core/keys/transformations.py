@@ -1,0 +1,198 @@
+"""Other bytes that serializers make of a key: people see ``acct-000``, the hash saw ``"acct-000"``, or it behind a schema id.
+
+A transformation applies to a set of keys only if it does to each of them.
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from service.core.keys import columns
+from service.core.keys.columns import Column
+
+SMALL_IDS: Final = range(101)
+"""Schema ids that are tried unless the caller names some: registries count from 1."""
+
+FRAMED: Final = "with magic byte and schema id"
+
+
+class Transformation(NamedTuple):
+    """What is done with a key's text: ``run(text)`` → bytes; ValueError if it does not apply.
+
+    name : "as …" what keys are hashed
+    is_one_of_many : does it differ from others by a number alone? Then only the commonest hashes are tried
+    """
+
+    name: str
+    run: Callable[[str], bytes]
+    is_one_of_many: bool = False
+
+
+def texts_of(column: Column) -> list[str | None] | None:
+    """The keys as people see them; None if these are the bytes themselves, or not text."""
+    if isinstance(column, columns.Numbers):
+        if column.values.dtype.kind != "i":
+            return None
+        valid = column.valid
+        return [str(value) if valid is None or valid[i] else None for i, value in enumerate(column.values.tolist())]
+    if not isinstance(column, columns.Text):
+        return None
+    data, offsets, valid = column.keys.data.tobytes(), column.keys.offsets.tolist(), column.keys.valid
+    return [
+        data[start:end].decode(errors="replace") if valid is None or valid[i] else None
+        for i, (start, end) in enumerate(pairwise(offsets))
+    ]
+
+
+def transformed(transformation: Transformation, texts: Sequence[str | None]) -> Column | None:
+    """The keys' other bytes; None if the transformation does not apply, or changes nothing."""
+    try:
+        keys = [None if text is None else transformation.run(text) for text in texts]
+    except (ValueError, OverflowError, struct.error):
+        return None
+    if all(text is None or text.encode() == key for text, key in zip(texts, keys, strict=True)):
+        return None
+    return columns.byte_strings(keys)
+
+
+def transformations(schema_ids: Iterable[int] | None) -> Iterator[Transformation]:
+    """All of them, the commonest first. schema_ids : None: SMALL_IDS"""
+    yield from _PLAIN
+    yield from (Transformation(f"{name} without a schema id", run) for name, run in _PAYLOADS.items() if run is not _json)
+    named = schema_ids is not None
+    for schema_id in schema_ids if schema_ids is not None else SMALL_IDS:
+        for name, run in _MESSAGES.items():
+            label = f"{name} {FRAMED} {schema_id}"
+            yield Transformation(label, _behind(struct.pack(">bI", 0, schema_id), run), is_one_of_many=not named)
+            if named:
+                header = struct.pack(">bQ", 0, schema_id)
+                yield Transformation(f"{name} with magic byte and schema id {schema_id} in 8 bytes", _behind(header, run))
+    for byte in range(256):
+        yield Transformation(f"the text behind a byte {byte}", _behind(bytes([byte]), str.encode), is_one_of_many=True)
+
+
+def _behind(prefix: bytes, run: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    return lambda text: prefix + run(text)
+
+
+def _json(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode()
+
+
+def _from_json(text: str) -> bytes:
+    return str(json.loads(text)).encode() if text.startswith('"') else _within(text, '"', '"')
+
+
+def _within(text: str, start: str, end: str) -> bytes:
+    if len(text) < len(start + end) or not (text.startswith(start) and text.endswith(end)):
+        raise ValueError(text)
+    return text[len(start) : len(text) - len(end)].encode()
+
+
+def _without_prefix(text: str) -> bytes:
+    return text[text.index(":") + 1 :].encode()
+
+
+def _varint(number: int) -> bytes:
+    result = bytearray()
+    while number > 0x7F:
+        result.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*result, number])
+
+
+def _zigzag(number: int) -> bytes:
+    return _varint(number << 1 ^ number >> 63)
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if str(number) != text:
+        raise ValueError(text)
+    return number
+
+
+def _packed(form: str) -> Callable[[str], bytes]:
+    return lambda text: struct.pack(form, _number(text))
+
+
+def _sized(form: str) -> Callable[[str], bytes]:
+    return lambda text: struct.pack(form, len(text.encode())) + text.encode()
+
+
+def _message_pack(text: str) -> bytes:
+    length = len(text.encode())
+    return bytes([0xA0 | length] if length < 2**5 else [0xD9, length]) + text.encode()
+
+
+def _avro(text: str) -> bytes:
+    return _zigzag(len(text.encode())) + text.encode()
+
+
+def _field(text: str) -> bytes:
+    return b"\x0a" + _varint(len(text.encode())) + text.encode()
+
+
+_PAYLOADS: Final[dict[str, Callable[[str], bytes]]] = {
+    "Avro's string": _avro,
+    "Avro's optional string": _behind(b"\x02", _avro),
+    "Avro's long": lambda text: _zigzag(_number(text)),
+    "the first field of a Protobuf message, a string,": _field,
+    "the first field of a Protobuf message, a number,": lambda text: b"\x08" + _varint(_number(text) % 2**64),
+}
+"""Without what a schema registry's serializer writes before them."""
+
+_MESSAGES: Final[dict[str, Callable[[str], bytes]]] = {
+    name: _behind(b"\x00", run) if "Protobuf" in name else run for name, run in _PAYLOADS.items()
+} | {"Protobuf's StringValue": _behind(b"\x02\x0e", _field), "a JSON string": _json}
+"""With the indices of the message in its Protobuf schema: 0 for the first, [7] for the StringValue of wrappers.proto."""
+
+_PLAIN: Final = (
+    Transformation("JSON strings with their quotes", _json),
+    Transformation("the text of the JSON strings, without quotes", _from_json),
+    Transformation("the UUID's 16 bytes", lambda text: UUID(text).bytes),
+    Transformation("the UUID's 16 bytes in .NET's order", lambda text: UUID(text).bytes_le),
+    Transformation("lower-case text", lambda text: text.lower().encode()),
+    Transformation("upper-case text", lambda text: text.upper().encode()),
+    Transformation(r"the text with \r at its end", lambda text: f"{text}\r".encode()),
+    Transformation(r"the text with \n at its end", lambda text: f"{text}\n".encode()),
+    Transformation(r"the text with \r\n at its end", lambda text: f"{text}\r\n".encode()),
+    Transformation("the text with a byte 0 at its end", lambda text: f"{text}\0".encode()),
+    Transformation("the text with a space at its end", lambda text: f"{text} ".encode()),
+    Transformation("the text without white space around it", lambda text: text.strip().encode()),
+    Transformation("UTF-16, big-endian", lambda text: text.encode("utf-16-be")),
+    Transformation("UTF-16, little-endian", lambda text: text.encode("utf-16-le")),
+    Transformation("UTF-16, big-endian, with its byte order mark", lambda text: b"\xfe\xff" + text.encode("utf-16-be")),
+    Transformation("UTF-16, little-endian, with its byte order mark", lambda text: b"\xff\xfe" + text.encode("utf-16-le")),
+    Transformation("UTF-32, big-endian", lambda text: text.encode("utf-32-be")),
+    Transformation("ISO 8859-1", lambda text: text.encode("latin-1")),
+    Transformation("UTF-8 with its byte order mark", lambda text: b"\xef\xbb\xbf" + text.encode()),
+    Transformation("the bytes of which the key is the base64 text", lambda text: base64.b64decode(text, validate=True)),
+    Transformation("the bytes of which the key is the hexadecimal text", lambda text: bytes.fromhex(text.removeprefix("0x"))),
+    Transformation("base64 text", lambda text: base64.b64encode(text.encode())),
+    Transformation("hexadecimal text", lambda text: text.encode().hex().encode()),
+    Transformation("numbers of 4 bytes, little-endian", _packed("<i")),
+    Transformation("numbers of 8 bytes, little-endian", _packed("<q")),
+    Transformation("numbers of 2 bytes, little-endian", _packed("<h")),
+    Transformation("numbers of 4 bytes, big-endian", _packed(">i")),
+    Transformation("numbers of 8 bytes, big-endian", _packed(">q")),
+    Transformation("numbers of 2 bytes, big-endian", _packed(">h")),
+    Transformation("double numbers of 8 bytes, big-endian", _packed(">d")),
+    Transformation('JSON objects {"id":…}', lambda text: json.dumps({"id": text}, separators=(",", ":")).encode()),
+    Transformation('JSON objects {"id":…} of numbers', lambda text: f'{{"id":{_number(text)}}}'.encode()),
+    Transformation("the text behind its length in 2 bytes", _sized(">H")),
+    Transformation("the text behind its length in 4 bytes", _sized(">I")),
+    Transformation("MessagePack's string", _message_pack),
+    Transformation("a serialized Java object", _behind(b"\xac\xed\x00\x05t", _sized(">H"))),
+    Transformation("what follows the first colon", _without_prefix),
+    Transformation("what is between single quotes", lambda text: _within(text, "'", "'")),
+    Transformation("what is between b' and '", lambda text: _within(text, "b'", "'")),
+    *(
+        Transformation(f"the text behind {prefix}", _behind(prefix.encode(), str.encode))
+        for prefix in ("string:", "str:", "s:", "S:", "key:", "id:", "uuid:", "urn:uuid:")
+    ),
+)  # fmt: skip
