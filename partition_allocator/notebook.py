@@ -32,13 +32,17 @@ def html(answer: dict[str, Any], path: str) -> str:
     """The answer of an endpoint, as a fragment of HTML."""
     rows = ROWS_OF.get(path, _first_rows)(answer)
     pictures = "".join(f"<div>{svg}</div>" for svg in PICTURES_OF.get(path, _no_pictures)(answer))
-    return f'<div style="overflow-x:auto"><p>{_facts(answer)}</p>{_table(rows)}{pictures}</div>'
+    said = [answer["conclusion"], *answer.get("warnings", ())] if "conclusion" in answer else []
+    sentences = "".join(f"<p>{_text(sentence)}</p>" for sentence in said)
+    return f'<div style="overflow-x:auto">{sentences}<p>{_facts(answer)}</p>{_table(rows)}{pictures}</div>'
 
 
 def _facts(answer: dict[str, Any]) -> str:
     """The fields that are no tables: single values, and objects of single values."""
     facts = []
     for name, value in answer.items():
+        if name == "conclusion":
+            continue
         if isinstance(value, dict):
             inner = [f"{key} {_cell(one)}" for key, one in value.items() if _is_single(one) and one is not None]
             text = ", ".join(inner) if 1 < len(inner) <= 12 else ""

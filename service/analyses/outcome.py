@@ -45,7 +45,7 @@ class Outcome:
     report : ``report.html``
     headline : the key figures for the terminal, by name
     requests : by file name (``partition-count-plans.json``): the body of an endpoint of the service
-    within_limits : False if a limit among the parameters is exceeded
+    within_limits : False if a limit among the parameters is exceeded, or something that was asked is not done
     """
 
     summary: dict[str, Any]

@@ -30,6 +30,13 @@ def ask(path: str, body: bytes | Mapping[str, Any], form: str = "json", **query:
     return next(ask_each(path, [body], form, **query))
 
 
+def ask_and_decide(path: str, body: bytes, form: str, **query: bool) -> tuple[bytes, Any]:
+    """Like ``ask``, and the answer of ``service.decisions`` besides."""
+    family = _form(path)
+    answer = _decided(family, body, **query)
+    return _written(family, answer, form), answer
+
+
 def ask_each(path: str, bodies: Iterable[bytes | Mapping[str, Any]], form: str = "json", **query: bool) -> Iterator[bytes]:
     """Like ``ask``, for several bodies one after the other."""
     family = _form(path)

@@ -19,6 +19,13 @@ def first_few(values: Sequence[object], most: int, written: Callable[[object], s
     return f"{', '.join(map(written, values[:most]))}{more}"
 
 
+def all_of(names: Sequence[object], most: int) -> str:
+    """``a``, ``a and b``, ``a, b and c`` or, of more than ``most``, ``a, b, c and 5 more``."""
+    if len(names) > most or len(names) < 2:
+        return first_few(names, most)
+    return f"{', '.join(map(str, names[:-1]))} and {names[-1]}"
+
+
 def counted(count: int, thing: str, things: str = "") -> str:
     """A count with its noun: ``1 group``, ``60 groups``. things : the plural, if it is not formed by an s"""
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"

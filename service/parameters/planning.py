@@ -12,6 +12,7 @@ from service.core.reassignments import (
     RACK_RULES,
     RESOURCES,
     THROTTLE_UTILIZATION,
+    UNKNOWN_RACKS,
 )
 from service.parameters.types import Parsed
 
@@ -105,8 +106,17 @@ PLANNING: Final = (
     ),
     _count("--replication-factor", text="Replication factor of all topics. Default: as it is."),
     OBJECTIVE,
-    click.Option(["--racks"], type=click.Choice(RACK_RULES), help=f"Rack rule. Default: {RACK_RULES[0]}."),
-    click.Option(["--leaders"], type=click.Choice(LEADER_RULES), help=f"Preferred leaders. Default: {LEADER_RULES[0]}."),
+    click.Option(
+        ["--racks"],
+        type=click.Choice((*RACK_RULES, UNKNOWN_RACKS)),
+        help=f"Rack rule. {UNKNOWN_RACKS} accepts that no broker has a rack. Default: {RACK_RULES[0]}.",
+    ),
+    click.Option(
+        ["--leaders"],
+        type=click.Choice(LEADER_RULES),
+        help=f"Preferred leaders. Default: {LEADER_RULES[1]} if brokers are drained, replaced, demoted or fenced with the fewest "
+        f"moves, otherwise {LEADER_RULES[0]}.",
+    ),
     click.Option(
         ["--balance"],
         metavar="RESOURCE[,…]",

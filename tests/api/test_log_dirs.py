@@ -61,7 +61,7 @@ def test_a_partition_may_move_on_several_brokers_and_keeps_its_list_of_replicas(
     assert [batch["reassignment"] for batch in answer["batches"]] == [answer["reassignment"]]
     assert answer["moves"] == {"replicas": 4, "bytes": 12, "lower_bound": 12, "gap": 0.0}
     assert answer["brokers"]["bytes"] == [9, 3]
-    assert answer["effects"][1] == "Empties /a of broker 1, /c of broker 2."
+    assert answer["conclusion"] == ("Empties /a of broker 1, /c of broker 2 with 4 moves of 12 bytes, the fewest bytes possible.")
     assert {row["reason"] for row in answer["reasons"]} == {"drains /a", "drains /c"}
 
 
@@ -78,7 +78,8 @@ def test_another_order_of_the_body_and_a_second_plan(client):
     dirs = [log_dir(path, {i: sizes[i] for i in sizes if after[i] == path}) for path in ("/a", "/b", "/c")]
     assert answer["after"]["bytes"]["totals"] == [sum(sizes[i] for i in sizes if after[i] == path) for path in ("/a", "/b", "/c")]
     again = planned(client, {**body, "brokers": [broker(1, *dirs)]})
-    assert again["effects"] == ["Nothing moves."]
+    assert again["conclusion"].startswith("Nothing moves: no")
+    assert again["effects"] == []
     assert again["batches"] == again["reasons"] == []
     assert answer["brokers"]["skews_before"] == [3.0]
     assert answer["brokers"]["skews_after"][0] < 1.05
@@ -145,10 +146,12 @@ def test_replicas_without_a_placement_or_of_excluded_topics_stay(client):
     }
     answer = planned(client, body)
     assert where(answer["reassignment"]) == {("t", 0): [(1, "/b"), (2, "any")]}
-    assert answer["warnings"] == ["2 replicas stay in /a of broker 1: topics has no placement on this broker."]
+    keeps = "/a of broker 1 keeps 2 replicas, of t (without a placement on this broker in topics): it is not empty afterwards."
+    assert answer["conclusion"].startswith(keeps)
+    assert not answer["complete"]
     excluded = planned(client, {**body, "excluded_topics": ["t"]})
     assert not excluded["reasons"]
-    assert excluded["warnings"][1] == "1 replica stays in /a of broker 1: topics that do not change."
+    assert "(excluded or without a placement on this broker in topics)" in excluded["conclusion"]
 
 
 def test_limits_and_throttle_are_of_each_broker(client):

@@ -50,11 +50,11 @@ def test_a_plan_has_a_proof_reasons_batches_and_a_way_back(client):
     limits = {"moves_per_broker": 1, "throttle_bytes_per_second": 50_000_000, "duration_seconds": 10}
     response = client.post(PATH, json=question(limits=limits))
     answer = response.json
-    assert answer["moves"] == {"replicas": 2, "bytes": 3_000_000, "leaders": 2, "lower_bound": 2, "gap": 0.0}
+    assert answer["moves"] == {"replicas": 2, "bytes": 3_000_000, "leaders": 1, "elections": 1, "lower_bound": 2, "gap": 0.0}
     assert replicas_of(answer, "rollback") == {("orders", 0): [7, 0], ("orders", 1): [0, 7]}
     assert all(7 not in row for row in replicas_of(answer).values())
     assert [(r["from"], r["reason"]) for r in answer["reasons"]] == [
-        (7, "drains broker 7"), (7, "drains broker 7"), (0, "leader"),
+        (7, "drains broker 7"), (7, "drains broker 7"),
     ]  # fmt: skip
     assert [(batch["moves"], batch["bytes"], batch["duration_seconds"]) for batch in answer["batches"]] == [
         (1, 2_000_000, 2.05), (1, 1_000_000, 2.025),
@@ -68,7 +68,9 @@ def test_a_plan_has_a_proof_reasons_batches_and_a_way_back(client):
         "bytes_out": [2_000_000, 0, 0, 1_000_000],
     }
     assert answer["before"]["broker_load"]["replicas"]["counts"] == [3, 1, 0, 2]
-    assert answer["after"]["broker_load"]["leaders"]["counts"] == [1, 1, 1, 0]
+    assert answer["after"]["broker_load"]["leaders"]["counts"] == [2, 0, 1, 0], "those of other partitions stay"
+    balanced = client.post(PATH, json=question(leaders="balance", limits=limits)).json
+    assert balanced["after"]["broker_load"]["leaders"]["counts"] == [1, 1, 1, 0]
     assert answer["after"]["rack_load"]["bytes"]["totals"] == [3_000_050.0, 3_000_050.0]
     assert response.headers["ETag"] == f'"{answer["plan_id"]}"'
 
@@ -104,9 +106,9 @@ def test_a_second_plan_from_the_result_changes_nothing(client):
 def test_the_table_of_moves(client):
     text = client.post(PATH, json=question(), headers={"Accept": "text/csv"}).text
     assert text.splitlines()[0] == '"topic_name","partition_id","from","to","reason","batch"'
-    assert '"orders",1,0,' in text
+    assert '"orders",1,7,' in text
     stream = client.post(PATH, json=question(), headers={"Accept": "application/vnd.apache.arrow.stream"}).data
-    assert pa.ipc.open_stream(io.BytesIO(stream)).read_all().num_rows == 3
+    assert pa.ipc.open_stream(io.BytesIO(stream)).read_all().num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def exchange(room):
 
 def test_a_detour_is_in_reasons_batches_and_table(client):
     answer = client.post(PATH, json=exchange(1)).json
-    assert answer["moves"] == {"replicas": 3, "bytes": 40, "leaders": 0, "lower_bound": 2, "gap": 0.5}
+    assert answer["moves"] == {"replicas": 3, "bytes": 40, "leaders": 0, "elections": 0, "lower_bound": 2, "gap": 0.5}
     moves = [(r["partition_id"], r["from"], r["to"], r["reason"]) for r in answer["reasons"]]
     assert moves == [(0, 1, 4, "rack rule"), (0, 4, 3, "broker 3 was full before"), (1, 3, 1, "rack rule")]
     steps = [[(row["partition"], row["replicas"]) for row in batch["reassignment"]["partitions"]] for batch in answer["batches"]]
@@ -351,7 +353,7 @@ def test_the_frontier_goes_from_no_copy_to_the_evenest(client):
         (0, 9.0, True), (1, 8.0, True), (2, 6.0, True), (3, 5.0, True), (4, 3.0, True), (5, 2.0, True), (6, 0.0, True)
     ]  # fmt: skip
     assert (body["objective"], body["moves"]["replicas"], body["goals"]["evenness"]["gap"]) == ("even", 2, 0)
-    assert body["effects"][0] == "Changes the placement with 2 copies, the evenest load with at most 2 copies."
+    assert body["conclusion"] == "Changes the placement with 2 copies, the evenest load with at most 2 copies."
     assert "frontier" not in client.post("/v1/reassignments", json=CROWDED).json
     table = client.post("/v1/reassignments?frontier=true", json=CROWDED, headers={"Accept": "text/csv"}).data.decode()
     assert table.splitlines()[:2] == ['"copies","bytes","spread","stddev","proven"', "0,,9,4.242640687119285,true"]
@@ -360,11 +362,11 @@ def test_the_frontier_goes_from_no_copy_to_the_evenest(client):
 def test_the_fewest_copies_within_a_tolerance(client):
     body = client.post("/v1/reassignments", json={**CROWDED, "tolerance": 0.4}).json
     assert (body["moves"]["replicas"], body["moves"]["gap"], body["outside_tolerance"]) == (4, 0, [])
-    fewest = "the fewest possible to bring every broker within 40% of the mean"
-    assert body["effects"][0] == f"Changes the placement with 4 copies, {fewest}."
+    fewest = "the fewest possible to bring every broker within 40% of the mean, rounded outwards to whole replicas (1 to 5 each)"
+    assert (body["conclusion"], body["complete"]) == (f"Changes the placement with 4 copies, {fewest}.", True)
     only = {**CROWDED, "tolerance": 0, "excluded_topics": ["t"]}
     body = client.post("/v1/reassignments", json=only).json
-    assert body["outside_tolerance"] == [0, 1, 2]
+    assert (body["outside_tolerance"], body["complete"]) == ([0, 1, 2], False)
     assert body["warnings"][0].startswith("Brokers 0, 1, 2 stay outside the tolerance")
 
 
@@ -388,7 +390,12 @@ def test_a_throttle_that_misses_the_time_is_raised(client):
     assert answer["throttle_bytes_per_second"] == answer["throttle_needed_bytes_per_second"] == 625_000
     assert [batch["bytes"] for batch in answer["batches"]] == [1_000_000, 2_000_000]
     assert answer["duration_seconds"] == pytest.approx(10)
-    assert answer["effects"][-1].startswith("Takes about 10 s in 2 batches at a throttle of 625,000 bytes/s")
+    takes, needs = answer["effects"][-2:]
+    assert takes.startswith("Takes at least 10 s in 2 batches at a throttle of 625,000 bytes/s")
+    assert needs == "To take no longer than asked needs a throttle of at least 625,000 bytes/s."
+    limits["throttle_bytes_per_second"] = 700_000
+    answer = client.post(PATH, json=with_rates(limits=limits)).json
+    assert answer["effects"][-2].startswith("Takes about 9 s in 2 batches at a throttle of 700,000 bytes/s")
 
 
 def test_min_insync_replicas_are_kept(client):
@@ -421,8 +428,9 @@ def test_a_demoted_broker_is_last_and_leads_only_what_no_other_broker_can(client
     assert answer["preferred_leader_elections"] == {"partitions": [{"topic": "t", "partition": 0}]}
     assert (answer["moves"]["replicas"], answer["moves"]["leaders"], len(answer["batches"])) == (0, 1, 1)
     assert "Broker 0 goes from 2 to 1 preferred leaders." in answer["effects"]
-    stays = "1 partition stays with a demoted leader, such as t-2: excluded, or without another replica that may lead."
-    assert stays in answer["warnings"]
+    stays = "Broker 0 stays the preferred leader of 1 of 2 partitions afterwards: t-2 (no other replica may lead)."
+    assert answer["conclusion"].startswith(stays)
+    assert not answer["complete"]
 
 
 def test_brokers_that_receive_nothing_keep_what_they_have(client):
@@ -599,7 +607,7 @@ def test_how_far_the_copies_may_be_from_the_fewest_bytes(client):
     """Broker 0 has 3, 4 and 5 bytes; it keeps 5 at most where all have as even a load as possible."""
     answer = client.post(PATH, json=on_disks(90, 0, 0, sizes=(3, 4, 5), objective="even")).json
     assert answer["goals"]["copies"] == {"value": 8, "lower_bound": 7, "gap": pytest.approx(1 / 7)}
-    assert answer["effects"][0] == (
+    assert answer["conclusion"] == (
         "Changes the placement with 2 copies, at most 14.3% above the fewest bytes possible for as even a load."
     )
 
@@ -637,7 +645,7 @@ def test_a_gap_above_a_bound_of_0_is_no_share(client):
     assert answer["outside_tolerance"]
     assert answer["goals"]["copies"] == {"value": 2, "lower_bound": 0, "gap": None}
     assert answer["moves"]["gap"] is None
-    assert answer["effects"][0] == "Changes the placement with 2 copies, not proven to be the fewest possible."
+    assert answer["conclusion"].endswith(" Changes the placement with 2 copies, not proven to be the fewest possible.")
 
 
 def test_cpu_is_what_brokers_use(client):

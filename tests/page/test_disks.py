@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from playwright.sync_api import expect
 
@@ -43,7 +44,7 @@ def test_a_disk_is_emptied_by_pressing_it_and_the_plan_is_the_services(page, ser
     page.get_by_role("button", name="/d/a").press("Enter")
     disks = [disk("/d/a", {0: 60, 1: 40}, draining=True), disk("/d/b", {2: 10})]
     plan = service.post("/v1/log-dir-plans", json={"brokers": [{"broker_id": 1, "log_dirs": disks}], "topics": TOPICS}).json
-    page.locator(".effects", has_text=plan["effects"][1]).wait_for()
+    page.locator(".verdict", has_text=re.split(" with |[.]", plan["conclusion"])[0]).wait_for()
     picture = page.get_by_role("group", name="2 · Plan")
     expect(picture.locator("title")).to_have_text(["1 /d/a: 100 B → 0 B", "1 /d/b: 10 B → 110 B"])
     for name in ("reassignment", "rollback"):
@@ -82,7 +83,7 @@ def test_every_field_is_asked(page, service):
     page.get_by_role("button", name="/data/a cordoned").wait_for()
     assert json.loads(raw.input_value()) == expected
     plan = service.post("/v1/log-dir-plans", json=expected).json
-    page.locator(".effects", has_text=plan["effects"][1]).wait_for()
+    page.locator(".verdict", has_text=re.split(" with |[.]", plan["conclusion"])[0]).wait_for()
     pasted(
         page,
         json.dumps({"snapshot_version": 1, "brokers": [{"broker_id": 1}], "log_dirs": expected["brokers"], "topics": TOPICS}),

@@ -42,7 +42,7 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
     plan = service.post("/v1/reassignments", json=body).json
     [*_, added] = plan["after"]["broker_load"]["replicas"]["counts"]
     page.get_by_role("button", name=f"broker 4 new 0 → {added}").wait_for()
-    assert page.locator(".verdict").inner_text() == plan["effects"][0]
+    assert page.locator(".verdict").inner_text() == plan["conclusion"]
     for name in ("reassignment", "rollback"):
         with page.expect_download() as downloaded:
             page.get_by_role("button", name=f"{name}.json", exact=True).click()
@@ -96,7 +96,7 @@ def test_every_field_is_asked_however_fast_they_are_filled_and_is_in_the_link(pa
         {"topics": "*", "broker_ids": [1, 2, 4, 5, 6, 7, 8]},
     ]
     assert json.loads(raw.input_value()) == expected
-    effect = service.post("/v1/reassignments", json=expected).json["effects"][0]
+    effect = service.post("/v1/reassignments", json=expected).json["conclusion"]
     page.locator(".verdict", has_text=effect).wait_for()
     page.wait_for_url(lambda url: '"demoted":true' in linked(url))
     again = opened(other_page, page.url)

@@ -94,7 +94,8 @@ class Operator:
         self.plans += 1
         words = (command, "snapshot.json", *options, "--out", f"plan-{self.plans}", "--output", "json")
         answer: dict[str, Any] = json.loads(self.allocator(*words))
-        self.report += [f"  {command} {' '.join(options)}", *(f"    {sentence}" for sentence in answer["effects"])]
+        sentences = answer["conclusion"], *answer["effects"]
+        self.report += [f"  {command} {' '.join(options)}", *(f"    {sentence}" for sentence in sentences)]
         return answer
 
     def execute(self) -> None:

@@ -25,7 +25,7 @@ UPRIGHT: Final = 24
 
 
 def load_summary(brokers: Brokers, load: Load) -> dict[str, Any]:
-    """Replicas and leaders of each broker, and how even they are."""
+    """Replicas and preferred leaders of each broker, and how even they are."""
     of_each = {name: {"counts": load.totals[name], **asdict(load.spread(name))} for name in COUNTS}
     return {"broker_ids": brokers.cluster.broker_ids, **of_each}
 
@@ -33,19 +33,21 @@ def load_summary(brokers: Brokers, load: Load) -> dict[str, Any]:
 def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier: pa.Table | None = None) -> Report:
     """What the plan does, the brokers before and after, and the batches. batches, frontier : the tables of these names"""
     moves, before, after = summary["moves"], summary["before"], summary["after"]
+    bound = (size if summary["balance"] == "bytes" else number)(moves["lower_bound"])
     figures = [
         Figure("replicas to copy", number(moves["replicas"])),
-        Figure("fewest possible", (size if summary["balance"] == "bytes" else number)(moves["lower_bound"])),
-        Figure("leaders to change", number(moves["leaders"])),
+        Figure("fewest possible" if moves["gap"] == 0 else "at least needed", bound),
+        Figure("preferred leaders to change", number(moves["leaders"])),
         Figure("batches", number(summary["batches"])),
     ]
     if moves["bytes"] is not None:
         figures.insert(1, Figure("bytes to copy", size(moves["bytes"])))
     if summary["duration_seconds"] is not None:
-        figures.append(Figure("duration", duration(summary["duration_seconds"]), "of all batches"))
+        least = "of all batches" if summary["write_rates_known"] else "of all batches at least: write rates are not known"
+        figures.append(Figure("duration", duration(summary["duration_seconds"]), least))
     rows = [
         (
-            name,
+            name.replace("leaders", "preferred leaders"),
             f"{before[name]['skew']:.3f}",
             f"{after[name]['skew']:.3f}",
             number(after[name]["min"]),
@@ -55,7 +57,7 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
     ]
     evenness = Table(("of brokers", "skew now", "skew after", "least", "most"), rows)
     traffic = [f"{when}: {text}." for when, text in (("Now", _traffic(before)), ("After", _traffic(after))) if text]
-    sections = [Section("At a glance", (FigureRow(tuple(figures)), evenness), " ".join([*summary["effects"][1:], *traffic]))]
+    sections = [Section("At a glance", (FigureRow(tuple(figures)), evenness), " ".join([*summary["effects"], *traffic]))]
     if summary["warnings"]:
         sections.append(Section("Before you execute it", (), " ".join(summary["warnings"])))
     sections.append(
@@ -65,7 +67,7 @@ def report_of(summary: dict[str, Any], batches: pa.Table, source: str, frontier:
         sections.append(_copies_against_evenness(frontier))
     if summary["batches"]:
         sections.append(Section("Batches", (_batches(batches),), "Execute a batch when the one before it is complete."))
-    return Report("Reassign", source, tuple(sections), summary["effects"][0])
+    return Report("Reassign", source, tuple(sections), summary["conclusion"])
 
 
 def _traffic(state: dict[str, Any]) -> str:
@@ -94,7 +96,9 @@ def _copies_against_evenness(frontier: pa.Table) -> Section:
 def _loads(before: dict[str, Any], after: dict[str, Any]) -> Table:
     counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
     rows = [(str(broker_id), *map(number, each)) for broker_id, *each in zip(before["broker_ids"], *counts, strict=True)]
-    return Table(("broker", "replicas now", "after", "leaders now", "after"), rows, folded="Show the brokers as a table")
+    return Table(
+        ("broker", "replicas now", "after", "preferred leaders now", "after"), rows, folded="Show the brokers as a table"
+    )
 
 
 def _batches(batches: pa.Table) -> Table:

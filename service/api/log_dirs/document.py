@@ -25,7 +25,7 @@ class DirMovesSchema(MovesSchema):
     class Meta:
         """Leaders stay."""
 
-        exclude = ("leaders",)
+        exclude = ("leaders", "elections")
 
     replicas = fields.Integer("moves between directories; those of detours count too")
     bytes = fields.Integer()
@@ -97,9 +97,9 @@ class DirLoadSchema(AnswerSchema):
 class LogDirAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
-    effects = fields.List(fields.String(), "what the plan does, in sentences", example=["Empties /data/a of broker 1."])
+    effects = fields.List(fields.String(), "what the plan does besides, in sentences", example=["Empties /data/a of broker 1."])
     warnings = fields.List(
-        fields.String(), "replicas that stay in a `draining` directory, and directories outside the tolerance", example=[]
+        fields.String(), "what to know before the plan is executed, such as what its rollback needs", example=[]
     )
     moves = fields.Nested(DirMovesSchema)
     brokers = fields.Nested(DiskBrokersSchema)
@@ -120,7 +120,10 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
     texts = DirTexts(cluster)
     every = Positions.of_all(cluster, plan)
     copied, bound = int(plan.copied.sum()), int(plan.lower_bound.sum())
+    conclusion, complete = answer.conclusion
     return {
+        "conclusion": conclusion,
+        "complete": complete,
         "kafka_version": question.kafka_version,
         "plan_id": answer.plan_id,
         "objective": question.goal.objective,
@@ -133,7 +136,7 @@ def document(answer: LogDirAnswer) -> dict[str, Any]:
         "rollback": texts.reassignment(every, every.sources),
         "reasons": texts.reasons(plan.moves),
         "batches": list(_batches(answer, texts)),
-        **timing_document(timing, question.throttle_bytes_per_second, question.pace),
+        **timing_document(timing, question.throttle_bytes_per_second, question.pace, rates_known=answer.rates_known),
         **{name: _load(answer, i, texts) for i, name in enumerate(("before", "after"))},
     }
 

@@ -36,6 +36,7 @@ class MovesSchema(AnswerSchema):
     replicas = fields.Integer("replicas copied")
     bytes = fields.Integer("bytes copied; null without `partition_bytes`", allow_none=True)
     leaders = fields.Integer("preferred leaders that change")
+    elections = fields.Integer("preferred leader elections after all copying")
     lower_bound = fields.Integer(
         "a lower bound of the replicas, or with `balance`: `bytes` of the bytes, that any plan copies that keeps the rules "
         "and, for `even`, is as even"
@@ -122,7 +123,7 @@ class ResourceLoadsSchema(AnswerSchema):
     """What replicas take, by resource."""
 
     replicas = fields.Nested(CountsSchema)
-    leaders = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema, "preferred leaders")
     bytes = fields.Nested(LoadsSchema, "with `partition_bytes`", optional=True)
     bytes_per_second = fields.Nested(
         LoadsSchema, "what producers and followers' fetches write; with `partition_bytes_per_second`", optional=True
@@ -142,6 +143,9 @@ class BrokersLoadSchema(ResourceLoadsSchema):
     """What brokers have."""
 
     broker_ids = fields.List(fields.Integer(), "in request order, then those that only placements mention")
+    current_leaders = fields.List(
+        fields.Integer(), "the partitions that each leads, now or after all elections; absent without `leader`", optional=True
+    )
 
 
 class RacksLoadSchema(ResourceLoadsSchema):
@@ -204,10 +208,17 @@ class PaceSchema(AnswerSchema):
 class PlanAnswerSchema(AnswerSchema):
     """What every plan has that is executed in batches."""
 
+    conclusion = fields.String(
+        "what was asked, done or not, in a sentence or more", example="Copies nothing: 1 preferred leader changes."
+    )
+    complete = fields.Boolean("whether the plan does all that was asked; if not, `conclusion` says what stays")
     kafka_version = fields.String()
     plan_id = fields.String("a hash of the question and the version of the service; also the `ETag`")
     objective = fields.String()
-    duration_seconds = fields.Float("of all batches, at `throttle_bytes_per_second`", allow_none=True)
+    duration_seconds = fields.Float(
+        "of all batches, at `throttle_bytes_per_second`; null without it, or if one never ends", allow_none=True
+    )
+    write_rates_known = fields.Boolean("if not, durations and `throttle_needed_bytes_per_second` are the least")
     throttle_bytes_per_second = fields.Integer(
         "what to execute the batches with: that of `limits`, or the one needed where that is more; null without both",
         allow_none=True,
@@ -229,10 +240,13 @@ class ReassignmentAnswerSchema(PlanAnswerSchema):
     """The plan."""
 
     effects = fields.List(
-        fields.String(), "what the plan does, in sentences", example=["Empties broker 6 with 53 copies, the fewest possible."]
+        fields.String(), "what the plan does besides, in sentences", example=["Broker 7 takes over from broker 6."]
     )
     warnings = fields.List(
-        fields.String(), "racks that are emptied, partitions that lose a rack, and batches that never end", example=[]
+        fields.String(),
+        "what to know before the plan is executed, such as racks that are emptied, brokers without a rack, and why there is no "
+        "way back",
+        example=[],
     )
     moves = fields.Nested(MovesSchema)
     goals = fields.Nested(GoalsSchema)
@@ -253,6 +267,10 @@ class ReassignmentAnswerSchema(PlanAnswerSchema):
     )
     reassignment = fields.Nested(ReassignmentSchema, "all partitions that change")
     rollback = fields.Nested(ReassignmentSchema, "their current replicas")
+    rollback_needs = fields.List(
+        fields.Integer(),
+        "ids of the brokers that `rollback` needs and that are gone, fenced or in sync with nothing: none while they are",
+    )
     preferred_leader_elections = fields.Nested(ElectionsSchema, "to run after all copying")
     reasons = fields.List(fields.Nested(ReasonSchema))
     batches = fields.List(fields.Nested(BatchSchema), "all rules hold after each")
@@ -299,14 +317,16 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
     """The answer, as ReassignmentAnswerSchema has it."""
     question, plan, batches, timing = answer.question, answer.plan, answer.batches, answer.timing
     changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
-    placements, inferred = answer.placements, answer.replacements
+    placements, inferred, elected = answer.placements, answer.replacements, answer.leadership.elected
+    conclusion, complete = answer.conclusion
     now = placements.replicas
     sized = placements.sizes is not None
     leads = now.firsts() != plan.replicas.firsts()
     texts = PlanTexts(answer)
     onward, rollback = texts.reassignments(changed, taken(plan.replicas, changed), taken(now, changed))
-    elected = np.flatnonzero(leads).astype(np.int32)
     return {
+        "conclusion": conclusion,
+        "complete": complete,
         "kafka_version": question.kafka_version,
         "plan_id": answer.plan_id,
         "objective": question.goal.objective,
@@ -316,6 +336,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
             "replicas": int(batches.moves.sum()),
             "bytes": int(batches.amounts.sum()) if sized else None,
             "leaders": int(leads.sum()),
+            "elections": len(elected),
             "lower_bound": plan.lower_bound,
             "gap": plan.gap,
         },
@@ -325,6 +346,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
         **({} if answer.frontier is None else {"frontier": answer.frontier.table().to_pylist()}),
         "reassignment": onward,
         "rollback": rollback,
+        "rollback_needs": answer.brokers.cluster.broker_ids[answer.planned.dead_before()],
         "preferred_leader_elections": {
             "partitions": json_list(len(elected), texts.opened(elected, b"topic", b"partition"), Part([b"}"])),
         },
@@ -339,17 +361,18 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
             }
             for i, (step, back) in enumerate(texts.steps(batches))
         ],
-        **timing_document(timing, question.throttle_bytes_per_second, question.pace),
+        **timing_document(timing, question.throttle_bytes_per_second, question.pace, rates_known=placements.rates is not None),
         "traffic": _traffic(answer) if sized else None,
         "across_racks": _across_racks(answer),
         **{name: _placed(answer, i) for i, name in enumerate(("before", "after"))},
     }
 
 
-def timing_document(timing: BatchTiming, throttle: int | None, pace: Pace) -> dict[str, Any]:
+def timing_document(timing: BatchTiming, throttle: int | None, pace: Pace, *, rates_known: bool) -> dict[str, Any]:
     """How long the batches take, as PlanAnswerSchema has it."""
     return {
         "duration_seconds": timing.total,
+        "write_rates_known": rates_known,
         "throttle_bytes_per_second": timing.throttle,
         "throttle_needed_bytes_per_second": timing.throttle_needed,
         "pace": {"throttle_bytes_per_second": throttle, **asdict(pace)},
@@ -366,7 +389,10 @@ def _placed(answer: ReassignmentAnswer, i: int) -> dict[str, Any]:
     """What brokers and racks have before (0) or after (1)."""
     traffic, price = answer.traffic[i], answer.question.price_per_gb
     between = {} if traffic is None else {"zone_traffic": traffic.figures(price)}
-    return load_documents(answer.brokers.cluster, answer.loads[i]) | between
+    documents, lead = load_documents(answer.brokers.cluster, answer.loads[i]), answer.leadership
+    if lead.known:
+        documents["broker_load"]["current_leaders"] = lead.counts(len(answer.brokers))[i]
+    return documents | between
 
 
 def table(answer: ReassignmentAnswer) -> pa.Table:

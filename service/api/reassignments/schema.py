@@ -14,6 +14,7 @@ from service.core.reassignments import (
     RACK_RULES,
     RESOURCES,
     THROTTLE_UTILIZATION,
+    UNKNOWN_RACKS,
 )
 from service.core.reassignments.model import Priorities
 from service.decisions.reassignments.balance import read_balance
@@ -91,7 +92,14 @@ class PlacedPartitionSchema(Schema):
     partition_id = Int(required=True, minimum=0)
     replicas = _replicas()
     in_sync_replicas = Array(Int(), "the replicas in sync; absent: all on brokers that are not fenced or gone", allow_none=True)
-    leader = Int("as a snapshot has it; not used", allow_none=True)
+    leader = Int(
+        "the broker that leads now; -1, or null where other partitions have one: none; absent of all partitions: not known",
+        allow_none=True,
+    )
+    adding_replicas = Array(Int(), "those of `replicas` that a reassignment in progress adds", allow_none=True)
+    removing_replicas = Array(
+        Int(), "the replicas that it removes; the plan takes it as done, with or without them in `replicas`", allow_none=True
+    )
 
 
 @topic_of_a_snapshot("placements", "partition_bytes")
@@ -213,15 +221,17 @@ class ReassignmentQuestionSchema(Schema):
     )
     racks = fields.String(
         "`strict`: each partition is on as many racks as possible; `spread`: a rack has at most its share of a partition, or "
-        "as many replicas as are there now on brokers that may keep them; `none`",
+        "as many replicas as are there now on brokers that may keep them; `none`; `unknown`: as `strict`, without a word if no "
+        "broker has a rack",
         load_default="strict",
-        validate=validate.OneOf(RACK_RULES),
+        validate=validate.OneOf((*RACK_RULES, UNKNOWN_RACKS)),
     )
     leaders = fields.String(
         "`balance`: preferred leaders as even as the replicas allow, then the fewest changes; `keep`: a leader changes only "
         "where its replica moves, or its broker is `demoted`; `only` and `demote`: no replica moves, and leaders change as "
-        "with `balance` and with `keep`",
-        load_default="balance",
+        "with `balance` and with `keep`. Default: `keep` with `fewest-moves` if a broker is `fenced`, `draining` or `demoted` or "
+        "`replaces` another, otherwise, and with several resources or `per_topic`, `balance`",
+        load_default=None,
         validate=validate.OneOf(LEADER_RULES),
     )
     balance = Balance(

@@ -59,10 +59,14 @@ def disks(
     for option, field, texts in (("--drain", "draining", drained), ("--cordon", "cordoned", cordoned)):
         for text in texts:
             _mark(request_bodies.rows(body, "brokers"), text, field, option)
-    answer = plans.plan(PATH, body, options.form(output), folder, write_disk_files)
-    if answer is not None:
-        shown = tables.moves(answer, MOVES), tables.log_dirs(answer), tables.batches(answer, "moves")
-        plans.show(answer, summary(answer), *shown)
+    plans.plan(
+        PATH,
+        body,
+        options.form(output),
+        folder,
+        write_disk_files,
+        lambda answer: (summary(answer), tables.moves(answer, MOVES), tables.log_dirs(answer), tables.batches(answer, "moves")),
+    )
 
 
 disks.params.extend((OBJECTIVE, *PACE))

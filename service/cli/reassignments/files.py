@@ -69,8 +69,9 @@ COPIED: Final = "replicas copied"
 
 
 def head(answer: dict[str, Any], title: str) -> Iterator[str]:
-    """How the text of a plan begins: what it does, and what to know before."""
+    """How the text of a plan begins: its conclusion, what it does besides, and what to know before."""
     yield from (f"# {title} {answer['plan_id']}", "")
+    yield from (literal(answer["conclusion"]), "")
     yield from (f"- {literal(sentence)}" for sentence in answer["effects"])
     if answer["warnings"]:
         yield from ("", "Before you execute it:", "", *(f"- **{literal(sentence)}**" for sentence in answer["warnings"]))
@@ -84,7 +85,7 @@ def commands(answer: dict[str, Any], digits: int, throttle: str, advice: Sequenc
     for name, heading, order in (
         ("reassignment", "", numbers),
         ("rollback", "To go back, roll back the batches that have begun, the last first:", reversed(numbers)),
-    ):
+    )[: 1 if answer.get("rollback_needs") else 2]:
         yield from ("", heading, "", "```sh") if heading else ("", "```sh")
         for i in order:
             limited = f"{throttle} {limit} " if limit and answer["batches"][i - 1]["moves"] else ""
@@ -119,10 +120,12 @@ def _report(answer: dict[str, Any], digits: int) -> Iterator[str]:
     even = "the least" if evenness["gap"] == 0 else f"within {evenness['gap']:.2%} of a lower bound"
     yield f"- Sum of squares of the brokers' loads ÷ weight: {evenness['value']:.6g}, {even}"
     yield f"- Preferred leaders that change: {moves['leaders']}"
+    yield f"- Preferred leader elections: {moves['elections']}"
+    least = "" if answer["write_rates_known"] else "at least "
     if answer["throttle_needed_bytes_per_second"] is not None:
-        yield f"- Throttle needed: {number(answer['throttle_needed_bytes_per_second'])} bytes per second"
+        yield f"- Throttle needed: {least}{number(answer['throttle_needed_bytes_per_second'])} bytes per second"
     if answer["duration_seconds"] is not None:
-        yield f"- Duration: {number(answer['duration_seconds'])} s"
+        yield f"- Duration: {least}{number(answer['duration_seconds'])} s"
     yield from ("", "![Replicas of each broker before and after](plan.svg)", "", "## Batches", "")
     yield from tables.batches(answer, COPIED).markdown()
     stays = "`--verify` also takes the throttle off, which stays on the brokers and topics if you leave it out."

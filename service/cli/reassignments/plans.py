@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.text import Text
 
-from service.cli.asking import ask
+from service.cli.asking import ask_and_decide
 from service.cli.errors import note
 from service.cli.terminal import Console
 from service.core.printable import printable
@@ -46,29 +47,39 @@ def plan(
     form: str,
     folder: Path | None,
     write: Callable[[Path, dict[str, Any]], Iterable[Path]],
+    shown: Callable[[dict[str, Any]], tuple[str, *tuple[PlanTable, ...]]],
     **query: bool,
-) -> dict[str, Any] | None:
-    """The answer, for a table; None once it has been printed in another form. write : writes it to files in the folder"""
+) -> None:
+    """Print the answer, its conclusion before any file is written; exits with 1 if the plan does not do all that was asked.
+
+    write : writes the answer to files in the folder; shown : the line of its figures and its tables
+    """
     if form == "csv" and folder:
         raise click.UsageError("--out writes the moves to plan.md and cannot be combined with --output csv.")
     progress = Console(stderr=True)
     with progress.status("Planning …") if progress.is_terminal else nullcontext():
-        answer = ask(path, dumps(body), form, **query)
+        written, answer = ask_and_decide(path, dumps(body), form, **query)
+    conclusion, complete = answer.conclusion
+    if form == "table":
+        Console().say(conclusion, "")
+    elif form == "csv" or folder:
+        note(printable(conclusion))
     if form == "csv":
-        click.echo(answer, nl=False)
-        return None
-    document: dict[str, Any] = loads(answer)
-    if folder:
-        for written in write(folder, document):
-            note(f"wrote {written}")
-    if form == "json":
-        click.echo(answer)
-        return None
-    return document
+        click.echo(written, nl=False)
+    else:
+        document: dict[str, Any] = loads(written)
+        for file in write(folder, document) if folder else ():
+            note(f"wrote {file}")
+        if form == "json":
+            click.echo(written)
+        else:
+            _show(document, *shown(document))
+    if not complete:
+        sys.exit(1)
 
 
-def show(answer: dict[str, Any], summary: str, *tables: PlanTable) -> None:
-    """Print the tables, and what the plan does."""
+def _show(answer: dict[str, Any], summary: str, *tables: PlanTable) -> None:
+    """Print the tables, and what the plan does besides its conclusion."""
     console = Console()
     for each in tables:
         console.print(each.table())

@@ -11,7 +11,7 @@ from service.cli import into as into_folder
 from service.cli import options, request_bodies
 from service.cli.asking import decide
 from service.cli.descriptions import reading
-from service.cli.errors import note
+from service.cli.errors import BadInput, note
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import COPIED, MOVES, write_files
 from service.cli.terminal import ROWS
@@ -79,6 +79,8 @@ def reassign(
     flags = {"draining": drained, "cordoned": cordoned, "demoted": demoted}
     body.setdefault("brokers", [])
     _change_brokers(request_bodies.rows(body, "brokers"), flags, added, replaced, racks_of)
+    if not request_bodies.rows(body, "topics") and "reassignment" not in body:
+        raise BadInput("The description has no topic with its placement. Add the output of kafka-topics --describe.")
     if demoted and not (drained or added or replaced):
         body.setdefault("leaders", "demote")
     if into is not None:
@@ -87,10 +89,14 @@ def reassign(
         sources = [each.name for each in (file, *snapshots) if each]
         into_folder.write(into, sources, lambda: _outcome(body, file, frontier=frontier), options.form(output))
         return
-    answer = plans.plan(PATH, body, options.form(output), folder, write_files, frontier=frontier)
-    if answer is not None:
-        plan = tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
-        plans.show(answer, summary(answer), *((tables.frontier(_few(answer["frontier"])),) if frontier else plan))
+    plans.plan(PATH, body, options.form(output), folder, write_files, lambda answer: _shown(answer, frontier), frontier=frontier)
+
+
+def _shown(answer: dict[str, Any], frontier: bool) -> tuple[str, *tuple[tables.PlanTable, ...]]:  # noqa: FBT001 (see plans.plan)
+    """The line of figures, and the tables."""
+    if frontier:
+        return summary(answer), tables.frontier(_few(answer["frontier"]))
+    return summary(answer), tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
 
 
 reassign.params.extend(PLANNING)
@@ -191,9 +197,11 @@ def summary(answer: dict[str, Any]) -> str:
     moves = answer["moves"]
     bytes_moved = "" if moves["bytes"] is None else f" · {moves['bytes']:,} bytes"
     copied = counted(moves["replicas"], "replica copied", "replicas copied")
-    leaders = counted(moves["leaders"], "leader changes", "leaders change")
+    leaders = counted(moves["leaders"], "preferred leader changes", "preferred leaders change")
+    elections = f" · {counted(moves['elections'], 'election')}" if moves["elections"] else ""
     gap = answer["goals"]["evenness"]["gap"]
     evenness = f" · evenness within {gap:.2%} of its bound" if gap else ""
     across = answer["across_racks"]
-    racks = "" if across is None or not moves["replicas"] else f" · {across['replicas']:,} from another rack"
-    return f"{copied} ({tables.proof(moves)}){bytes_moved}{racks} · {leaders}{evenness}{tables.throttle_needed(answer)}"
+    racks = "" if across is None or not moves["replicas"] else f" · {across['replicas']:,} copied from a leader on another rack"
+    figures = f"{copied} ({tables.proof(moves)}){bytes_moved}{racks} · {leaders}{elections}"
+    return f"{figures}{evenness}{tables.throttle_needed(answer)}"

@@ -72,11 +72,12 @@ def batches(answer: Json, moved: str) -> PlanTable:
 
 
 def brokers(answer: Json) -> PlanTable:
-    """Replicas and leaders of each broker before and after."""
+    """Replicas and preferred leaders of each broker before and after, and whom it leads where that is known."""
     before, after = answer["before"]["broker_load"], answer["after"]["broker_load"]
     counts = [load[name]["counts"] for name in ("replicas", "leaders") for load in (before, after)]
-    rows = [tuple(map(str, row)) for row in zip(before["broker_ids"], *counts, strict=True)]
-    return PlanTable(("broker", "replicas", "after", "leaders", "after"), rows)
+    counts += [load["current_leaders"] for load in (before, after) if "current_leaders" in load]
+    heads = ("broker", "replicas", "after", "preferred leaders", "after", "leads now", "after")
+    return PlanTable(heads[: 1 + len(counts)], [tuple(map(str, row)) for row in zip(before["broker_ids"], *counts, strict=True)])
 
 
 def frontier(points: Sequence[Json]) -> PlanTable:
@@ -117,4 +118,5 @@ def proof(moves: Json) -> str:
 def throttle_needed(answer: Json) -> str:
     """The throttle that the time for all batches needs; empty without such a time."""
     needed = answer["throttle_needed_bytes_per_second"]
-    return "" if needed is None else f" · throttle needed {needed:,} bytes/s"
+    least = "" if answer["write_rates_known"] else "at least "
+    return "" if needed is None else f" · throttle needed {least}{needed:,} bytes/s"

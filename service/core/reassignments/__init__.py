@@ -4,6 +4,9 @@ from typing import Final
 
 OBJECTIVES: Final = ("fewest-moves", "even")
 RACK_RULES: Final = ("strict", "spread", "none")
+UNKNOWN_RACKS: Final = "unknown"
+"""Instead of a rule: "strict", and nothing is said of it if no broker has a rack."""
+
 LEADER_RULES: Final = ("balance", "keep", "only", "demote")
 BALANCES: Final = ("replicas", "bytes")
 RESOURCES: Final = (*BALANCES, "leaders", "bytes_per_second", "leader_bytes_per_second", "bytes_out_per_second", "cpu")

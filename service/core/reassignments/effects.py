@@ -1,4 +1,4 @@
-"""What a plan does, and what to watch out for, in sentences: for the answer, ``plan.md`` and the pipeline's page."""
+"""What a plan does besides its conclusion, and what to watch out for, in sentences."""
 
 from __future__ import annotations
 
@@ -8,18 +8,34 @@ import numpy as np
 
 from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
-from service.core.printable import counted
+from service.core.printable import all_of, counted
 from service.core.ragged import taken
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, broker_names
+from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names
+from service.core.reassignments.moves import (
+    DEMOTES,
+    DRAINS,
+    EVENS,
+    FACTOR,
+    FENCED,
+    GONE,
+    LEADER,
+    LEADS,
+    MAKES_ROOM,
+    OUTSIDE,
+    RACK,
+    REPLACES,
+    ROOM,
+    WAS_FULL,
+)
+from service.core.reassignments.order import added
+from service.core.reassignments.planned import NAMED
 from service.core.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
-
-GROWN: Final = 3
-"""Brokers that have a sentence of their own at most."""
+    from service.core.reassignments.batches.model import BatchTiming, Pace
+    from service.core.reassignments.planned import Planned
 
 MOST_SHARE: Final = 10
 """Up to this share of its limit, how full a disk is has a number."""
@@ -28,29 +44,61 @@ UNEVEN: Final = 1.1
 """Skew from which on the fullest broker is named."""
 
 
-def effects(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: tuple[Load, Load]) -> Iterator[str]:
-    """What the plan does. loads : of the brokers, before and after"""
-    yield _copies(brokers, goal, plan, batches, loads)
+def effects(planned: Planned) -> Iterator[str]:
+    """What the plan does besides what its conclusion says."""
+    brokers, goal, loads = planned.brokers, planned.goal, planned.loads
+    yield from _why(planned)
     ids = brokers.cluster.broker_ids
     replaced = np.flatnonzero((brokers.replaced_by != NONE) & (loads[0].replicas > 0))
-    for old in replaced[:GROWN].tolist():
-        yield f"Broker {ids[brokers.replaced_by[old]]} takes over from broker {ids[old]}."
+    for old in replaced[:NAMED].tolist():
+        new = int(brokers.replaced_by[old])
+        had, has = planned.on(old, after=False), planned.on(new, after=True)
+        all_taken = "" if np.isin(had, has).all() else f" {np.isin(had, has).sum():,} of {counted(len(had), 'replica')}"
+        yield f"Broker {ids[new]} takes over{all_taken} from broker {ids[old]}."
     yield from _resources(goal, loads)
     yield from _disks(brokers, loads)
     yield from _demotions(brokers, loads)
+    yield from _elections(planned)
     yield from _growth(brokers, goal, loads)
+    known = planned.placements.rates is not None
+    yield from timing_sentences(planned.timing, planned.pace, _not_counted(planned), rates_known=known)
 
 
-def _copies(brokers: Brokers, goal: Goal, plan: Plan, batches: Batches, loads: tuple[Load, Load]) -> str:
-    copies, before, after = int(batches.moves.sum()), loads[0].replicas, loads[1].replicas
-    if not copies:
-        return "Copies nothing: only preferred leaders or replication factors change." if len(batches) else "Nothing changes."
-    proof = _limited_proof(goal, plan) if goal.limited else _proof(goal, plan)
-    counted = f"{copies:,} cop{'y' if copies == 1 else 'ies'}"
-    emptied = brokers.cluster.broker_ids[(before > 0) & (after == 0)].tolist()
-    if emptied:
-        return f"Empties {broker_names(emptied)} with {counted}, {proof}."
-    return f"Changes the placement with {counted}, {proof}."
+_LEAVES: Final = (DRAINS, FENCED, GONE, OUTSIDE, REPLACES)
+_REASONS: Final = (
+    (_LEAVES, "leave {brokers}"),
+    ((RACK,), "keep the rack rule of {partitions}"),
+    ((ROOM,), "keep the limits of {brokers}"),
+    ((EVENS,), "even out the load"),
+    ((FACTOR,), "raise the replication factor"),
+    ((LEADS,), "bring leaders of a topic"),
+    ((MAKES_ROOM, WAS_FULL), "are detours"),
+)
+"""What copies are for, by the reasons of moves."""
+
+
+def _why(planned: Planned) -> Iterator[str]:
+    """What the copies are for, if not all for the same."""
+    moves, ids = planned.moves, planned.brokers.cluster.broker_ids
+    copied, parts = moves.targets != NONE, list[str]()
+    copied &= (moves.reasons != LEADER) & (moves.reasons != DEMOTES)
+    for reasons, text in _REASONS:
+        which = copied & np.isin(moves.reasons, reasons)
+        if which.any():
+            sources = np.unique(moves.sources[which & (moves.sources != NONE)])
+            names = planned.names(np.unique(moves.partitions[which]))
+            parts.append(f"{which.sum():,} {text.format(brokers=broker_names(ids[sources].tolist()), partitions=names)}")
+    if len(parts) > 1:
+        yield f"Of the {counted(int(copied.sum()), 'copy', 'copies')}, {all_of(parts, len(parts))}."
+
+
+def _elections(planned: Planned) -> Iterator[str]:
+    """The elections that follow copies, and whose lead they change."""
+    lead = planned.leadership
+    if lead.known and len(lead.elected) and planned.copies:
+        changes = int(((lead.now != lead.after) & (lead.after != NONE)).sum())
+        elections = counted(len(lead.elected), "preferred leader election")
+        yield f"{counted(changes, 'partition')} get{'s' * (changes == 1)} another leader, with {elections} after the copying."
 
 
 def _resources(goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
@@ -85,27 +133,6 @@ def _demotions(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
             yield f"Broker {broker_id} goes from {had:,} to {has:,} preferred leaders."
 
 
-def _proof(goal: Goal, plan: Plan) -> str:
-    fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
-    if goal.tolerance is not None:
-        near = "as near as the rules allow to" if len(plan.outside) else "within"
-        if plan.gap == 0 or not len(plan.outside):
-            fewest += f" to bring every broker {near} {100 * goal.tolerance:.4g}% of the mean"
-    elif goal.objective == "even":
-        fewest += " for the evenest load" if plan.evenness_gap == 0 else " for as even a load"
-    if plan.gap is None:
-        return f"not proven to be {fewest}"
-    return fewest if plan.gap == 0 else f"at most {plan.gap:.1%} above {fewest}"
-
-
-def _limited_proof(goal: Goal, plan: Plan) -> str:
-    limits = [
-        f"{limit:,} {unit}" for limit, unit in ((goal.max_moves, "copies"), (goal.max_bytes, "bytes copied")) if limit is not None
-    ]
-    evenest = f"the evenest load with at most {' and '.join(limits)}"
-    return evenest if plan.evenness_gap == 0 else f"whose unevenness is at most {plan.evenness_gap:.1%} above that of {evenest}"
-
-
 def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
     """The brokers that get more because nothing else on their rack is left, the one that gains most, and the fullest."""
     before, after = loads[0].replicas, loads[1].replicas
@@ -115,7 +142,7 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
     gains = np.where(brokers.usable, after - before, 0)
     alone = (gains > 0) & (usable[racks] == 1) & several & (gains * 10 > before)
     grown = np.argsort(-gains, kind="stable")
-    named = [broker for broker in grown.tolist() if alone[broker]][:GROWN] or grown[:1].tolist()
+    named = [broker for broker in grown.tolist() if alone[broker]][:NAMED] or grown[:1].tolist()
     for broker in named:
         if gains[broker] <= 0:
             continue
@@ -134,36 +161,63 @@ def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[
         yield f"Broker {ids[fullest]} is the fullest, with {replicas}, {evenness.skew:.2f} times the mean."
 
 
-def timing_sentence(timing: BatchTiming, pace: Pace) -> Iterator[str]:
-    """How long the batches take; nothing without a throttle."""
+def timing_sentences(timing: BatchTiming, pace: Pace, unknown: Sequence[str], *, rates_known: bool) -> Iterator[str]:
+    """How long the batches take, and the throttle that a time needs; nothing without a throttle.
+
+    unknown : what the time does not count, besides what is written meanwhile
+    """
     if timing.seconds is None or timing.total is None or not len(timing.seconds):
         return
-    count = len(timing.seconds)
-    batches = counted(count, "batch", "batches")
-    yield (
-        f"Takes about {timing.total:,.0f} s in {batches} at a throttle of {timing.throttle:,} bytes/s, if "
-        f"Kafka reaches {pace.throttle_utilization:.0%} of it and a batch takes {pace.batch_seconds:g} s beside the copying."
+    batches = counted(len(timing.seconds), "batch", "batches")
+    least = "about" if rates_known and not unknown else "at least"
+    takes = f"Takes {least} {timing.total:,.0f} s in {batches} at a throttle of {timing.throttle:,} bytes/s"
+    assumed = (
+        f"if Kafka reaches {pace.throttle_utilization:.0%} of it and a batch takes {pace.batch_seconds:g} s beside the copying"
     )
+    if not rates_known:
+        endless = f"{(timing.throttle or 0) * pace.throttle_utilization:,.0f} bytes/s"
+        assumed += (
+            " and nothing is written meanwhile: write rates are not known, and with "
+            f"{endless} written to what one broker copies it never ends"
+        )
+    yield f"{takes}, {assumed}{'; not counted: ' * bool(unknown)}{all_of(unknown, NAMED)}."
+    if timing.throttle_needed is not None:
+        needed = f"{timing.throttle_needed:,} bytes/s"
+        yield f"To take no longer than asked needs a throttle of {'at least ' * (least != 'about')}{needed}."
 
 
-def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batches, timing: BatchTiming) -> Iterator[str]:
+def _not_counted(planned: Planned) -> list[str]:
+    """What a duration takes as nothing, besides what is written."""
+    placements, copied = planned.placements, np.unique(planned.moves.partitions[planned.moves.targets != NONE])
+    unknown = list[str]()
+    empty = 0 if placements.sizes is None else int((placements.sizes[copied] == 0).sum())
+    if empty:
+        unknown.append(f"{counted(empty, 'partition')} whose size is given as 0")
+    if placements.in_sync is not None:
+        lags = ~placements.in_sync & planned.brokers.live[placements.replicas.values]
+        rows = placements.replicas.row_of_each_value()
+        lagging = int((lags & np.isin(rows, copied)).sum())
+        if lagging:
+            unknown.append(f"what {counted(lagging, 'replica')} that {'is' if lagging == 1 else 'are'} not in sync must catch up")
+    return unknown
+
+
+def warnings(planned: Planned) -> Iterator[str]:
     """What somebody should know before executing the plan."""
+    brokers, placements, plan, timing = planned.brokers, planned.placements, planned.plan, planned.timing
     cluster, racks = brokers.cluster, brokers.racks()
+    yield from _rackless(planned)
+    yield from _kept_by_lost(planned)
     holders = np.zeros(len(brokers), np.bool_)
     holders[placements.replicas.values] = True
     left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])
-    for rack in left[left < len(cluster.rack_ids)][:GROWN].tolist():
+    for rack in left[left < len(cluster.rack_ids)][:NAMED].tolist():
         yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
     if len(plan.outside):
         names = broker_names(cluster.broker_ids[plan.outside].tolist())
         stay = f"{names.capitalize()} stay{'s' * (len(plan.outside) == 1)}"
         yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
-    leads = np.flatnonzero(brokers.demoted[plan.replicas.firsts()])
-    if len(leads):
-        first = placements.name(leads[0])
-        subject = f"{len(leads):,} partitions stay" if len(leads) > 1 else "1 partition stays"
-        yield f"{subject} with a demoted leader, such as {first}: excluded, or without another replica that may lead."
-    changed = np.flatnonzero(batches.batch_of != NONE).astype(np.int32)
+    changed = planned.changed
     now, then = taken(placements.replicas, changed), taken(plan.replicas, changed)
     racks_now, racks_then = (
         distinct_in_rows(rows, brokers.racks()[rows.values], brokers.listed[rows.values]) for rows in (now, then)
@@ -175,9 +229,73 @@ def warnings(brokers: Brokers, placements: Placements, plan: Plan, batches: Batc
         subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
         after = int(racks_then[worst])
         yield f"{subject} is on {counted(after, 'rack')} afterwards, {racks_now[worst]} now."
+    yield from _in_sync(planned)
+    yield from _no_way_back(planned)
     endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)
+    endless = np.setdiff1d(endless, planned.batches.batch_of[planned.leadership.stuck])
     if len(endless):
         yield (
             f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied. Every batch "
             f"ends from {timing.throttle_that_ends:,} bytes/s on."
         )
+
+
+def _rackless(planned: Planned) -> Iterator[str]:
+    """The brokers without a rack where others have one."""
+    cluster = planned.brokers.cluster
+    without = planned.brokers.listed & (cluster.racks == NONE)
+    if planned.racks_matter and len(cluster.rack_ids) and without.any():
+        names, have = broker_names(cluster.broker_ids[without].tolist()), "has" if without.sum() == 1 else "have"
+        yield (
+            f"{names.capitalize()} {have} no rack and count{'s' * (have == 'has')} as one rack; Kafka's own tool refuses such a "
+            "cluster (Not all brokers have rack information)."
+        )
+
+
+def _kept_by_lost(planned: Planned) -> Iterator[str]:
+    """The replicas that stay on brokers that are fenced or gone."""
+    lost = ~planned.brokers.live & ~planned.left & (planned.loads[1].replicas > 0)
+    for broker in np.flatnonzero(lost)[:NAMED].tolist():
+        partitions = planned.on(broker, after=True)
+        state = "fenced" if planned.brokers.listed[broker] else "gone"
+        kept = f"keeps {counted(len(partitions), 'replica')}, of {planned.topics_of(partitions)}"
+        yield f"{planned.broker(broker).capitalize()}, which is {state}, {kept}."
+
+
+def _in_sync(planned: Planned) -> Iterator[str]:
+    """What hangs on replicas in sync: elections that would fail, and copies from the last one."""
+    lead, placements, brokers = planned.leadership, planned.placements, planned.brokers
+    if len(lead.refused):
+        several = len(lead.refused) > 1
+        yield (
+            f"{planned.names(lead.refused)} {'are' if several else 'is'} not elected: the preferred leader is not in sync. Run "
+            "kafka-leader-election once it is."
+        )
+    if placements.in_sync is None:
+        return
+    rows, count = placements.replicas.row_of_each_value(), len(placements)
+    serving = placements.in_sync_now(brokers)
+    in_sync = np.bincount(rows[serving], minlength=count)
+    leaves = serving & added(planned.plan.replicas, placements.replicas)
+    last = (in_sync > 0) & (np.bincount(rows[leaves], minlength=count) == in_sync) & (in_sync < placements.replicas.lengths())
+    if last.any():
+        sources = np.unique(placements.replicas.values[serving & last[rows]])
+        named, ids = np.flatnonzero(last).astype(np.int32), broker_names(brokers.cluster.broker_ids[sources].tolist())
+        yield (
+            f"{planned.names(named)} {'are' if len(named) > 1 else 'is'} in sync only on what the plan takes away: keep {ids} "
+            "running until the copies are complete."
+        )
+
+
+def _no_way_back(planned: Planned) -> Iterator[str]:
+    """The brokers that a rollback needs and does not have."""
+    brokers, dead = planned.brokers, planned.dead_before()
+    ids = brokers.cluster.broker_ids
+    if len(dead):
+        names = f"{broker_names(ids[dead].tolist())} {'is' if len(dead) == 1 else 'are'} gone"
+        yield f"There is no way back while {names}: the rollback files need {'it' if len(dead) == 1 else 'them'}."
+    unsure = (brokers.replaced_by != NONE) & (planned.loads[0].replicas > planned.loads[1].replicas)
+    unsure[dead] = False
+    if planned.placements.in_sync is None and unsure.any():
+        names = f"{broker_names(ids[unsure].tolist())} {'is' if unsure.sum() == 1 else 'are'}"
+        yield f"Whether {names} gone is not known; if so, there is no way back: the rollback files need what is replaced."

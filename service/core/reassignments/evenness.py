@@ -98,11 +98,16 @@ def band(usable: Bools, weights: Float64s | Int64s, loads: Int64s, tolerance: fl
 
     Rounded outwards, as Cruise Control's ``ReplicaDistributionAbstractGoal``, so that the band of tolerance 0 has an integer.
     """
+    least, most = exact_band(usable, weights, loads, tolerance)
+    low, high = np.floor(least + _NEAR), np.minimum(np.ceil(most - _NEAR), float(NO_LIMIT))
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def exact_band(usable: Bools, weights: Float64s | Int64s, loads: Int64s, tolerance: float) -> tuple[Float64s, Float64s]:
+    """float64[brokers] twice, the same before it is rounded."""
     mean = loads[usable].sum() / max(float(weights[usable].sum()), 1e-300)
     shares = np.where(usable, weights, 0.0) * mean
-    low = np.floor(shares * max(0.0, 1 - tolerance) + _NEAR)
-    high = np.minimum(np.ceil(shares * (1 + tolerance) - _NEAR), float(NO_LIMIT))
-    return low.astype(np.int64), high.astype(np.int64)
+    return shares * max(0.0, 1 - tolerance), shares * (1 + tolerance)
 
 
 def outside_band(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> Int32s:

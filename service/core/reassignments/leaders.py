@@ -14,6 +14,7 @@ from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.core.reassignments.model import Brokers, Placements
+from service.core.reassignments.order import in_sync_after
 from service.core.reassignments.search.exchanges import ReplicaSets, link, list_exchanges
 from service.core.reassignments.search.improvement import improve
 from service.core.reassignments.search.topic_balance import even_out_topics
@@ -41,12 +42,12 @@ def elect(
     stays, possible = _leaders_that_stay(replicas.offsets, replicas.values, now, can_lead)
     free = possible & ~placements.excluded
     if rule in ("keep", "demote"):
+        can_lead = _in_sync_first(brokers, placements, replicas, can_lead)  # only what is in sync can be elected
+        stays &= ~_led_by_demoted(brokers, placements, replicas, can_lead)
         free &= ~stays
     chosen = np.flatnonzero(free).astype(np.int32)
     fixed = np.where(stays, now, replicas.firsts())
     loads = np.bincount(fixed[~free], minlength=len(brokers))
-    if rule == "demote" and placements.in_sync is not None:  # only what is in sync can be elected
-        can_lead = _where_any(replicas, can_lead, can_lead & placements.in_sync)
     leaders, open_to = fixed.astype(np.int32), replicas.where(can_lead)
     topics = placements.topics[chosen] if per_topic else None
     same = np.where(stays[chosen], now[chosen], NONE).astype(np.int32)
@@ -145,6 +146,25 @@ def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
     row = replicas.row_of_each_value()
     some = np.bincount(row[narrow], minlength=len(replicas)) > 0
     return np.where(some[row], narrow, wide)
+
+
+def _in_sync_first(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
+    """bool[replicas], those of ``can_lead``: where any is in sync once they are copied, only these."""
+    if placements.in_sync is None:
+        return can_lead
+    return _where_any(replicas, can_lead, can_lead & in_sync_after(brokers, placements, replicas))
+
+
+def _led_by_demoted(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
+    """bool[partitions], those that a demoted broker leads now and whose preferred leader may not, though another replica may."""
+    if placements.leaders is None:
+        return np.zeros(len(placements), np.bool_)
+    rows, can_lead = replicas.row_of_each_value(), can_lead & ~brokers.demoted[replicas.values]
+    preferred = can_lead & (replicas.values == placements.replicas.firsts()[rows])
+    by_preferred, by_any = (np.bincount(rows[which], minlength=len(placements)) > 0 for which in (preferred, can_lead))
+    led = placements.leaders
+    result: Bools = (led != NONE) & brokers.demoted[led] & by_any & ~by_preferred
+    return result
 
 
 def _where_led(replicas: Ragged, may_lead: Bools, leaders: Int32s) -> Ragged:

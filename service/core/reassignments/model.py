@@ -156,6 +156,9 @@ class Placements:
     read_rates : float64[partitions] bytes per second that consumers read; None where unknown
     topic_leaders : a hard rule, how many partitions of a topic a broker leads at least; None: no such rule
     pins : what that rule makes of it, see ``pins``; None: nothing
+    leaders : int32[partitions], the broker that leads each now, NONE for none; None where unknown
+    leaving : Ragged partition → the brokers that a reassignment in progress takes from it, which ``replicas`` takes as done
+    in_progress : bool[partitions], those with such a reassignment; None: not known of any
     """
 
     topic_names: tuple[str, ...]
@@ -172,6 +175,9 @@ class Placements:
     read_rates: Float64s | None = None
     topic_leaders: TopicLeaders | None = None
     pins: Pins | None = None
+    leaders: Int32s | None = None
+    leaving: Ragged | None = None
+    in_progress: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.topics)

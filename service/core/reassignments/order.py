@@ -86,6 +86,18 @@ def copied(placements: Placements, replicas: Ragged) -> Int64s:
     return np.bincount(replicas.row_of_each_value()[added(placements.replicas, replicas)], minlength=len(replicas))
 
 
+def in_sync_after(brokers: Brokers, placements: Placements, replicas: Ragged) -> Bools:
+    """bool[values of replicas], those in sync once a reassignment to them is complete.
+
+    Kafka waits until the replicas that are added are in sync, and not for those that stay.
+    """
+    now, width = placements.replicas, len(brokers)
+    before = now.row_of_each_value().astype(np.int64) * width + now.values
+    after = replicas.row_of_each_value().astype(np.int64) * width + replicas.values
+    in_sync: Bools = ~np.isin(after, before[~placements.in_sync_now(brokers)])
+    return in_sync
+
+
 def added(before: Ragged, after: Ragged) -> Bools:
     """bool[values of after], those that are not in the same row of before."""
     return _added(before.offsets, before.values, after.offsets, after.values)

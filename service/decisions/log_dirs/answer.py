@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.log_dirs.effects import effects, warnings
+from service.core.log_dirs.effects import conclusion, effects, warnings
 from service.core.log_dirs.model import LogDirPlan
 from service.core.log_dirs.plan import plan_log_dirs
 from service.core.log_dirs.usage import DirUsage
 from service.core.reassignments.batches.model import BatchTiming, Traffic
-from service.core.reassignments.effects import timing_sentence
+from service.core.reassignments.effects import timing_sentences
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, id_of, read
@@ -27,15 +27,26 @@ class LogDirAnswer:
     timing: BatchTiming
 
     @property
+    def conclusion(self) -> tuple[str, bool]:
+        """What was asked, done or not, in sentences; and whether all of it is done."""
+        cluster = self.cluster
+        return conclusion(cluster.log_dirs, self.question.goal, cluster.replicas, cluster.partitions, self.plan, self.usage)
+
+    @property
+    def rates_known(self) -> bool:
+        """Is it known what producers write meanwhile?"""
+        return self.cluster.placements.rates is not None
+
+    @property
     def effects(self) -> list[str]:
-        """What the plan does, in sentences."""
-        about_disks = effects(self.cluster.log_dirs, self.question.goal, self.plan, self.usage)
-        return [*about_disks, *timing_sentence(self.timing, self.question.pace)]
+        """What the plan does besides, and how long it takes, in sentences."""
+        about_disks = effects(self.cluster.log_dirs, self.plan, self.usage)
+        return [*about_disks, *timing_sentences(self.timing, self.question.pace, (), rates_known=self.rates_known)]
 
     @property
     def warnings(self) -> list[str]:
         """What to know before it is executed, in sentences."""
-        return list(warnings(self.cluster.log_dirs, self.cluster.replicas, self.cluster.partitions, self.plan))
+        return list(warnings(self.cluster.log_dirs, self.cluster.replicas, self.plan))
 
     @property
     def figures(self) -> Figures:

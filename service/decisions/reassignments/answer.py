@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
 from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.effects import effects, timing_sentence, warnings
+from service.core.reassignments.conclusions import conclusion
+from service.core.reassignments.effects import effects, warnings
+from service.core.reassignments.leadership import Leadership
 from service.core.reassignments.moves import ReplicaMoves, moves_of
+from service.core.reassignments.planned import Planned
 from service.core.reassignments.rack_traffic import PlanRackTraffic, rack_traffic
 from service.core.reassignments.resources.loads import placed_loads
 from service.decisions.figures import Figures
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
 class ReassignmentAnswer:
     """A plan.
 
-    loads : of the brokers, before and after; traffic : between zones, likewise; None without racks
+    loads : of the brokers, before and after; leadership : who leads; traffic : between zones, likewise; None without racks
     across_racks : what the plan takes across racks; None without
     frontier : copies against evenness; replacements : of brokers that are gone; None if the question does not ask for it
     """
@@ -40,6 +46,7 @@ class ReassignmentAnswer:
     batches: Batches
     moves: ReplicaMoves
     loads: tuple[Load, Load]
+    leadership: Leadership
     timing: BatchTiming
     across_racks: PlanRackTraffic | None
     traffic: tuple[ZoneTraffic | None, ...]
@@ -52,17 +59,30 @@ class ReassignmentAnswer:
         items = {"partitions": len(self.placements), "brokers": len(self.brokers)}
         return Figures(self.question.goal.objective, items, self.loads[1].spread().skew, tag=self.plan_id)
 
+    @cached_property
+    def planned(self) -> Planned:
+        """What the sentences are made of."""
+        question = self.question
+        return Planned(
+            self.brokers, self.placements, question.goal, self.plan, self.batches, self.moves, self.loads, self.leadership,
+            self.timing, question.pace, question.racks_accepted,
+        )  # fmt: skip
+
+    @cached_property
+    def conclusion(self) -> tuple[str, bool]:
+        """What was asked, done or not, in sentences; and whether all of it is done."""
+        return conclusion(self.planned)
+
     @property
     def effects(self) -> list[str]:
-        """Sentences: what the plan does, and how long it takes."""
-        about_brokers = effects(self.brokers, self.question.goal, self.plan, self.batches, self.loads)
-        return [*about_brokers, *timing_sentence(self.timing, self.question.pace)]
+        """Sentences: what the plan does besides, and how long it takes."""
+        return list(effects(self.planned))
 
     @property
     def warnings(self) -> list[str]:
         """Sentences: what to know before the plan is executed."""
         doubts = () if self.replacements is None else self.replacements.doubts(self.brokers)
-        return [*doubts, *warnings(self.brokers, self.placements, self.plan, self.batches, self.timing)]
+        return [*doubts, *warnings(self.planned)]
 
 
 def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer:
@@ -73,6 +93,11 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
     budget.check_time()
     moves = moves_of(brokers, placements, goal, plan.replicas, batches)
     budget.check_time()
+    leadership = Leadership.of(brokers, placements, goal, plan.replicas)
+    timing = batches.timing(question.pace, question.throttle_bytes_per_second, question.duration_seconds)
+    if timing.seconds is not None:  # Kafka waits for a copy that never begins
+        stops = np.isin(np.arange(len(batches)), batches.batch_of[leadership.stuck])
+        timing = replace(timing, seconds=np.where(stops, np.inf, timing.seconds))
     return ReassignmentAnswer(
         question,
         id_of(question, cluster),
@@ -82,7 +107,8 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         batches,
         moves,
         placed_loads(brokers, placements, plan.replicas),
-        batches.timing(question.pace, question.throttle_bytes_per_second, question.duration_seconds),
+        leadership,
+        timing,
         rack_traffic(brokers, placements, plan.replicas, batches.steps),
         tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
         frontier_of(cluster, goal, budget) if question.frontier else None,

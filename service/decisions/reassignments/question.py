@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
+from service.core.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.core.reassignments.replacements import Replacements
@@ -21,6 +23,7 @@ from service.decisions.reassignments.rows import (
     as_topics,
     check_broker_ids,
     check_topic_names,
+    mentioned_brokers,
     read_brokers,
     read_placements,
     room_for,
@@ -51,6 +54,7 @@ class ReassignmentQuestion:
     disk_threshold : the share of its ``capacity_bytes`` that a broker may use
     topic_leaders : for names and patterns of topics how many of their partitions each of these brokers leads at least; None: each
         broker that may lead
+    racks_accepted : whether it says that racks are not known
     infer_replaces : whether a new broker replaces one that is gone where only one can
     kafka_version : of the brokers; the plan is the same for all releases
     """
@@ -74,15 +78,26 @@ class ReassignmentQuestion:
     disk_threshold: float = 1.0
     topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...] = ()
     infer_replaces: bool = False
+    racks_accepted: bool = False
     kafka_version: str = LATEST
 
     @classmethod
     def of(
         cls, brokers: pa.StructArray, topics: pa.StructArray | None, reassigned: pa.StructArray | None = None, **given: Any
     ) -> ReassignmentQuestion:
-        """The question. given : as of ``parts_of``"""
+        """The question. given : as of ``parts_of``; ``leaders`` may be left out, ``racks`` be UNKNOWN_RACKS"""
+        if given.get("racks") == UNKNOWN_RACKS:
+            given |= {"racks": RACK_RULES[0], "racks_accepted": True}
         goal, limits, pace, rest = parts_of(given)
+        if given.get("leaders") is None and goal.objective != "even" and not (goal.resources or goal.per_topic):
+            goal = replace(goal, leaders=_leaders_rule(brokers))
         return cls(brokers, topics, reassigned, goal, limits, pace, **rest)
+
+
+def _leaders_rule(brokers: pa.StructArray) -> str:
+    """How leaders change where nothing is said: those of others stay if the brokers say whose replicas or leaders leave."""
+    marks = [pc.any(brokers.field(name)).as_py() for name in ("fenced", "draining", "demoted")]
+    return "keep" if any(marks) or brokers.field("replaces").null_count < len(brokers) else LEADER_RULES[0]
 
 
 def parts_of(given: Mapping[str, Any]) -> tuple[Goal, BatchLimits, Pace, dict[str, Any]]:
@@ -119,7 +134,7 @@ def read(question: ReassignmentQuestion, budget: Budget) -> CurrentCluster:
     factors = np.array(topics.field("replication_factor").fill_null(factor), np.int64)
     cells = max(len(replicas.flatten()), partitions * max(factor, int(factors.max(initial=0))))
     budget.check("max_placement_cells", cells, "partitions × replicas", field)
-    mentioned = np.unique(np.array(replicas.flatten(), np.int32))
+    mentioned = mentioned_brokers(topics.field("placements").flatten())
     brokers = read_brokers(question.brokers, mentioned, budget, question.destinations)
     _check_size(question, topics, len(brokers), cells, budget)
     excluded, unmatched = excluded_topics(topics.field("topic_name"), question.included_topics, question.excluded_topics, budget)
@@ -188,6 +203,8 @@ def id_of(question: ReassignmentQuestion, cluster: CurrentCluster) -> str:
         settled += (question.topic_leaders,)
     if question.infer_replaces:
         settled += ("infer_replaces",)
+    if question.racks_accepted:
+        settled += ("racks_accepted",)
     arrays = (
         brokers.cluster.broker_ids,
         brokers.cluster.racks,
@@ -213,6 +230,9 @@ def id_of(question: ReassignmentQuestion, cluster: CurrentCluster) -> str:
         placements.excluded,
         placements.in_sync,
         placements.min_in_sync,
+        placements.leaders,
+        placements.in_progress,
+        None if placements.leaving is None else placements.leaving.values,
     )
     return plan_id(settled, (brokers.cluster.rack_ids, placements.topic_names), arrays)
 

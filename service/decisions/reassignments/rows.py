@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,8 @@ PLACEMENT = pa.struct(
         "replicas": pa.list_(pa.int32()),
         "in_sync_replicas": pa.list_(pa.int32()),
         "leader": pa.int32(),
+        "adding_replicas": pa.list_(pa.int32()),
+        "removing_replicas": pa.list_(pa.int32()),
     }
 )
 PLACED_TOPIC = pa.struct(
@@ -62,6 +64,9 @@ REASSIGNED = pa.struct({"topic": NAME, "partition": pa.int32(), "replicas": pa.l
 
 RATES = ("partition_bytes_per_second", "partition_bytes_out_per_second")
 """What producers write, and what consumers read."""
+
+NO_LEADER: Final = -1
+"""The ``leader`` of a partition without one, as Kafka's protocol writes it; null means the same where others have a leader."""
 
 MOST_BYTES = 2**50
 """Of a partition, or of a broker's capacity."""
@@ -225,20 +230,20 @@ def read_placements(
     names = tuple(rows.field("topic_name").to_pylist())
     counts = np.array(pc.list_value_length(rows.field("placements")), np.int64)
     topics = np.repeat(np.arange(len(names), dtype=np.int32), counts)
-    inner = rows.field("placements").flatten()
+    inner, broker_ids = rows.field("placements").flatten(), brokers.cluster.broker_ids
     ids = np.array(inner.field("partition_id"), np.int32)
     starts = offsets_of(counts)
     _check_partitions(topics, ids, starts)
-    lists = inner.field("replicas")
-    lengths = np.array(pc.list_value_length(lists), np.int64)
-    values = np.array(lists.flatten(), np.int32)
-    replicas = Ragged.of_lengths(lengths, indices_in(brokers.cluster.broker_ids, values))
+    replicas, adding, leaving = (_brokers_of(inner.field(name), broker_ids) for name in _LISTS)
+    values = broker_ids[replicas.values]
     repeat = first_repeat(replicas, len(brokers))
     if repeat != NONE:
         partition = int(np.searchsorted(replicas.offsets, repeat, "right")) - 1
         topic = int(topics[partition])
         inner_place = partition - int(starts[topic]), "replicas", repeat - int(replicas.offsets[partition])
         raise InvalidQuestion(f"Duplicate broker {values[repeat]}.", "topics", topic, "placements", *inner_place)
+    replicas = _without(replicas, leaving, len(brokers))
+    lengths = replicas.lengths()
     factors = np.array(pc.fill_null(rows.field("replication_factor"), factor or 0), np.int32)[topics]
     return Placements(
         names,
@@ -249,12 +254,50 @@ def read_placements(
         _of_partitions(rows, "partition_bytes", counts, np.int64),
         _of_partitions(rows, RATES[0], counts, np.float64),
         excluded[topics],
-        _in_sync(inner.field("in_sync_replicas"), replicas, brokers.cluster.broker_ids),
+        _in_sync(inner.field("in_sync_replicas"), replicas, broker_ids),
         None
         if min_in_sync is None and rows.field("min_insync_replicas").null_count == len(rows)
         else np.array(pc.fill_null(rows.field("min_insync_replicas"), min_in_sync or 0), np.int32)[topics],
         read_rates=_of_partitions(rows, RATES[1], counts, np.float64),
+        leaders=_leaders(inner.field("leader"), broker_ids),
+        leaving=leaving if len(leaving.values) else None,
+        in_progress=None if not len(adding.values) + len(leaving.values) else (adding.lengths() > 0) | (leaving.lengths() > 0),
     )
+
+
+_LISTS: Final = ("replicas", "adding_replicas", "removing_replicas")
+"""The lists of brokers of a placement."""
+
+
+def mentioned_brokers(placements: pa.StructArray) -> Int32s:
+    """int32[...], the ids of the brokers that rows of type PLACEMENT name, ascending."""
+    lists = [np.array(placements.field(name).flatten(), np.int32) for name in _LISTS]
+    leaders = np.array(placements.field("leader").drop_null(), np.int32)
+    return np.unique(np.concatenate([*lists, leaders[leaders != NO_LEADER]]))
+
+
+def _brokers_of(lists: pa.ListArray, broker_ids: Int32s) -> Ragged:
+    """Ragged row → brokers, of lists of ids, none for null."""
+    lengths = np.array(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
+    return Ragged.of_lengths(lengths, indices_in(broker_ids, np.array(lists.flatten(), np.int32)))
+
+
+def _without(replicas: Ragged, leaving: Ragged, width: int) -> Ragged:
+    """The replicas without those that are being removed; a row that would be left empty stays as it is."""
+    if not len(leaving.values):
+        return replicas
+    rows = replicas.row_of_each_value()
+    keys, removed = (each.row_of_each_value().astype(np.int64) * (width + 1) + each.values + 1 for each in (replicas, leaving))
+    gone = np.isin(keys, removed)
+    stays = ~gone | (np.bincount(rows[~gone], minlength=len(replicas)) == 0)[rows]
+    return replicas.where(stays)
+
+
+def _leaders(ids: pa.Array, broker_ids: Int32s) -> Int32s | None:
+    """int32[partitions], the broker that leads each, NONE for none; None where no leader is given."""
+    if ids.null_count == len(ids):
+        return None
+    return indices_in(broker_ids, np.array(pc.fill_null(ids, NO_LEADER), np.int32))
 
 
 def room_for(rows: pa.StructArray, capacities: Int64s, replicas: Ragged, sizes: Int64s, threshold: float) -> Int64s:

@@ -197,7 +197,7 @@ def test_the_commands_carry_the_throttle_and_the_rollback_is_in_reverse(file, tm
     assert [line for line in commands if line] == [*there, *back]
     assert report.count("kafka-leader-election") == 2
     assert "`--verify` also takes the throttle off" in report
-    assert "- Empties broker 0 with 3 copies, the fewest possible." in report
+    assert "\nEmpties broker 0 with 3 copies, the fewest possible: its 3 replicas of the 1 topic given leave.\n" in report
     assert "0.8" not in report
     assert "if Kafka reaches 80% of it and a batch takes 2 s beside the copying" in report
 

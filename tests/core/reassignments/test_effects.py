@@ -9,8 +9,12 @@ import numpy as np
 
 from service.core.reassignments.batches.model import BatchLimits, Pace
 from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.effects import effects, timing_sentence, warnings
+from service.core.reassignments.conclusions import conclusion
+from service.core.reassignments.effects import effects, warnings
+from service.core.reassignments.leadership import Leadership
 from service.core.reassignments.model import Goal
+from service.core.reassignments.moves import moves_of
+from service.core.reassignments.planned import Planned
 from service.core.reassignments.resources.loads import placed_loads
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 
@@ -24,18 +28,25 @@ def sentences(
     placements = replace(some_placements(rows, **given), rates=np.array(how.pop("rates", [0.0] * len(rows))))
     brokers = a_cluster(racks, **how)
     plan, batches = plan_in_batches(brokers, placements, goal, BatchLimits())
-    timing = batches.timing(Pace(), throttle)
-    done = effects(brokers, goal, plan, batches, placed_loads(brokers, placements, plan.replicas))
-    return (
-        [*done, *timing_sentence(timing, Pace())],
-        list(warnings(brokers, placements, plan, batches, timing)),
+    planned = Planned(
+        brokers,
+        placements,
+        goal,
+        plan,
+        batches,
+        moves_of(brokers, placements, goal, plan.replicas, batches),
+        placed_loads(brokers, placements, plan.replicas),
+        Leadership.of(brokers, placements, goal, plan.replicas),
+        batches.timing(Pace(), throttle),
+        Pace(),
     )
+    return [conclusion(planned)[0], *effects(planned)], list(warnings(planned))
 
 
 def test_a_drain_names_the_broker_the_copies_and_the_one_that_is_left_in_its_rack() -> None:
     drained, warned = sentences(["a", "b", "c", "c"], [[0, 1, 2], [0, 1, 3], [0, 1, 3]], draining=[False, False, False, True])
     assert drained == [
-        "Empties broker 3 with 2 copies, the fewest possible.",
+        "Empties broker 3 with 2 copies, the fewest possible: its 2 replicas of the 1 topic given leave.",
         "Broker 2 goes from 1 to 3 replicas: it is the only one left in rack c.",
     ]
     assert warned == []
@@ -50,9 +61,10 @@ def test_evening_out_names_the_broker_that_gains_most_and_no_rack() -> None:
 
 
 def test_a_plan_without_copies_has_that_effect() -> None:
-    assert sentences(["a", "b"], [[0, 1], [1, 0]])[0] == ["Nothing changes."]
-    expected = "Copies nothing: only preferred leaders or replication factors change."
-    assert sentences(["a", "b"], [[0, 1], [0, 1]])[0] == [expected]
+    assert sentences(["a", "b"], [[0, 1], [1, 0]])[0] == ["Nothing changes: no rule asks for a copy of the 2 partitions given."]
+    assert sentences(["a", "b"], [[0, 1], [0, 1]])[0] == ["Copies nothing: 1 preferred leader changes."]
+    fewer = sentences(["a", "b"], [[0, 1], [1, 0]], factors=[1, 1])[0]
+    assert fewer == ["Copies nothing: 2 partitions get fewer replicas."]
 
 
 def test_a_broker_that_stays_much_fuller_than_the_mean_is_named() -> None:

@@ -92,7 +92,9 @@ def test_the_page_names_brokers_and_batches_and_begins_with_what_the_plan_does(
     pipeline: Pipeline, placements: str, write: Callable[[str, str], str]
 ) -> None:
     outcome = planned(pipeline, placements, write("brokers.csv", BROKERS), objective="fewest-moves")
-    assert outcome.report.verdict == "Empties broker 7 with 3 copies, the fewest possible."
+    assert outcome.report.verdict == (
+        "Empties broker 7 with 3 copies, the fewest possible: its 3 replicas of the 2 topics given leave."
+    )
     page = outcome.report.html()
     assert "After: read on the reader&#39;s rack: share 1." in page
     axis = page[page.index("<svg") : page.index("</svg>")]

@@ -22,7 +22,7 @@ from service.core.reassignments.batches.detours import fill_with_detours
 from service.core.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
 from service.core.reassignments.batches.schedule import BatchProgress, fill_batches
 from service.core.reassignments.model import NO_LIMIT, Brokers, Placements
-from service.core.reassignments.order import added
+from service.core.reassignments.order import added, in_sync_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ def in_batches(
                 check,
             )
     check()
-    steps = _steps(now, replicas, progress.batch_of, progress.detours, brokers.live)
+    steps = _steps(brokers, placements, replicas, progress.batch_of, progress.detours)
     check()
     copies, _ = _changes(steps.before.offsets, steps.before.values, steps.after.offsets, steps.after.values)
     moves, amounts = (
@@ -71,7 +71,8 @@ def in_batches(
     return Batches(progress.batch_of, tuple(progress.detours), steps, moves, amounts, _traffic(placements, steps))
 
 
-def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour], live: Bools) -> Steps:
+def _steps(brokers: Brokers, placements: Placements, then: Ragged, batch_of: Int32s, detours: list[Detour]) -> Steps:
+    now = placements.replicas
     changed = np.flatnonzero(batch_of != NONE)
     partitions = np.concatenate([[detour.partition for detour in detours], changed]).astype(np.int32)
     batches = np.concatenate([[detour.batch for detour in detours], batch_of[changed]]).astype(np.int32)
@@ -87,7 +88,11 @@ def _steps(now: Ragged, then: Ragged, batch_of: Int32s, detours: list[Detour], l
     before[len(detours) :][goes_on] = on_the_way[changed][goes_on]
     order = np.lexsort((partitions, batches))
     source = taken(pool, before[order])
-    sources = _sources(source.offsets, source.values, live)
+    sources = _sources(source.offsets, source.values, brokers.live)
+    if placements.leaders is not None:
+        leaders, rows = placements.leaders[partitions[order]], source.row_of_each_value()
+        leads = (source.values == leaders[rows]) & brokers.live[source.values]
+        sources[rows[leads]] = source.values[leads]
     return Steps(partitions[order], batches[order], source, taken(pool, after[order]), sources)
 
 
@@ -130,19 +135,12 @@ def _count_in_sync(placements: Placements, in_sync: Bools) -> Int64s:
 
 
 def _check_in_sync(brokers: Brokers, placements: Placements, replicas: Ragged) -> None:
-    """Raise Infeasible if a step leaves a partition with fewer replicas in sync than it needs and has now.
-
-    Kafka waits until the replicas that are added are in sync, and not for those that stay.
-    """
+    """Raise Infeasible if a step leaves a partition with fewer replicas in sync than it needs and has now."""
     if placements.min_in_sync is None:
         return
-    now, width = placements.replicas, len(brokers)
-    serving = placements.in_sync_now(brokers)
-    before = now.row_of_each_value().astype(np.int64) * width + now.values
-    after = replicas.row_of_each_value().astype(np.int64) * width + replicas.values
-    in_sync = ~np.isin(after, before[~serving])
-    left = np.bincount(replicas.row_of_each_value()[in_sync], minlength=len(placements))
-    breaks = np.flatnonzero((left < placements.min_in_sync) & (left < _count_in_sync(placements, serving)))
+    left = np.bincount(replicas.row_of_each_value()[in_sync_after(brokers, placements, replicas)], minlength=len(placements))
+    before = _count_in_sync(placements, placements.in_sync_now(brokers))
+    breaks = np.flatnonzero((left < placements.min_in_sync) & (left < before))
     if len(breaks):
         worst = int(breaks[0])
         more = f" (and {len(breaks) - 1} more)" if len(breaks) > 1 else ""

@@ -135,7 +135,7 @@ class Steps:
 
     partitions, batches : int32[steps]
     before, after : Ragged step → brokers
-    sources : int32[steps], the broker that each copies from: its leader, the first live one; NONE if none is
+    sources : int32[steps], the broker that each copies from: its leader, or the first live one; NONE if none is
     """
 
     partitions: Int32s

@@ -6,23 +6,29 @@ import { html } from "../lib.js";
 /** Batches that the page shows; the answer has all. */
 const MOST_BATCHES = 100;
 
-/** How long a plan takes, as a figure. @param {number | null} seconds @param {number} batches */
-export function durationOf(seconds, batches) {
-  const divided = count(batches, "batch", "batches");
-  const note = seconds === null && batches > 0 ? `${divided}; a throttle and sizes would tell` : divided;
-  return { label: "Duration", value: duration(seconds), note };
+/** What a figure begins with that is the least, because write rates are not known. @param {any} plan */
+export const atLeast = ({ write_rates_known }) => (write_rates_known ? "" : "at least ");
+
+/** How long a plan takes, as a figure. @param {any} plan */
+export function durationOf(plan) {
+  const { duration_seconds: seconds, throttle_bytes_per_second: throttle, batches } = plan;
+  const divided = count(batches.length, "batch", "batches");
+  const note = seconds === null && throttle === null && batches.length > 0 ? `${divided}; a throttle and sizes would tell` : divided;
+  return { label: "Duration", value: seconds === null ? duration(null) : `${atLeast(plan)}${duration(seconds)}`, note };
 }
 
 /** @param {{plan: any}} props the answer to a plan between brokers, or between disks */
 export function Batches({ plan }) {
   const { batches, moves, preferred_leader_elections: elections = null } = plan;
-  const row = (/** @type {number} */ i) => ({ ...batches[i], name: String(i + 1), suffix: `-${i + 1}` });
+  const back = (plan.rollback_needs ?? []).length === 0;
+  const row = (/** @type {number} */ i) => ({ ...batches[i], back, name: String(i + 1), suffix: `-${i + 1}` });
   const all = {
     moves: moves.replicas,
     bytes: moves.bytes,
     duration_seconds: plan.duration_seconds,
     reassignment: plan.reassignment,
     rollback: plan.rollback,
+    back,
     name: "all",
     suffix: "",
   };
@@ -61,8 +67,8 @@ export function Batches({ plan }) {
 }
 
 /** @param {{batch: any}} props */
-function Batch({ batch: { name, suffix, moves, bytes, duration_seconds, reassignment, rollback } }) {
-  const files = { reassignment, rollback };
+function Batch({ batch: { name, suffix, moves, bytes, duration_seconds, reassignment, rollback, back } }) {
+  const files = back ? { reassignment, rollback } : { reassignment };
   return html`<tr class=${suffix === "" ? "total" : ""}>
     <td data-label="batch">${name}</td>
     <td class="number" data-label="copies">${number(moves)}</td>

@@ -3,7 +3,7 @@ import { DataTable, Figure, Figures, Legend } from "../figure.js";
 import { number, percent, plain, ratio, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { MOST_BARS, bars } from "../pictures/loads.js";
-import { Batches, durationOf } from "./batches.js";
+import { Batches, atLeast, durationOf } from "./batches.js";
 import { diskLoads, fullness, sharesKnown } from "./disk_loads.js";
 
 /** @typedef {import("./disks.js").DisksState} DisksState */
@@ -12,16 +12,14 @@ import { diskLoads, fullness, sharesKnown } from "./disk_loads.js";
 /** @param {{state: DisksState, answer: any}} props */
 export function DisksAnswer({ state, answer: plan }) {
   const disks = useMemo(() => diskLoads(state, plan), [plan]);
-  const { effects, warnings, reasons, outside_tolerance } = plan;
-  const outside =
-    (outside_tolerance ?? []).length > 0 ? [`Outside the tolerance stay: ${outsideOf(outside_tolerance)}.`] : [];
-  return html`<p class="verdict" role="status">${plain(effects[0])}</p>
+  const { conclusion, effects, warnings, reasons } = plan;
+  return html`<p class="verdict" role="status">${plain(conclusion)}</p>
     <${Figures} figures=${figures(plan, disks)} />
     <${Fullness} state=${state} disks=${disks} />
     <section>
       <h3>3 · Review</h3>
       <ul class="effects">
-        ${[...effects.slice(1).map(plain), ...warnings, ...outside].map((effect) => html`<li>${effect}</li>`)}
+        ${[...effects.map(plain), ...warnings].map((effect) => html`<li>${effect}</li>`)}
       </ul>
       <${Batches} plan=${plan} />
       <details>
@@ -39,13 +37,9 @@ export function DisksAnswer({ state, answer: plan }) {
     </section>`;
 }
 
-/** @param {{broker_id: number, log_dir: string}[]} outside */
-function outsideOf(outside) {
-  return outside.map(({ broker_id, log_dir }) => `${log_dir} of broker ${broker_id}`).join(", ");
-}
-
 /** @param {any} plan @param {Disk[]} disks */
-function figures({ moves, batches, duration_seconds, throttle_needed_bytes_per_second: needed }, disks) {
+function figures(plan, disks) {
+  const { moves, throttle_needed_bytes_per_second: needed } = plan;
   const shares = sharesKnown(disks);
   const shown = shares ? percent : size;
   const fullest = (/** @type {"before" | "after"} */ side) =>
@@ -58,8 +52,8 @@ function figures({ moves, batches, duration_seconds, throttle_needed_bytes_per_s
     },
     { label: "Replicas that move", value: number(moves.replicas) },
     { label: "Fullest disk", value: fullest("after"), note: `before: ${fullest("before")}` },
-    durationOf(duration_seconds, batches.length),
-    needed && { label: "Throttle needed", value: `${size(needed)}/s`, note: "for all within the time" },
+    durationOf(plan),
+    needed && { label: "Throttle needed", value: `${atLeast(plan)}${size(needed)}/s`, note: "for all within the time" },
   ].filter(Boolean);
 }
 

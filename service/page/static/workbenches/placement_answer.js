@@ -3,7 +3,7 @@ import { Figure, Figures } from "../figure.js";
 import { number, plain, size } from "../format.js";
 import { html } from "../lib.js";
 import { frontier as frontierPicture } from "../pictures/frontier.js";
-import { durationOf } from "./batches.js";
+import { atLeast, durationOf } from "./batches.js";
 import { Findings } from "./placement_findings.js";
 import { Matrix } from "./placement_matrix.js";
 import { Review } from "./placement_review.js";
@@ -15,7 +15,7 @@ import { Review } from "./placement_review.js";
 /** @param {{state: PlacementState, answer: PlacementAnswerData, set: Set}} props */
 export function PlacementAnswer({ state, answer: { plan, frontier, findings }, set }) {
   return html`${findings && html`<${Findings} findings=${findings} />`}
-    <p class="verdict" role="status">${plain(plan.effects[0])}</p>
+    <p class="verdict" role="status">${plain(plan.conclusion)}</p>
     <${Figures} figures=${figures(plan, state)} />
     <${Matrix} state=${state} plan=${plan} set=${set} />
     ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} plan=${plan} balance=${state.balance ?? "replicas"} set=${set} />`}
@@ -23,7 +23,8 @@ export function PlacementAnswer({ state, answer: { plan, frontier, findings }, s
 }
 
 /** @param {any} plan @param {PlacementState} state */
-function figures({ moves, batches, duration_seconds, throttle_needed_bytes_per_second }, state) {
+function figures(plan, state) {
+  const { moves, throttle_needed_bytes_per_second } = plan;
   const bytes = state.balance === "bytes";
   const bound = bytes ? size(moves.lower_bound) : number(moves.lower_bound);
   const proof = moves.gap === 0 ? "proven the fewest for this goal" : `at least ${bound}`;
@@ -35,9 +36,10 @@ function figures({ moves, batches, duration_seconds, throttle_needed_bytes_per_s
       value: size(moves.bytes),
       note: moves.bytes === null ? "sizes are not known" : bytes ? proof : "",
     },
-    durationOf(duration_seconds, batches.length),
-    { label: "Leaders that change", value: number(moves.leaders) },
-    needed && { label: "Throttle needed", value: `${size(needed)}/s`, note: "for all within the time" },
+    durationOf(plan),
+    { label: "Preferred leaders that change", value: number(moves.leaders) },
+    moves.elections > 0 && { label: "Preferred leader elections", value: number(moves.elections) },
+    needed && { label: "Throttle needed", value: `${atLeast(plan)}${size(needed)}/s`, note: "for all within the time" },
   ].filter(Boolean);
 }
 

@@ -9,18 +9,11 @@ import { fullness } from "./brokers.js";
 
 /** @param {{state: PlacementState, plan: any}} props */
 export function Review({ state, plan }) {
-  const { effects, warnings, reasons, outside_tolerance } = plan;
-  const replacing = (plan.inferred_replaces ?? []).map(
-    (/** @type {any} */ { broker_id, replaces }) => `Broker ${broker_id} replaces broker ${replaces}, which is gone.`,
-  );
-  const outside =
-    outside_tolerance?.length > 0
-      ? [`The rules keep these brokers from coming within the tolerance: ${outside_tolerance.join(", ")}.`]
-      : [];
+  const { effects, warnings, reasons } = plan;
   return html`<section>
     <h3>3 · Review</h3>
     <ul class="effects">
-      ${[...effects, ...replacing, ...warnings, ...outside].map((effect) => html`<li>${plain(effect)}</li>`)}
+      ${[...effects, ...warnings].map((effect) => html`<li>${plain(effect)}</li>`)}
     </ul>
     <${Racks} state=${state} plan=${plan} />
     <${Batches} plan=${plan} />
@@ -115,7 +108,8 @@ function Loads({ caption, name, ids, kind, plan, copied = [], brokers = [] }) {
   };
   const traffic = kind === "broker_load" ? plan.traffic : null;
   const columns = [
-    ...[name, "replicas", ...(copied.length > 0 ? ["arrive", "leave"] : []), "leaders"],
+    ...[name, "replicas", ...(copied.length > 0 ? ["arrive", "leave"] : []), "preferred leaders"],
+    ...(after.current_leaders ? ["leads"] : []),
     ...(after.bytes ? ["bytes"] : []),
     ...(sized.size > 0 ? ["disks used"] : []),
     ...(traffic ? ["received", "sent"] : []),
@@ -125,6 +119,7 @@ function Loads({ caption, name, ids, kind, plan, copied = [], brokers = [] }) {
     become(before.replicas.counts[i], after.replicas.counts[i]),
     ...copied.map((counts) => counts[i]),
     become(before.leaders.counts[i], after.leaders.counts[i]),
+    ...(after.current_leaders ? [become(before.current_leaders[i], after.current_leaders[i])] : []),
     ...(after.bytes ? [become(size(before.bytes.totals[i]), size(after.bytes.totals[i]))] : []),
     ...(sized.size > 0 ? [full(id, i)] : []),
     ...(traffic ? [size(traffic.bytes_in[i]), size(traffic.bytes_out[i])] : []),
