@@ -259,6 +259,8 @@ def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any
     from service.web.json.codec import loads  # noqa: PLC0415
 
     document, console = loads(answer), Console()
+    if "conclusion" in document:
+        console.print(document["conclusion"])
     console.print(table(*rows(loads(body) if isinstance(body, bytes) else body, document)))
     if document.get("ranges"):
         console.print(table(*_range_rows(document)))

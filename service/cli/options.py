@@ -106,8 +106,8 @@ def form(output: str | None, *, explain: bool = False) -> str:
 
 
 FORMS: Final = (
-    "a snapshot, the output of Kafka's tools (kafka-topics, kafka-consumer-groups, kafka-log-dirs and others), Kafka's "
-    "reassignment JSON, or Cruise Control's kafka_cluster_state"
+    "a snapshot, the output of Kafka's tools (kafka-topics, kafka-consumer-groups, kafka-log-dirs and others), kcat or "
+    "rpk, Kafka's reassignment JSON, Cruise Control's kafka_cluster_state, or a log of consumers"
 )
 
 SNAPSHOT: Final = click.option(

@@ -9,6 +9,7 @@ from service.core.errors import InvalidQuestion
 from service.core.wire.connect_groups import connect_request
 from service.core.wire.connect_protocol import CONNECT
 from service.descriptions.completion import rows_of
+from service.descriptions.group_tools import STREAMS
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description
 from service.descriptions.subscriptions import partition_counts, with_subscriptions
@@ -38,6 +39,11 @@ def assumed_group(description: Description, group_id: str | None, **chosen: str 
     group = _chosen_group(description, group_id, chosen)
     if group.get("group_protocol") == CONNECT:
         raise InvalidQuestion(f"Group {group['group_id']!r} is one of Kafka Connect: its members do not subscribe to topics.")
+    if group.get("group_protocol") == STREAMS:
+        raise InvalidQuestion(
+            f"Group {group['group_id']!r} is one of Kafka Streams (protocol streams): its members run tasks. What runs where "
+            "answers POST /v1/streams-assignments, which needs the subtopologies; kafka-streams-groups does not print them."
+        )
     members = _members(group)
     subscribed = {name for member in members for name in member.get("topic_names") or ()}
     names = set(subscribed)
@@ -112,6 +118,11 @@ def _members(group: Json) -> list[Json]:
         raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
     if not group.get("members"):
         raise InvalidQuestion(f"Group {group['group_id']!r} has no members.")
+    if group.get("members_count", 0) > len(group["members"]):
+        raise InvalidQuestion(
+            f"Group {group['group_id']!r} has {group['members_count']} members, of which {len(group['members'])} are listed: rpk "
+            "leaves out those without partitions. Describe the members: kafka-consumer-groups --describe --members."
+        )
     return list(group["members"])
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn, Protocol
 from service.core.documents import Json
 from service.descriptions.json_lines import Path, line_of
 from service.descriptions.model import Description, UnreadableDescription, brokers_of
+from service.descriptions.other_documents import read_other
 
 _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id", "log_dirs": "broker_id"}
 """The lists of a snapshot, each with the member that names a row."""
@@ -67,6 +68,8 @@ def read_document(text: str, start: int, records: CoordinatorRecords) -> tuple[D
 
 
 def _described(document: Json, source: SourceText) -> Description | None:
+    if other := read_other(document, source):
+        return other
     if "partitions" in document:
         return _read_reassignment(document, source)
     if "KafkaPartitionState" in document:

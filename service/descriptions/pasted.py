@@ -7,11 +7,18 @@ from contextlib import suppress
 from functools import reduce
 from typing import Final, Protocol
 
+from service.descriptions import consumer_logs, strimzi
 from service.descriptions.brokers_text import BrokersText, read_rack_table
+from service.descriptions.consumer_logs import ConsumerLogs
 from service.descriptions.documents import NOTHING_YET, read_document
+from service.descriptions.group_tools import OtherGroupsText
 from service.descriptions.groups_text import GroupsText, unwrapped
+from service.descriptions.kcat import KcatText
 from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.offsets_text import OffsetsText
 from service.descriptions.records_text import RecordsText
+from service.descriptions.rpk import RpkText
+from service.descriptions.strimzi import StrimziText
 from service.descriptions.topics_text import TopicsText
 
 Line = tuple[int, str]
@@ -65,6 +72,7 @@ def read_description(text: str) -> Description:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
+    text = strimzi.without_last_applied(consumer_logs.messages(text))
     return read_rack_table(text) or _Pasted().read(unwrapped(text))
 
 
@@ -76,7 +84,11 @@ class _Pasted:
 
     def __init__(self) -> None:
         self.topics = TopicsText()
-        self.readers: tuple[_LineReader, ...] = (self.topics, GroupsText(), BrokersText())
+        groups = GroupsText()
+        self.readers: tuple[_LineReader, ...] = (
+            self.topics, StrimziText(), OtherGroupsText(groups), RpkText(), KcatText(), OffsetsText(), groups, BrokersText(),
+            ConsumerLogs(),
+        )  # fmt: skip
         self.records = RecordsText()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()

@@ -16,6 +16,7 @@ from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragg
 from service.core.rebalances.moves import Moves
 from service.decisions.groups.alternatives import Alternative, Settled, costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, GroupAnswer, GroupComparison, answer
+from service.decisions.groups.conclusions import conclusion
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.groups.tables import (
@@ -213,6 +214,7 @@ class GroupAssignmentAnswerSchema(AssignedSchema):
         "if `follow_up_rebalance` is true: the second rebalance, after all members have joined again",
         optional=True,
     )
+    conclusion = fields.String("with `expected`: whether the assignor gives it, in a sentence", optional=True)
     alike = fields.Boolean("with `expected`: whether the assignments are the expected ones", optional=True)
     differences_count = fields.Integer("with `expected`: the partitions whose members differ", optional=True)
     differences = fields.List(
@@ -272,7 +274,7 @@ def document(answer: GroupAnswer) -> dict[str, Any]:
         if answer.second_is_alike is not None:
             body["follow_up"]["alike"] = answer.second_is_alike
     if answer.comparison is not None:
-        body |= _compared(answer.comparison)
+        body |= {"conclusion": conclusion(answer), **_compared(answer.comparison)}
     if outcome.assignment.left_open is not None:
         body["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
     if answer.outcomes is not None:

@@ -19,6 +19,8 @@ from service.core.reassignments.model import broker_names
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
 from service.descriptions.completion import completed
+from service.descriptions.consumer_logs import as_logged
+from service.descriptions.other_documents import is_other
 from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
@@ -151,7 +153,8 @@ def group_body(
 def assignment_body(description: Description, group_id: str | None, **given: Any) -> dict[str, Any]:
     """The body of ``assign``: that of ``lag_body``, or of a group of Kafka Connect the body of ``/v1/connect-assignments``."""
     if not description.groups or not bodies.is_connect(description, group_id):
-        return lag_body(description, group_id, **given)
+        body = lag_body(description, group_id, **given)
+        return as_logged(body, bodies.described_group(description, group_id)) if description.groups else body
     body = bodies.connect_assignment(description, group_id, given.get("assignor"))
     assumed = "the configured connectors and tasks are assumed to be those that run, and the leader to remember nothing"
     note(f"Note on group {body['group_id']!r}: {assumed}.")
@@ -211,4 +214,4 @@ def is_body(text: bytes) -> bool:
         document, _ = JSONDecoder().raw_decode(text.decode(errors="replace").lstrip())
     except (ValueError, RecursionError):
         return True
-    return not document.keys() & DESCRIPTIONS and document.keys() not in (LOG_DIRS, RECORD)
+    return not document.keys() & DESCRIPTIONS and document.keys() not in (LOG_DIRS, RECORD) and not is_other(document)
