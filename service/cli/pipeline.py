@@ -15,6 +15,7 @@ import click
 from service.cli import into as into_folder
 from service.cli.errors import BadInput, PrintableGroup
 from service.core.errors import AllocatorError
+from service.report.folders import url_of
 from service.spark.jobs import JOBS, load
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _run(
     **parameters: Any,
 ) -> None:
     """Run the job, and print its summary and the locations of its results."""
-    settings = dict(option.partition("=")[::2] for option in spark_options)
+    settings, into = dict(option.partition("=")[::2] for option in spark_options), url_of(into)
     try:
         job.check_early(parameters, into, master, settings)
         from service.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark

@@ -17,6 +17,7 @@ from service.core.keys.formats import FORMATS
 from service.decisions.keys.columns import flat, from_arrow
 from service.decisions.keys.types import FORMAT_OF_TYPE
 from service.decisions.rows.texts import is_text, readable
+from service.files.texts import as_spark_reads, has_text, text_of
 
 _TEXT_OF_INTEGER: Final = r"^[+-]?[0-9]{1,19}$"
 _TEXT_OF_FLOAT: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$|^[+-]?(?:NaN|Infinity)$"
@@ -35,16 +36,24 @@ def check_format(kind: pa.DataType, key_format: str | None) -> str:
     """
     if key_format is not None and key_format not in FORMATS:
         raise InvalidQuestion(f"Unknown key format {key_format!r}; it must be one of {', '.join(FORMATS)}.")
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = as_spark_reads(kind)
     if is_text(kind) or pa.types.is_null(kind):
         return key_format or "string"
+    if key_format == "string" and has_text(kind):
+        return key_format
+    if pa.types.is_decimal(kind) and kind.scale == 0 and key_format in columns.INTEGERS:
+        return key_format
     if pa.types.is_integer(kind) and key_format in (*columns.INTEGERS, None):
         return key_format or FORMAT_OF_TYPE.get(kind, "long")
     if is_bytes(kind) and key_format in (None, "string"):
         # Bytes that Kafka's StringSerializer wrote; partitioners hash them unchanged.
         return key_format or "base64"
-    return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format)[1]
+    try:
+        return from_arrow(pa.chunked_array([pa.array([], kind)]), key_format)[1]
+    except InvalidQuestion as error:
+        if not has_text(kind):
+            raise
+        raise InvalidQuestion(f"{error.detail} --key-format string takes its text.", *error.field) from None
 
 
 def check_keys(batches: Iterable[pa.RecordBatch], names: Sequence[str], separator: str, key_format: str, source: object) -> None:
@@ -73,7 +82,7 @@ def joined(parts: Sequence[pa.Array], separator: str) -> pa.Array:
     """Several columns as one: their texts joined by ``separator``, null where any is null. A single column stays unchanged."""
     if len(parts) == 1:
         return parts[0]
-    return pc.binary_join_element_wise(*(part.cast(pa.string()) for part in parts), pa.scalar(separator, pa.string()))
+    return pc.binary_join_element_wise(*map(text_of, parts), pa.scalar(separator, pa.string()))
 
 
 def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | None]:
@@ -82,8 +91,7 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
     key_format : as ``check_format`` returns it
     Returns the keys, and bool[n] of the rows whose key does not fit the format (null among the keys); None if all do.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = _keys_of(column, key_format)
     if is_bytes(column.type) and key_format == "string":
         column = column.cast(pa.binary())
         try:
@@ -100,14 +108,20 @@ def read_keys(column: pa.Array, key_format: str) -> tuple[Column, pa.Array | Non
 
 def typed(column: pa.Array, key_format: str) -> tuple[pa.Array, pa.Array | None]:
     """The column as the type of its key format, null where a value does not fit, and these rows as ``read_keys`` gives them."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = _keys_of(column, key_format)
     bad = read_keys(column, key_format)[1]
     if bad is not None:
         column = pc.if_else(bad, pa.scalar(None, column.type), column)
     if is_bytes(column.type) and key_format == "string":
         return column.cast(pa.binary()).cast(pa.string()), bad
     return _converted(column, key_format), bad
+
+
+def _keys_of(column: pa.Array, key_format: str) -> pa.Array:
+    """The column as Spark reads it, and as text where the format is that of text."""
+    kind = as_spark_reads(column.type)
+    column = column if column.type == kind else column.cast(kind, safe=False)
+    return text_of(column) if key_format == "string" and has_text(kind) else column
 
 
 def _ascii(column: pa.Array, key_format: str) -> columns.Text | None:
@@ -125,7 +139,8 @@ def _read(column: pa.Array, key_format: str) -> Column:
 
 def _converted(column: pa.Array, key_format: str) -> pa.Array:
     """Text, and integers of any width, as the type of a format of numbers. Raises ArrowInvalid if a key does not fit."""
-    if key_format in columns.INTEGERS and (is_text(column.type) or pa.types.is_integer(column.type)):
+    types = pa.types
+    if key_format in columns.INTEGERS and any(of(column.type) for of in (is_text, types.is_integer, types.is_decimal)):
         return column.cast(pa.from_numpy_dtype(columns.INTEGERS[key_format]))
     if key_format in columns.FLOATS and is_text(column.type):
         numbers = column.cast(pa.float64())

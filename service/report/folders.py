@@ -42,6 +42,21 @@ class WrongFolder(AllocatorError):
     """A folder of results that cannot be created or locked, or that another job writes to."""
 
 
+FILE_SYSTEMS: Final = (
+    *("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs", "dbfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs"),
+    *("adl", "oss", "obs", "cosn", "maprfs", "lakefs"),
+)
+"""Schemes of Hadoop's file systems."""
+
+_ONE_SLASH: Final = re.compile(rf"({'|'.join(FILE_SYSTEMS)}):(/(?!/).*)", re.IGNORECASE | re.DOTALL)
+
+
+def url_of(path: str) -> str:
+    """A path; with a scheme but without an authority, such as ``hdfs:/out``, as ``hdfs:///out``, which is the same to Hadoop."""
+    match = _ONE_SLASH.fullmatch(path)
+    return f"{match[1]}://{match[2]}" if match else path
+
+
 def local_folder(into: str) -> Path | None:
     """The folder that a path or a ``file:`` URL names; None for any other URL."""
     url = urlsplit(into)

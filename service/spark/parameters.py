@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,10 @@ class SourceType(click.ParamType[Any]):
         """Parse the source."""
         if isinstance(value, Source):
             return value
+        meta = {} if ctx is None else ctx.meta
         try:
-            return Source.parse(value, {} if ctx is None else ctx.meta.get(_OF_READERS, {}))
+            source = Source.parse(value, meta.get(_OF_READERS, {}))
+            return replace(source, **meta.get(_QUERY, {})) if param is not None and param.name == "source" else source
         except WrongSource as error:
             self.fail(str(error), param, ctx)
 
@@ -49,7 +52,8 @@ class ChoiceType(click.ParamType[Any]):
 
 
 _OF_READERS = "service.spark.read_options"
-"""Where a command's context has them."""
+_QUERY = "service.spark.query"
+"""Where a command's context has the options of readers, and what is asked of the records."""
 
 SOURCE = SourceType()
 ASSIGNOR = ChoiceType()
@@ -72,6 +76,25 @@ READ_OPTIONS = click.Option(
     expose_value=False,  # the sources have them, and may keep a secret
     callback=lambda ctx, _, pairs: ctx.meta.update({_OF_READERS: dict(pairs)}),
     help="Option of Spark's reader, such as sep=; or kafka.security.protocol=SSL. Repeatable.",
+)
+
+
+QUERY = (
+    click.Option(
+        ["--where"],
+        is_eager=True,
+        expose_value=False,
+        callback=lambda ctx, _, text: ctx.meta.setdefault(_QUERY, {}).update(where=text),
+        help="Condition of Spark SQL that records must meet, such as \"dt >= '2026-11-01'\".",
+    ),
+    click.Option(
+        ["--select"],
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda ctx, _, texts: ctx.meta.setdefault(_QUERY, {}).update(select=texts),
+        help='Expression of Spark SQL that is a column, such as "cast(user_id as string) key". Repeatable. Default: all columns.',
+    ),
 )
 
 

@@ -72,7 +72,7 @@ def run(
                 places[file.partition(".")[0]] = sink.json(file, body)
             places["summary"] = sink.json(SUMMARY, outcome.summary)
             places["report"] = sink.text(REPORT, outcome.report.html(date(), shown(job.parameters, parameters)))
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             raise failure(error) from error
     return Results(json_of(outcome.summary).decode(), outcome.headline, places, outcome.within_limits)
 

@@ -1,8 +1,10 @@
 """Why Spark failed, in a sentence."""
 
 import re
+from pathlib import Path
 from typing import Any, Final
 
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from service.spark.errors import JobFailed
@@ -10,8 +12,14 @@ from service.spark.errors import JobFailed
 NO_FILE: Final = "No file matches. In a path, * ? [ ] { } make a pattern; put \\ before one that is part of a name."
 
 
+class JvmEnded(JobFailed):
+    """Spark's JVM has ended, or nothing can be asked of it any more."""
+
+
 def failure(error: Exception) -> JobFailed:
     """The innermost cause in the words of the executor or the JVM, and the file that was being read."""
+    if isinstance(error, (Py4JNetworkError, ConnectionError)):
+        return JvmEnded("Spark's JVM has ended.")
     text = _messages(error)
     causes = re.findall(r"^(?:Caused by: |(?=service\.[\w.]+: |(?:\w+[.$])*\w*(?:Error|Exception): ))(.+)$", text, re.MULTILINE)
     reason = re.sub(r"^(service\.[\w.]+|java\.lang\.RuntimeException): ", "", causes[-1]) if causes else _message(error)
@@ -19,6 +27,14 @@ def failure(error: Exception) -> JobFailed:
         reason = NO_FILE
     file = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(.+?)\.\s", text)
     return JobFailed(f"{file[1]}: {reason}" if file and file[1] not in reason else reason)
+
+
+def cause_in(log: Path) -> str:
+    """What the JVM printed before it ended, as a further sentence, with the remedy if it lacked memory."""
+    printed = log.read_text(errors="replace") if log.exists() else ""
+    causes = re.findall(r"^.*?(java\.lang\.\w+Error(?:: .+)?|Killed|# A fatal error .+)$", printed, re.MULTILINE)
+    remedy = " More memory: --spark-option spark.driver.memory=4g"
+    return f" {causes[-1]}.{remedy if _MEMORY.search(causes[-1]) else ''}" if causes else f" It may have been killed.{remedy}"
 
 
 def start_failure(error: Exception, printed: str) -> str:

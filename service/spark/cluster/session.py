@@ -20,7 +20,7 @@ from threading import Event, Thread, current_thread, main_thread
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
-from pyspark import java_gateway
+from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
@@ -28,13 +28,14 @@ from pyspark.sql.functions import spark_partition_id
 import service
 from service.spark.cluster import jvm
 from service.spark.cluster.addresses import unanswered
-from service.spark.cluster.failures import start_failure
+from service.spark.cluster.failures import JvmEnded, cause_in, start_failure
 from service.spark.errors import NoSpark
 from service.spark.tasks import code_archive
 
 SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.session.timeZone": "UTC",  # of times without a zone
+    "spark.sql.files.maxPartitionBytes": "512m",  # of a task, which costs a tenth of a second
 }
 """Settings everywhere, unless the user has others."""
 
@@ -112,8 +113,19 @@ def spark_session(
             _ship(spark, Path(folder))
             with _jobs_end_by_ctrl_c(spark):
                 yield spark
+        except JvmEnded as error:
+            raise JvmEnded(f"{error}{cause_in(Path(folder) / 'spark.log')}") from None
         finally:
-            spark.stop()
+            _stop(spark)
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop the session, also if its JVM has ended, so that another one can start."""
+    try:
+        spark.stop()
+    except (Py4JError, OSError):
+        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - as stop does
+        SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
 def _at(builder: SparkSession.Builder, master: str) -> SparkSession.Builder:

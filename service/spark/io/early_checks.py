@@ -18,6 +18,11 @@ from service.spark.io.sources import SUFFIXES, Source, require_names
 LINES: Final = 100
 """Lines of JSON whose members are checked: a member that some records lack may be in others."""
 
+_FRAMES: Final = {b"\x04\x22\x4d\x18": "an lz4 frame", b"\xff\x06\x00\x00sNaPpY": "a snappy frame"}
+"""How files begin that every tool writes, but Hadoop's codecs of these names do not read: they have formats of their own."""
+
+_FRAMED: Final = (".lz4", ".snappy")
+
 HEAD: Final = 2**20
 """Most characters of a line that is checked."""
 
@@ -39,13 +44,18 @@ def check(source: Source, columns: Iterable[str]) -> None:
     file = _first_file(path)
     if file is None:
         raise WrongSource(f"{source} is empty.")
-    if names := _columns(file, source):
-        require_names(names, columns, source)
+    with file.open("rb") as opened:
+        head = opened.read(len(max(_FRAMES, key=len)))
+    for mark, kind in _FRAMES.items():
+        if file.suffix in _FRAMED and head.startswith(mark):
+            raise WrongSource(f"{file} is {kind}, which Spark does not read: write it as .gz or .zst.")
+    if not source.select and (names := _columns(file, source)):
+        require_names(names, (name for name in columns if name.partition(".")[0] not in names or name in names), source)
 
 
 def is_plain_parquet(source: Source) -> bool:
     """Whether tasks on this machine read the source themselves, and not Spark."""
-    if source.format != "parquet" or source.options or "://" in source.location:
+    if source.format != "parquet" or source.options or source.is_query or "://" in source.location:
         return False
     from service.spark.tasks.parquet_files import find  # noqa: PLC0415 - Arrow is not needed for other formats
 

@@ -3,7 +3,11 @@
 Text columns stay text, as the key format decides how a key is serialized: ``007`` is not 7.
 """
 
+import logging
+import re
 from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
@@ -14,12 +18,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from service.spark.cluster.failures import NO_FILE, failure
+from service.spark.cluster.session import is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io.columns import column
-from service.spark.io.sources import CORRUPT, Source, check_brokers, require_names
+from service.spark.io.sources import CORRUPT, LAKE_FILES, LAKE_TABLES, PATTERN, Source, check_brokers, in_lake, require_names
 from service.spark.tasks import parquet_files
-
-PATTERN: Final = frozenset("*?[]{}")
 
 BYTES: Final = "ISO-8859-1"
 """The encoding in which every byte is a character."""
@@ -33,7 +36,13 @@ FLAT_OBJECT: Final = r"^[^{}]*\{[^{}]*\}\s*$"
 MARK: Final = "\ufffd"
 """How no JSON begins."""
 
+TYPES_OF_FOLDERS: Final = "spark.sql.sources.partitionColumnTypeInference.enabled"
+"""Whether the names of folders become numbers and dates: ``code=007`` would be the key 7."""
+
 NANOS_AS_LONG: Final = "spark.sql.legacy.parquet.nanosAsLong"
+
+MOST_MATCHED: Final = 100
+"""Matches of a pattern of which it is asked whether they are in a lake table."""
 
 INTERNAL: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that look empty to Spark's admin client, so that a consumer has to fetch where they begin and end."""
@@ -47,12 +56,30 @@ KAFKA_CONNECTOR: Final = (
 
 def read(spark: SparkSession, source: Source) -> DataFrame:
     """The records of a source. CSV and JSON have CORRUPT as an additional column. Raises WrongSource."""
+    frame = _read(spark, source)
+    if not source.is_query:
+        return frame
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # the error is one sentence
+    try:
+        if source.where is not None:
+            unreadable = column(CORRUPT).isNotNull() if CORRUPT in frame.columns else F.lit(False)
+            frame = frame.where(F.expr(source.where) | unreadable)
+        return frame.selectExpr(*source.select, *([CORRUPT] if CORRUPT in frame.columns else ())) if source.select else frame
+    except (PySparkException, Py4JError) as error:
+        said = next(line for line in str(error).splitlines() if line.strip())
+        reason = re.sub(r"^(?:[\w.]+Exception: )?\s*(?:\[[A-Z_.]+\] *)?", "", said).partition(" SQLSTATE")[0]
+        raise WrongSource(f"{source}: --where or --select: {reason}") from None
+
+
+def _read(spark: SparkSession, source: Source) -> DataFrame:
     try:
         if source.format == "kafka":
             _connect(spark, source)
             return spark.read.format("kafka").options(**_kafka_options(source)).load()
         if source.format == "table":
             return spark.read.options(**source.options).table(source.location)
+        spark.conf.set(TYPES_OF_FOLDERS, "false")
+        check_lake(spark, source)
         if source.format in ("csv", "json"):
             return _read_text(spark, source)
         if source.format == "parquet":
@@ -60,6 +87,25 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
         return spark.read.format(source.format).options(**source.options).load(source.location)
     except (PySparkException, Py4JError) as error:
         raise wrong(source, error) from None
+
+
+def check_lake(spark: SparkSession, source: Source) -> None:
+    """Raise WrongSource for a lake table, or a part of one, that is named as plain files; see check_plain."""
+    if source.format not in LAKE_FILES or is_connect(spark) or ("://" not in source.location and is_local(spark)):
+        return
+    hadoop = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr] # noqa: SLF001 - it has no other door
+    with suppress(Py4JError):  # a file system that cannot be asked is asked again by Spark, which says why
+        files = hadoop.Path(source.location).getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
+        folder = hadoop.Path(source.location)
+        matches = files.globStatus(folder) or []
+        folders = [match.getPath() for match in islice(matches, MOST_MATCHED)]
+        while folder is not None:
+            folders.append(folder)
+            folder = folder.getParent()
+        for folder in (each for each in folders if not PATTERN & set(each.toString())):
+            for mark, kind, name in LAKE_TABLES:
+                if files.globStatus(hadoop.Path(folder, mark)):
+                    raise WrongSource(in_lake(source, folder.toString(), kind, name))
 
 
 def follow(spark: SparkSession, source: Source) -> DataFrame:
@@ -112,18 +158,47 @@ def _read_text(spark: SparkSession, source: Source) -> DataFrame:
     if by_bytes:
         options = {name: value.encode().decode(BYTES) for name, value in options.items() if name.lower() != "charset"}
         options["encoding"] = BYTES
+    lines = spark.read.format("text").options(**source.options).load(source.location)
+    folders = lines.columns[1:]
+    goes_on = source.format == "csv" and _breaks_in_quotes(lines, source)
+    if goes_on:  # by default Spark would make each CR LF in quotes a LF
+        options = {"lineSep": "\n", **options, "multiLine": "true"}
     inferred = spark.read.format(source.format).options(**options).load(source.location).schema
     columns = [column for column in inferred.fields if column.name != CORRUPT]
     if not columns:
         raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}.")
     schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
-    if is_utf8 and source.format == "json" and (lines := _lines_with_faults(spark, source)) is not None:
-        folders = [column(name) for name in lines.columns[1:]]
-        members = types.StructType([field for field in schema.fields if field.name not in lines.columns[1:]])
-        records = lines.select(F.from_json("value", members, options).alias("record"), *folders).select("record.*", *folders)
+    if is_utf8 and source.format == "json" and (marked := _lines_with_faults(lines, source)) is not None:
+        of_folders = [column(name) for name in folders]
+        members = types.StructType([field for field in schema.fields if field.name not in folders])
+        record = F.from_json("value", members, options).alias("record")
+        records = marked.select(record, *of_folders).select("record.*", *of_folders)
         return records.withColumn(CORRUPT, F.regexp_replace(CORRUPT, f"^{MARK}", ""))
     frame = spark.read.format(source.format).options(**options).schema(schema).load(source.location)
-    return frame.select(*(_text_of_bytes(column.name, source) for column in schema.fields)) if by_bytes else frame
+    if by_bytes:
+        frame = frame.select(*(_text_of_bytes(field.name, source) for field in schema.fields))
+    of_files = [name for name in frame.columns if name not in (*folders, CORRUPT)]
+    if goes_on:  # of lines that end with CR LF
+        frame = frame.withColumn(of_files[-1], F.regexp_replace(column(of_files[-1]), "\r$", ""))
+    if folders and of_files:  # Spark refuses to read CORRUPT and folders alone; so it needs a column of the files, too
+        frame = frame.withColumn(CORRUPT, F.when(F.hash(column(of_files[0])).cast("string") != "", column(CORRUPT)))
+    return frame
+
+
+def _breaks_in_quotes(lines: DataFrame, source: Source) -> bool:
+    """Whether records of CSV go on in the next line, in quotes: Spark would end them there.
+
+    A line that opens such a quote has an odd number of quotes, and so has the line that closes it. A file with an odd number of
+    such lines has a quote without an end, which is text.
+    """
+    given = {name.lower(): value for name, value in source.options.items()}
+    quote = given.get("quote", '"')
+    if "multiline" in given or not quote:
+        return False
+    text = F.col("value")
+    open_ones = F.length(text) - F.length(F.replace(text, F.lit(quote), F.lit("")))
+    broken = lines.where(F.contains(text, F.lit(quote)) & (open_ones % 2 == 1))
+    return not broken.groupBy(F.input_file_name()).count().where(F.col("count") % 2 == 0).isEmpty()
 
 
 def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
@@ -143,12 +218,12 @@ def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
     files = parquet_files.find(source.location)
     if files is None:
         raise WrongSource(f"{source} has timestamps of nanoseconds, which Spark does not read; write them as microseconds.")
-    names = [field.name for field in files.schema() if pa.types.is_timestamp(field.type) and field.type.unit == "ns"]
-    return load().withColumns({name: F.timestamp_micros(F.call_function("div", column(name), F.lit(1000))) for name in names})
+    micros = {name: F.timestamp_micros(F.call_function("div", column(name), F.lit(1000))) for name in files.nanoseconds()}
+    return load().withColumns(micros)
 
 
-def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
-    """The lines of JSON as ``value``, and the columns of their folders, if any line is not UTF-8 or no object; None if all are.
+def _lines_with_faults(lines: DataFrame, source: Source) -> DataFrame | None:
+    """The lines of JSON, and the columns of their folders, if any line is not UTF-8 or no object; None if all are.
 
     Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal, and the
     elements of an array as records of their own; it leaves out what follows an object. Such lines begin with MARK here, so that
@@ -156,7 +231,7 @@ def _lines_with_faults(spark: SparkSession, source: Source) -> DataFrame | None:
     """
     if {"multiline", "mode"} & {name.lower() for name in source.options}:
         return None
-    lines = spark.read.format("text").options(**source.options).load(source.location).where(F.col("value").rlike(r"\S"))
+    lines = lines.where(F.col("value").rlike(r"\S"))
     array = F.concat(F.lit("["), F.regexp_replace("value", "^\ufeff", ""), F.lit("\n]"))
     objects = F.size(F.from_json(array, "array<string>", dict(source.options)))
     is_one = F.when(F.col("value").rlike(FLAT_OBJECT), True).otherwise(F.coalesce(objects == 1, F.lit(False)))
@@ -178,6 +253,26 @@ def _text_of_bytes(name: str, source: Source) -> Column:
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a frame, as Arrow types. Timestamps get a zone, which does not matter here."""
     return to_arrow_schema(frame.schema, timezone="UTC")
+
+
+def with_members(frame: DataFrame, names: Iterable[str]) -> DataFrame:
+    """The frame with a column for each name that is a member of one: ``user.id`` is ``id`` in ``user``."""
+    members = {}
+    for name in names:
+        first, *rest = name.split(".")
+        if name not in frame.columns and rest and first in frame.columns:
+            member = column(first)
+            for part in rest:
+                member = member.getField(part)
+            members[name] = member
+    return frame.withColumns(members) if members else frame
+
+
+def partitions_of(frame: DataFrame) -> int:
+    """Into how many partitions Spark divides a frame."""
+    if is_connect(frame.sparkSession):
+        return frame.select(F.spark_partition_id()).distinct().count()
+    return int(frame.rdd.getNumPartitions())
 
 
 def require(frame: DataFrame, names: Iterable[str], source: Source) -> None:

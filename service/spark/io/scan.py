@@ -6,7 +6,7 @@ Tasks read plain Parquet themselves (``splits.py``); from any other source they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,17 +26,18 @@ from service.spark.io.columns import column
 from service.spark.io.sinks import Sink
 from service.spark.io.sources import CORRUPT, Source
 from service.spark.tasks import parquet_files
-from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet
+from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet, field_of
 from service.spark.tasks.splits import RowReader, SplitReader
 
-TASKS_PER_CORE: Final = 2
-"""Most tasks for each core: with two, other cores take over work from a slow one."""
-
 LONG_TASKS_PER_CORE: Final = 4
-"""The same where a row takes long, such as a group with a million partitions."""
+"""Tasks for each core where a row takes long, such as a group with a million partitions: others take over from a slow one."""
 
 TASK_BYTES: Final = 2**29
-"""Bytes of plain files for a task. It costs a tenth of a second however little it reads; smaller files make a task a core."""
+"""Bytes of plain files for a task, which costs a tenth of a second however little it reads. So a job has as many tasks as its
+data, whatever executors there are when it starts, and a lost one repeats little. Of small files there is a task for each core."""
+
+LONG_TASK_BYTES: Final = 2**26
+"""The same where a row takes long."""
 
 FIRST_RECORDS: Final = 1000
 """Records whose keys are checked before a job starts."""
@@ -74,7 +75,7 @@ class ScanSource:
 
     @cached_property
     def _records(self) -> DataFrame:
-        frame = reading.read(self.spark, self.source)
+        frame = reading.with_members(reading.read(self.spark, self.source), self.required)
         reading.require(frame, self.required, self.source)
         return frame
 
@@ -93,8 +94,9 @@ class ScanSource:
             schema = self.files.schema()
         except UnreadableParquet as error:
             raise WrongSource(str(error)) from None
-        sources.require_names(schema.names, self.required, self.source)
-        return schema
+        sources.require_names(schema.names, (name for name in self.required if field_of(schema, name) is None), self.source)
+        members = {name: field_of(schema, name) for name in self.required if name not in schema.names}
+        return pa.schema([*schema, *(field.with_name(name) for name, field in members.items() if field is not None)])
 
     @property
     def corrupt(self) -> str | None:
@@ -140,8 +142,7 @@ class ScanSource:
     def tasks(self, scan: Scan) -> Tasks:
         """Tasks that give the rows of ``results.SCHEMA``."""
         if self.files is None:
-            count = TASKS_PER_CORE * cores(self.spark)
-            return tasks_of(self.frame.coalesce(count), scan.of_batches, count)
+            return tasks_of(self.frame, scan.of_batches, reading.partitions_of(self.frame))
         reader = self._reader(scan, self.files)
         return numbered(self.spark, reader, len(reader.tasks))
 
@@ -161,8 +162,8 @@ class ScanSource:
         return complete if len(complete) == count else None
 
     def _reader(self, scan: Scan, files: ParquetFiles) -> SplitReader:
-        slots = cores(self.spark)
-        return SplitReader(scan, files, files.splits(min(TASKS_PER_CORE * slots, max(slots, files.size // TASK_BYTES))))
+        tasks = max(cores(self.spark), -(-files.size // TASK_BYTES))
+        return SplitReader(scan, replace(files, expected=self.schema), files.splits(tasks))
 
     def few_rows(self, function: ArrowFunction, rows: int) -> Tasks:
         """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.
@@ -172,13 +173,13 @@ class ScanSource:
         count = LONG_TASKS_PER_CORE * cores(self.spark)
         if self.files is None:
             return tasks_of(self.frame.repartition(count), function, count)
-        parts = self.files.splits(count)
+        parts = self.files.splits(max(count, -(-self.files.size // LONG_TASK_BYTES)))
         return numbered(self.spark, RowReader(function, self.files, self.columns, rows, parts), len(parts))
 
 
 def _plain_files(spark: SparkSession, source: Source) -> ParquetFiles | None:
     """The files that tasks can read themselves; None if Spark has to."""
-    if source.format != "parquet" or source.options:
+    if source.format != "parquet" or source.options or source.is_query:
         return None
     if "://" not in source.location:
         if not is_local(spark):

@@ -17,10 +17,13 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import iglob
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
+from service.report.folders import url_of
 from service.spark.cluster.addresses import unanswered
 from service.spark.errors import WrongSource
 
@@ -28,6 +31,22 @@ CORRUPT: Final = "_corrupt_record"
 """The column with a line of CSV or JSON that Spark could not read; null for all others."""
 
 SUFFIXES: Final = dict(parquet="parquet", csv="csv", tsv="csv", json="json", jsonl="json", ndjson="json", orc="orc")  # noqa: C408
+LAKE_FILES: Final = ("parquet", "orc", "avro")
+"""Formats of the files of lake tables."""
+
+LAKE_TABLES: Final = (
+    ("_delta_log", "Delta", "delta:{}"),
+    (".hoodie", "Hudi", "hudi:{}"),
+    ("metadata/*.metadata.json", "Iceberg", "table:CATALOG.NAME"),
+)
+"""What is in the folder of a table, its format, and how a source names it."""
+
+PATTERN: Final = frozenset("*?[]{}")
+"""What makes a path a pattern."""
+
+MOST_MATCHES: Final = 1000
+"""Matches of a pattern that are looked at."""
+
 COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
 
@@ -40,12 +59,21 @@ class Source:
     location : path, table name or topic
     brokers : ``host:port`` of each bootstrap server of a topic
     options : of Spark's reader
+    where : a condition of Spark SQL that its records must meet; None: none
+    select : expressions of Spark SQL that are its columns, such as ``cast(user_id as string) key``; none: its own
     """
 
     format: str
     location: str
     brokers: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    where: str | None = None
+    select: tuple[str, ...] = ()
+
+    @property
+    def is_query(self) -> bool:
+        """Whether only Spark SQL can tell its records."""
+        return self.where is not None or bool(self.select)
 
     @staticmethod
     def parse(text: str, options: Mapping[str, str] | None = None) -> Source:
@@ -53,9 +81,10 @@ class Source:
         options = dict(options or {})
         if text.startswith("kafka://"):
             return _topic(text, options)
+        text = url_of(text)
         named = _FORMAT.fullmatch(text)
         if named:
-            return Source(named[1].lower(), named[2], (), options)
+            return Source(named[1].lower(), url_of(named[2]), (), options)
         stem = text.rstrip("/")
         for ending in COMPRESSED:
             stem = stem.removesuffix(ending)
@@ -97,10 +126,29 @@ def check_brokers(source: Source) -> None:
 
 
 def check_plain(source: Source) -> None:
-    """Raise WrongSource for a local Delta table that is named as plain Parquet: its deleted files would count."""
-    path = Path(source.location.removeprefix("file://"))
-    if source.format == "parquet" and (path / "_delta_log").is_dir():
-        raise WrongSource(f"{source} is a Delta table: name it delta:{source.location}, with --package and Delta's settings.")
+    """Raise WrongSource for a lake table on this machine, or a part of one, that is named as plain files: deleted rows and old
+    versions would count.
+    """
+    location = source.location.removeprefix("file://")
+    if source.format not in LAKE_FILES or "://" in location:
+        return
+    path = Path(location)
+    fixed = Path(*takewhile(lambda part: not PATTERN & set(part), path.parts))
+    found = [path] if fixed == path else [fixed, *islice(map(Path, iglob(location)), MOST_MATCHES)]  # noqa: PTH207 - "**" too
+    inside = [folder for folder in fixed.glob("*/") if folder.is_dir()]
+    for folder in dict.fromkeys([*(each for path in found for each in (path, *path.absolute().parents)), *inside]):
+        for mark, kind, name in LAKE_TABLES:
+            if next(folder.glob(mark), None) is not None:
+                raise WrongSource(in_lake(source, str(folder), kind, name, contains=folder in inside))
+
+
+def in_lake(source: Source, folder: str, kind: str, name: str, *, contains: bool = False) -> str:
+    """That a source is the lake table in a folder, a part of it, or contains it. kind, name : see LAKE_TABLES"""
+    remedy = f"Name it {name.format(folder)}, with --package and its settings."
+    if folder == source.location.removeprefix("file://").rstrip("/"):
+        return f"{source} is {'an' if kind == 'Iceberg' else 'a'} {kind} table. {remedy}"
+    relation = "contains" if contains else "is part of"
+    return f"{source} {relation} the {kind} table {folder}, whose deleted rows and old versions would count. {remedy}"
 
 
 def require_names(columns: Sequence[str], names: Iterable[str], source: Source) -> None:

@@ -9,7 +9,7 @@ import click
 from service.core.errors import InvalidQuestion
 from service.spark.io.sources import Source
 from service.spark.job import Job
-from service.spark.parameters import ASSIGNOR, PARTITION_COLUMN, READ_OPTIONS, SIZE_COLUMNS, SOURCE
+from service.spark.parameters import ASSIGNOR, PARTITION_COLUMN, QUERY, READ_OPTIONS, SIZE_COLUMNS, SOURCE
 
 PARTITION, CONSUMER, BROKER = "partition", "consumer", "broker"
 
@@ -85,6 +85,7 @@ JOB: Final = Job(
     "the partitions.parquet of skew.",
     parameters=(
         READ_OPTIONS,
+        *QUERY,
         click.Argument(["source"], type=SOURCE),
         click.Option(["--topic-column"], default="topic", show_default=True, help="Column of the topic."),
         click.Option(["--topic"], help="Topic of all records, in place of --topic-column."),

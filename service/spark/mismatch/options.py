@@ -5,7 +5,7 @@ from typing import Any, Final
 import click
 
 from service.spark.job import Job
-from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, READ_OPTIONS, SOURCE
+from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, QUERY, READ_OPTIONS, SOURCE
 
 
 def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
@@ -27,6 +27,7 @@ JOB: Final = Job(
     scans=True,
     parameters=(
         READ_OPTIONS,
+        *QUERY,
         click.Argument(["source"], type=SOURCE),
         click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
         KEY_FORMAT,

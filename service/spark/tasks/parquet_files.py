@@ -19,6 +19,7 @@ from pyarrow import fs
 
 from service.analyses.results import ArrowFunction
 from service.core.printable import printable
+from service.files.texts import as_spark_reads
 
 BATCH_ROWS: Final = 65_536
 
@@ -43,9 +44,14 @@ class Split:
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """Files of plain Parquet: any that PyArrow opens, also in object stores. sizes : in bytes, of each location; at least one"""
+    """Files of plain Parquet: any that PyArrow opens, also in object stores.
+
+    sizes : in bytes, of each location; at least one
+    expected : the columns that all of them must have, in these types; None: those that each has
+    """
 
     sizes: Sequence[tuple[str, int]]
+    expected: pa.Schema | None = None
 
     @property
     def size(self) -> int:
@@ -56,6 +62,14 @@ class ParquetFiles:
         """The columns of the first file, as ``batches_of`` gives them. Raises UnreadableParquet."""
         with _parquet(self.sizes[0][0]) as (file, _):
             return _plain(file.schema_arrow)
+
+    def nanoseconds(self) -> list[str]:
+        """The columns of the first file with timestamps of nanoseconds, which Spark refuses. Raises UnreadableParquet."""
+        with _parquet(self.sizes[0][0]) as (file, _):
+            columns = {file.schema.column(i).path: file.schema.column(i) for i in range(len(file.schema.names))}
+            kinds = {field.name: field.type for field in file.schema_arrow}
+            of_time = [name for name, kind in kinds.items() if pa.types.is_timestamp(kind) and kind.unit == "ns"]
+            return [name for name in of_time if columns[name].physical_type != "INT96"]
 
     def splits(self, tasks: int) -> list[list[Split]]:
         """The files' bytes, one file after another, as at most ``tasks`` lists of splits of equal total size, none empty.
@@ -85,7 +99,7 @@ class ParquetFiles:
             with _parquet(split.location) as (file, size):
                 spans = enumerate(_spans(file, size))
                 groups = [g for g, (begin, end) in spans if split.start <= (begin + end) // 2 < split.end]
-                yield from _read(file, split.location, groups, columns, BATCH_ROWS) if groups else ()
+                yield from self._read(file, split.location, groups, columns, BATCH_ROWS) if groups else ()
 
     def few_rows_of(self, of: Sequence[Split], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of splits, which divide row groups, at most ``rows`` in a batch. Raises UnreadableParquet.
@@ -100,7 +114,7 @@ class ParquetFiles:
                         count * (min(max(at, begin), end) - begin) // max(end - begin, 1) for at in (split.start, split.end)
                     )
                     row = 0
-                    for batch in _read(file, split.location, [g], columns, rows) if first < last else ():
+                    for batch in self._read(file, split.location, [g], columns, rows) if first < last else ():
                         part = batch.slice(max(first - row, 0), max(last - max(row, first), 0))
                         if part.num_rows:
                             yield part
@@ -119,8 +133,27 @@ class ParquetFiles:
                 for g in range(file.num_row_groups):
                     if not pc.any(pc.is_in(file.read_row_group(g, [column]).column(0).cast(pa.string()), chosen)).as_py():
                         continue
-                    for batch in _read(file, location, [g], columns, BATCH_ROWS):
+                    for batch in self._read(file, location, [g], columns, BATCH_ROWS):
                         yield batch.filter(pc.is_in(batch.column(column).cast(pa.string()), chosen))
+
+    def _read(
+        self, file: pq.ParquetFile, location: str, groups: list[int], columns: Sequence[str], rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        has = _plain(file.schema_arrow)
+        for name in columns:
+            field = field_of(has, name)
+            if field is None:
+                raise UnreadableParquet(f"{location} has no column {name!r}, which the first file has.")
+            expected = field if self.expected is None else field_of(self.expected, name)
+            kind = field.type if expected is None else expected.type
+            if field.type != kind and not pa.types.is_null(field.type) and not pa.types.is_null(kind):
+                raise UnreadableParquet(
+                    f"{location} has the column {name!r} as {field.type}, the first file {self.sizes[0][0]} as {kind}: "
+                    "write them with one type."
+                )
+        for batch in file.iter_batches(rows, groups, list(columns), use_threads=False):
+            arrays = [_picked(batch, name) for name in columns]
+            yield pa.record_batch([each.cast(as_spark_reads(each.type), safe=False) for each in arrays], names=list(columns))
 
 
 def find(location: str) -> ParquetFiles | None:
@@ -188,13 +221,25 @@ def _spans(file: pq.ParquetFile, size: int) -> list[tuple[int, int]]:
     return list(pairwise([*begins, size]))
 
 
-def _read(file: pq.ParquetFile, location: str, groups: list[int], columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-    for name in columns:
-        if name not in file.schema_arrow.names:
-            raise UnreadableParquet(f"{location} has no column {name!r}, which the first file has.")
-    for batch in file.iter_batches(rows, groups, list(columns), use_threads=False):
-        chosen = batch.select(list(columns))
-        yield chosen.cast(_plain(chosen.schema))
+def field_of(schema: pa.Schema, name: str) -> pa.Field | None:
+    """The column of this name, or of ``user.id`` the member ``id`` of the column ``user``; None if there is neither."""
+    if name in schema.names:
+        return schema.field(name)
+    first, *members = name.split(".")
+    field = schema.field(first) if first in schema.names else None
+    for member in members:
+        if field is None or not pa.types.is_struct(field.type) or field.type.get_field_index(member) < 0:
+            return None
+        field = field.type.field(member)
+    return field
+
+
+def _picked(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """The column of a name, as ``field_of`` has it."""
+    if name in batch.schema.names:
+        return batch.column(name)
+    first, *members = name.split(".")
+    return pc.struct_field(batch.column(first), members)
 
 
 @contextmanager
@@ -213,22 +258,8 @@ def _parquet(location: str) -> Iterator[tuple[pq.ParquetFile, int]]:
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """The columns' types outside Arrow: PyArrow restores the dictionary and view types that the file's writer had in memory."""
-    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    types = pa.types
-    if types.is_dictionary(kind):
-        return kind.value_type
-    if types.is_string_view(kind) or types.is_binary_view(kind):
-        return pa.string() if types.is_string_view(kind) else pa.binary()
-    if types.is_struct(kind):
-        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
-    if types.is_list(kind) or types.is_large_list(kind):
-        item = kind.value_field.with_type(_plain_type(kind.value_type))
-        return pa.list_(item) if types.is_list(kind) else pa.large_list(item)
-    return kind
+    """The columns in the types in which Spark reads them."""
+    return pa.schema([field.with_type(as_spark_reads(field.type)) for field in schema], schema.metadata)
 
 
 def _first_byte(group: pq.RowGroupMetaData) -> int:

@@ -63,10 +63,47 @@ def test_a_cluster_that_does_not_answer_is_named_before_spark_tries_for_minutes(
 def test_a_delta_table_is_not_taken_for_plain_parquet(tmp_path):
     (tmp_path / "orders" / "_delta_log").mkdir(parents=True)
     for name in (f"{tmp_path}/orders", f"file://{tmp_path}/orders"):
-        with pytest.raises(WrongSource, match=f"is a Delta table: name it delta:{name}"):
+        with pytest.raises(WrongSource, match=rf"is a Delta table\. Name it delta:{tmp_path}/orders"):
             sources.check_plain(Source.parse(name))
     sources.check_plain(Source.parse(f"delta:{tmp_path}/orders"))
-    sources.check_plain(Source.parse(str(tmp_path)))
+    with pytest.raises(WrongSource, match=rf"{tmp_path} contains the Delta table {tmp_path}/orders"):
+        sources.check_plain(Source.parse(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("mark", "part"),
+    [
+        ("t/_delta_log/0.json", "t/p=1"),
+        ("t/_delta_log/0.json", "t/p=*"),
+        ("t/_delta_log/0.json", "t/p=1/a.parquet"),
+        ("t/.hoodie/hoodie.properties", "t/p=1"),
+        ("t/metadata/v1.metadata.json", "t/data/p=1"),
+    ],
+)
+def test_a_part_of_a_lake_table_is_not_taken_for_plain_files(tmp_path, mark, part):
+    for name in (mark, "t/p=1/a.parquet", "t/data/p=1/a.parquet", "plain/p=1/a.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(
+        WrongSource, match=rf"is part of the \w+ table {tmp_path}/t, whose deleted rows and old versions would count"
+    ):
+        sources.check_plain(Source.parse(str(tmp_path / part)))
+    sources.check_plain(Source.parse(str(tmp_path / "plain" / "p=1")))
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ("file:/data/k", "file:///data/k"),
+        ("hdfs:/data/k", "hdfs:///data/k"),
+        ("dbfs:/mnt/k.csv", "dbfs:///mnt/k.csv"),
+        ("csv:file:/data/k", "file:///data/k"),
+        ("s3a://bucket/k", "s3a://bucket/k"),
+        ("delta:/data/t", "/data/t"),
+    ],
+)
+def test_a_path_may_have_a_scheme_without_an_authority(text, location):
+    assert Source.parse(text).location == location
 
 
 def test_missing_java_is_an_error_with_the_remedy(monkeypatch, tmp_path):
