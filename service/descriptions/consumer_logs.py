@@ -16,22 +16,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.rows import ForeignText, listed
+
+Partitions = dict[str, set[int]]
 
 _CONTEXT: Final = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance>[^,\]]+), )?clientId=(?P<client>[^,\]]+)(?:, groupId=(?P<group>[^\]]+))?\]"
+    r"\[Consumer (?:instanceId=(?P<instance_id>[^,\]]+), )?clientId=(?P<client_id>[^,\]]+)(?:, groupId=(?P<group>[^\]]+))?\]"
 )
 _TOLD: Final = re.compile(
     r"Finished assignment for group|newly assigned partitions|Successfully (?:joined|synced) group|\" running \S+ assign"
 )
 _FINISHED: Final = re.compile(r"Finished assignment for group(?: at generation (?P<generation>[0-9]+))?: (?P<members>\{.*\})?")
-_PERFORMING: Final = re.compile(
-    r"Performing assignment .*?using strategy (?P<assignor>\S+) with subscriptions (?P<members>\{.*\})"
-)
+_PERFORMING: Final = re.compile(r"Performing assignment .*?using strategy (?P<name>\S+) with subscriptions (?P<members>\{.*\})")
 _ASSIGNMENT: Final = re.compile(r"(?:^\{|\), )(?P<member>.+?)=Assignment\(partitions=\[(?P<partitions>[^\]]*)\]")
 _SUBSCRIPTION: Final = re.compile(r"(?:^\{|\), )(?P<member>.+?)=Subscription\((?P<fields>topics=.*?)(?=\)(?:, |\}))")
 _FIELD: Final = re.compile(r"(\w+)=(?:Optional\[([^\]]*)\]|\[([^\]]*)\]|([^,]*))")
@@ -40,19 +42,14 @@ _JOINED: Final = re.compile(
     r"(?:, memberId='(?P<member>[^']*)', protocol='(?P<protocol>[^']*)')?"
 )
 _OWN: Final = re.compile(
-    r"(?P<all>Notifying assignor about the new Assignment\(partitions=\[|Assigned partitions: +\[)(?P<whole>[^\]]*)\]"
-    r"|(?P<more>Adding newly assigned partitions|Setting newly assigned partitions)[: ]+(?P<added>.*)"
-    r"|(?:Revoke|Revoking|Lost) previously assigned partitions[: ]+(?P<gone>.*)"
+    r"(?:Notifying assignor about the new Assignment\(partitions=\[|\sAssigned partitions: +\[)(?P<whole>[^\]]*)\]"
+    r"|(?:Adding|Setting) newly assigned partitions(?P<added>.*)"
+    r"|(?:Revoke|Revoking|Lost) previously assigned partitions(?P<gone>.*)"
 )
 _SUBSCRIBED: Final = re.compile(
-    r"Subscribed to topic\(s\): (?P<topics>[A-Za-z0-9._-]+(?:, [A-Za-z0-9._-]+)*)"
-    r"|Joining group with current subscription: \[(?P<now>.*?)\]"
+    r"(?:Subscribed to topic\(s\): |Joining group with current subscription: \[)(?P<topics>[A-Za-z0-9._-]+(?:, [A-Za-z0-9._-]+)*)"
 )
-_RECONCILING: Final = re.compile(r"Reconciling assignment with local epoch (?P<epoch>-?[0-9]+)")
-_MEMBER_LINE: Final = re.compile(r"\sMember: +(?P<member>\S+)")
-_TABLE_LINE: Final = re.compile(r"\s+(?:Current owned|Added|Revoked) partitions(?: \(.*\))?: +\[.*")
 _PARTITION: Final = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,7})(?=[,\]\s]|$)")
-
 _DATED: Final = re.compile(r"\W{0,3}[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 """Further lines of a log in which consumers write."""
 
@@ -63,7 +60,6 @@ _RD_MEMBER: Final = re.compile(
     r" subscri(?:bed topic|ption)\(s\)|assigned (?P<assigned>[0-9]+) partition\(s\))"
 )
 _RD_ROW: Final = re.compile(r"(?:^|\s)(?P<topic>\S+) \[(?P<partition>-?[0-9]+)\]$")
-_RD_JOINED: Final = re.compile(r"JoinGroup response: GenerationId (?P<generation>[0-9]+), ")
 
 _MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
 _FORGETFUL: Final = ("range", "roundrobin")
@@ -89,52 +85,50 @@ def _message(line: str) -> str:
 
 
 @dataclass
-class _Member:
-    """What the log tells of a member.
-
-    owned : topic → partitions, of which it revokes ``gone`` before it gets others; previous : before the leader's assignment
-    """
+class _Client:
+    """What a member's own log tells of it. owned : it revokes ``gone`` of them before it gets others"""
 
     fields: Json = field(default_factory=dict)
-    owned: dict[str, set[int]] | None = None
-    gone: dict[str, set[int]] = field(default_factory=dict)
-    previous: dict[str, set[int]] | None = None
     generation: int = -1
+    owned: Partitions | None = None
+    gone: Partitions = field(default_factory=dict)
 
 
 @dataclass
 class _Group:
     """What the log tells of a group.
 
-    fields : of the group; generation : of the assignment, -1 if no leader's is in the log
-    assigned : member → what the leader assigned; subscribed : the members that it assigned to; own : members by their own logs
+    generation : of the leader's assignment; assigned : member → its partitions; subscribed : member → what it told the leader
+    own : the members that have logged; leading : the one that has assigned
     """
 
     fields: Json = field(default_factory=dict)
     generation: int = -1
-    assigned: dict[str, dict[str, set[int]]] = field(default_factory=dict)
-    subscribed: dict[str, _Member] = field(default_factory=dict)
-    leading: _Member | None = None
-    own: dict[str, _Member] = field(default_factory=dict)
+    assigned: dict[str, Partitions] = field(default_factory=dict)
+    subscribed: dict[str, Json] = field(default_factory=dict)
+    own: dict[str, _Client] = field(default_factory=dict)
+    leading: _Client = field(default_factory=_Client)
 
 
-class ConsumerLogs:
-    """The groups that the lines tell of. clients : context → the member that it is; waiting : its fields before it has an id"""
+class ConsumerLogs(ForeignText):
+    """The groups that the lines tell of.
+
+    group, client, context : of the last line with a context; rows : how many of a member of librdkafka follow, and where they go
+    """
 
     def __init__(self) -> None:
-        self.groups: dict[str, _Group] = {}
-        self.clients: dict[str, _Member] = {}
+        super().__init__()
+        self.groups: defaultdict[str, _Group] = defaultdict(_Group)
+        self.clients: defaultdict[str, _Client] = defaultdict(_Client)
         self.context, self.group = "", UNNAMED
-        self.member, self.rows, self.generation = "", 0, -1
-        self.rows_are_owned = False
-        self.notes: list[str] = []
+        self.member, self.rows, self.assigns = "", 0, False
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form. Raises UnreadableDescription for an assignment that is cut off."""
         if context := _CONTEXT.search(line):
             self.context, self.group = context.group(), context["group"] or UNNAMED
-            known = {"client_id": context["client"], "instance_id": context["instance"]}
-            self._client().fields.update({name: value for name, value in known.items() if value})
+            known = context.groupdict().items()
+            self.clients[self.context].fields |= {name: value for name, value in known if value and name != "group"}
         return (
             self._java(number, line)
             or context is not None
@@ -142,102 +136,75 @@ class ConsumerLogs:
             or (bool(self.context) and _DATED.match(line) is not None)
         )
 
-    def check_foreign(self, number: int, line: str) -> None:
-        """No line has to be of this form."""
-
     def description(self) -> Description | None:
         """The groups whose members are told."""
         groups = [found for name, group in self.groups.items() if (found := self._told(name, group))]
         return Description("consumer-logs", groups=tuple(groups)) if groups else None
 
-    def _client(self) -> _Member:
-        return self.clients.setdefault(self.context, _Member())
-
-    def _of(self) -> _Group:
-        return self.groups.setdefault(self.group, _Group())
-
     def _java(self, number: int, line: str) -> bool:
         """Read a line of Java's client; False if it is none that tells something."""
-        client = self._client()
+        client = self.clients[self.context]
         if match := _FINISHED.search(line):
             if match["members"] is None:
                 raise UnreadableDescription("The assignment is cut off: it has no closing brace.", number)
-            self._finished(int(match["generation"] or 0), match["members"], client)
+            group, generation = self.groups[self.group], int(match["generation"] or 0)
+            if generation >= group.generation:
+                group.generation, group.leading, group.fields["client"] = generation, client, "java"
+                group.assigned = {
+                    each["member"]: _partitions(each["partitions"]) for each in _ASSIGNMENT.finditer(match["members"])
+                }
         elif match := _PERFORMING.search(line):
-            self._of().fields["assignor"] = match["assignor"]
-            self._of().subscribed = dict(
-                _subscribed(each, match["assignor"]) for each in _SUBSCRIPTION.finditer(match["members"])
-            )
+            self.groups[self.group].fields["assignor"] = match["name"]
+            found = _SUBSCRIPTION.finditer(match["members"])
+            self.groups[self.group].subscribed = {each["member"]: _subscribed(each["fields"], match["name"]) for each in found}
         elif match := _JOINED.search(line):
             self._joined(match, client)
         elif match := _OWN.search(line):
             _take_own(client, match)
         elif match := _SUBSCRIBED.search(line):
-            client.fields["topic_names"] = sorted((match["topics"] or match["now"]).split(", "))
-        elif match := _RECONCILING.search(line):
-            self._of().fields |= {"group_protocol": "consumer", "client": "java"}
-            client.generation = int(match["epoch"])
-        elif (match := _MEMBER_LINE.search(line)) and self._of().fields.get("group_protocol") == "consumer":
-            self._of().own[match["member"]] = client
-            client.fields["member_id"] = match["member"]
-        else:
-            return _TABLE_LINE.fullmatch(line) is not None
-        return True
+            client.fields["topic_names"] = sorted(match["topics"].split(", "))
+        return match is not None
 
-    def _joined(self, match: re.Match[str], client: _Member) -> None:
+    def _joined(self, match: re.Match[str], client: _Client) -> None:
         member_id = match["member"] or client.fields.get("client_id", "")
-        if client.fields.get("member_id") not in (None, member_id):
-            kept = {name: value for name, value in client.fields.items() if name != "member_id"}
-            self.clients[self.context] = client = _Member(kept)
+        if client.fields.get("member_id") not in (None, member_id):  # of another process, or it has started again
+            self.clients[self.context] = client = _Client(dict(client.fields))
         client.fields["member_id"], client.generation = member_id, int(match["generation"])
-        self._of().own[member_id] = client
-        self._of().fields["client"] = "java"
-        if match["protocol"]:
-            self._of().fields["assignor"] = match["protocol"]
-
-    def _finished(self, generation: int, members: str, client: _Member) -> None:
-        """The leader's assignment; the latest counts."""
-        group = self._of()
-        if generation < group.generation:
-            return
-        group.assigned = {each["member"]: _partitions(each["partitions"]) for each in _ASSIGNMENT.finditer(members)}
-        group.generation = generation
-        group.fields["client"], group.leading = "java", client
+        group = self.groups[self.group]
+        group.own[member_id] = client
+        group.fields |= {"client": "java"} | ({"assignor": match["protocol"]} if match["protocol"] else {})
 
     def _rdkafka(self, line: str) -> bool:
         """Read a line of librdkafka; False if it is of another form."""
         if match := _RUNNING.search(line):
             self.group, self.rows = match["group"], 0
-            self.groups[self.group] = _Group({"client": "librdkafka", "assignor": match["assignor"]}, max(self.generation, 0))
-        elif match := _RD_JOINED.search(line):
-            self.generation = int(match["generation"])
+            self.groups[self.group] = _Group({"client": "librdkafka", "assignor": match["assignor"]}, 0)
         elif (match := _RD_MEMBER.search(line)) and self.group in self.groups:
-            self._rd_member(match, self._of())
+            group, self.member, self.assigns = self.groups[self.group], match["member"], match["assigned"] is not None
+            self.rows = int(match["assigned"] or match["topics"] or 0)
+            group.fields |= {"leader": self.member} if match["me"] else {}
+            if self.assigns:
+                group.assigned[self.member] = {}
+            else:
+                group.subscribed[self.member] = {
+                    "topic_names": [],
+                    **({"previous_partitions": []} if match["owned"] == "0" else {}),
+                }
         elif self.rows and (match := _RD_ROW.search(line)):
             self.rows -= 1
-            if self.rows_are_owned:
-                self._of().assigned[self.member].setdefault(match["topic"], set()).add(int(match["partition"]))
+            if self.assigns:
+                self.groups[self.group].assigned[self.member].setdefault(match["topic"], set()).add(int(match["partition"]))
             else:
-                self._of().subscribed[self.member].fields.setdefault("topic_names", []).append(match["topic"])
+                self.groups[self.group].subscribed[self.member]["topic_names"].append(match["topic"])
         else:
             return _RDKAFKA.search(line) is not None
         return True
 
-    def _rd_member(self, match: re.Match[str], group: _Group) -> None:
-        self.member, self.rows_are_owned = match["member"], match["assigned"] is not None
-        self.rows = int(match["assigned"] or match["topics"] or 0)
-        if match["me"]:
-            group.fields["leader"] = self.member
-        if self.rows_are_owned:
-            group.assigned[self.member] = {}
-        else:
-            group.subscribed[self.member] = _Member(previous={} if match["owned"] == "0" else None)
-
     def _told(self, name: str, group: _Group) -> Json | None:
         """The group in the shape of the request bodies; None if nothing is assigned in the log. Notes say what is not known."""
-        latest = max((member.generation for member in group.own.values()), default=-1)
-        own = {each: member for each, member in group.own.items() if member.generation == latest}
-        assigned = group.assigned or {each: member.owned for each, member in own.items() if member.owned is not None}
+        latest = max((client.generation for client in group.own.values()), default=-1)
+        of_latest = {each: client.owned for each, client in group.own.items() if client.generation == latest}
+        assigned = group.assigned or {each: owned for each, owned in of_latest.items() if owned is not None}
         if not assigned:
             return None
         if not group.assigned:
@@ -245,46 +212,51 @@ class ConsumerLogs:
                 f"The log does not have what the leader of group {name!r} assigned (Finished assignment for group …): members "
                 "whose logs are not here are not known."
             )
-        elif latest > group.generation:
+        elif latest > group.generation >= 0 and group.fields["client"] == "java":
             self.notes.append(f"Group {name!r} is described as of generation {group.generation}, though the log has {latest}.")
-        members = []
-        for member_id, owned in assigned.items():
-            told = group.subscribed.get(member_id, _Member())
-            known = group.own.get(member_id, _Member()).fields | told.fields
-            previous = {} if told.previous is None else {"previous_partitions": _rows(told.previous)}
-            members.append({**known, "member_id": member_id, "owned_partitions": _rows(owned), **previous})
-        whole: Json = {"is_leaders": True} if group.assigned else {}
-        if group.leading and "member_id" in group.leading.fields:
-            whole["leader"] = group.leading.fields["member_id"]
+        members = [
+            {
+                **(group.own[each].fields if each in group.own else {}),
+                **group.subscribed.get(each, {}),
+                "member_id": each,
+                "owned_partitions": listed(owned),
+            }
+            for each, owned in assigned.items()
+        ]
+        leader = {"leader": group.leading.fields["member_id"]} if "member_id" in group.leading.fields else {}
+        whole = {"is_leaders": True, **leader} if group.assigned else {}
         return {"group_id": name, "group_protocol": "classic", **group.fields, "members": members, **whole}
 
 
 def as_logged(body: Json, group: Json) -> Json:
     """The body of an assignment that is compared with the one that the log of the group's leader has: ``expected``.
 
-    The members then own what they owned before. Where that matters and is not known, the body stays as it is, which asks whether
-    the assignor keeps the assignment.
+    The members then own what they owned before. Where that matters and is not known, the question is whether the assignor keeps
+    the assignment.
     """
     if not group.get("is_leaders"):
         return body
     logged = {member["member_id"]: member for member in group["members"]}
-    if body.get("assignor", "range").rpartition(":")[2] not in _FORGETFUL and not all(
-        "previous_partitions" in member for member in logged.values()
-    ):
-        previous = {member_id: member["owned_partitions"] for member_id, member in logged.items()}
+    known = all("previous_partitions" in member for member in logged.values())
+    if known or body.get("assignor", "range").rpartition(":")[2] in _FORGETFUL:
+        before = {member_id: member.get("previous_partitions", []) for member_id, member in logged.items()}
     else:
-        previous = {member_id: member.get("previous_partitions", []) for member_id, member in logged.items()}
-    members = [{**each, "owned_partitions": previous[each["member_id"]]} for each in body["members"]]
-    expected = [{"member_id": member_id, "partitions": member["owned_partitions"]} for member_id, member in logged.items()]
+        before = {member_id: member["owned_partitions"] for member_id, member in logged.items()}
+    members = [{**each, "owned_partitions": before.get(each["member_id"], [])} for each in body["members"]]
+    expected = [
+        {"member_id": each["member_id"], "partitions": logged[each["member_id"]]["owned_partitions"]}
+        for each in members
+        if each["member_id"] in logged
+    ]
     return {**body, "members": members, "expected": expected}
 
 
-def _take_own(client: _Member, match: re.Match[str]) -> None:
+def _take_own(client: _Client, match: re.Match[str]) -> None:
     """What a member says of its own partitions."""
     if match["gone"] is not None:
         client.gone = _partitions(match["gone"])
         return
-    owned = {} if match["all"] or client.owned is None else client.owned
+    owned = {} if match["whole"] is not None or client.owned is None else client.owned
     for name, ids in client.gone.items():
         owned.get(name, set()).difference_update(ids)
     for name, ids in _partitions(match["whole"] or match["added"] or "").items():
@@ -292,27 +264,23 @@ def _take_own(client: _Member, match: re.Match[str]) -> None:
     client.owned, client.gone = owned, {}
 
 
-def _subscribed(match: re.Match[str], assignor: str) -> tuple[str, _Member]:
-    """A member with what it sent to the leader. To the assignor sticky it tells what it owned as user data, not logged."""
-    found = {name: "".join(values) for name, *values in _FIELD.findall(match["fields"])}
+def _subscribed(text: str, assignor: str) -> Json:
+    """What a member told the leader. What it owned, it tells the assignor sticky as user data, not logged."""
+    found = {name: "".join(values) for name, *values in _FIELD.findall(text)}
     known: dict[str, Any] = {"topic_names": sorted(filter(None, found["topics"].split(", ")))}
     for name, field_name in (("groupInstanceId", "instance_id"), ("rackId", "rack_id")):
         if found.get(name, "null") not in ("null", ""):
             known[field_name] = found[name]
     if found.get("generationId", "-1") != "-1":
         known["generation_id"] = int(found["generationId"])
-    logged = "ownedPartitions" in found and (assignor != "sticky" or "userDataSize" not in found)
-    previous = _partitions(found["ownedPartitions"]) if logged else None
-    return match["member"], _Member(known, previous=previous)
+    if "ownedPartitions" in found and (assignor != "sticky" or "userDataSize" not in found):
+        known["previous_partitions"] = listed(_partitions(found["ownedPartitions"]))
+    return known
 
 
-def _partitions(text: str) -> dict[str, set[int]]:
+def _partitions(text: str) -> Partitions:
     """``orders-0, orders-1``: topic → partition ids."""
-    partitions: dict[str, set[int]] = {}
+    partitions: Partitions = {}
     for name, partition in _PARTITION.findall(text.partition(" (")[0]):
         partitions.setdefault(name, set()).add(int(partition))
     return partitions
-
-
-def _rows(partitions: dict[str, set[int]]) -> list[Json]:
-    return [{"topic_name": name, "partition_ids": sorted(ids)} for name, ids in sorted(partitions.items()) if ids]

@@ -5,21 +5,25 @@ assignments are ``orders:0,1`` instead of ``orders(0,1)``. Rows without partitio
 """
 
 import re
+from collections import defaultdict
 from typing import Final, Protocol
 
-from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.tables import NONE, Table, offset_in
-from service.descriptions.topic_rows import TopicRows, offsets_by_topic
+from service.descriptions.rows import END, ForeignText, GroupRows, TopicRows
+from service.descriptions.tables import Table, offset_in
 
 SHARE: Final = "share"
 STREAMS: Final = "streams"
-_NOTICE: Final = re.compile(r"(?P<kind>Share|Streams) group '(?P<group>.*)' has no active members\.")
+_FIELDS: Final = {
+    SHARE: {"group_protocol": SHARE, "assignor": "simple"}, STREAMS: {"group_protocol": STREAMS}, "": {},
+}  # fmt: skip
+_NOTICE: Final = re.compile(r"\s*(?P<kind>Share|Streams) group '(?P<group>.*)' has no active members\.\s*")
 _MEMBERS: Final = {"GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT"}
-_PARTITIONS: Final = re.compile(r"(\S+?):([0-9]{1,10}(?:,[0-9]{1,10})*)")
-_KIND: Final = "(TARGET-)?(ACTIVE|STANDBY|WARMUP)(?:-TASKS)?:+"
+_OFFSETS: Final = ("START-OFFSET", "CURRENT-OFFSET", "OFFSET")
+_PARTITIONS: Final = re.compile(r"(\S+?):([0-9]{1,7}(?:,[0-9]{1,7})*)")
+_KIND: Final = r"\s*(TARGET-)?(ACTIVE|STANDBY|WARMUP)(?:-TASKS)?:+"
 _TASKS: Final = re.compile(rf"{_KIND}(.*?)(?={_KIND}|$)")
-_TASK: Final = re.compile(r"([^\s:;,\[\]]+):\s*\[+([0-9, ]*)\]+")
+_TASK: Final = re.compile(r"([^\s:;,\[\]]+):\s*\[+([0-9, ]+)\]+")
 
 
 class _Lines(Protocol):
@@ -27,43 +31,43 @@ class _Lines(Protocol):
         """Read a line."""
 
 
-class OtherGroupsText:
+class OtherGroupsText(ForeignText):
     """The groups that the lines describe.
 
     consumer_groups : reads the tables that turn out to be of kafka-consumer-groups; waiting : lines that may be
-    kind : of the groups of the current table, "" if it does not tell
+    kind : of the groups of the current table, "" if it does not tell; member : of Streams, whose tasks may follow
     """
 
     def __init__(self, consumer_groups: _Lines) -> None:
+        super().__init__()
         self.consumer_groups = consumer_groups
         self.waiting: list[tuple[int, str]] = []
         self.table, self.kind = Table(), ""
-        self.groups: dict[str, Json] = {}
-        self.committed: dict[str, dict[str, dict[int, int | None]]] = {}
-        self.rows = TopicRows()
-        self.member: Json | None = None
-        self.notes: list[str] = []
+        self.groups: defaultdict[str, GroupRows] = defaultdict(GroupRows)
+        self.topics = TopicRows()
+        self.member: dict[str, object] = {}
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
-        if match := _NOTICE.fullmatch(line.strip()):
-            self._group(match["group"], match["kind"].lower())["members"] = {}
+        if match := _NOTICE.fullmatch(line):
+            self.groups[match["group"]] = GroupRows(_FIELDS[match["kind"].lower()], {})
             return True
         if line.startswith("GROUP"):
             return self._header(number, line)
-        row = self.table.cells(line) if self.table.names else None
-        if row is None or _TASKS.match(line.strip()):
-            return self._tasks(line)
-        if self.waiting and (row["ASSIGNMENT"] == NONE or not row["#PARTITIONS"].isdecimal()):
-            self.waiting.append((number, line))
+        if self.member and _TASKS.match(line):
+            self._add_tasks(line)
             return True
-        if self.waiting and not all(map(_PARTITIONS.fullmatch, row["ASSIGNMENT"].split(";"))):
-            self._give_back()
+        words = line.split(maxsplit=max(len(self.table.names) - 1, 0))
+        if self.table.names[-1:] == ("ASSIGNMENTS",) and len(words) == len(self.table.names):
+            row: dict[str, str] | None = dict(zip(self.table.names, words, strict=True))
+        else:
+            row = self.table.cells(line) if self.table.names else None
+        if row is None:
             return False
-        waiting, self.waiting = self.waiting[1:], []
-        for before, text in waiting:
-            self._row(self.table.cells(text) or {}, before)
+        if self.waiting:
+            self.waiting.append((number, line))
+            return row["ASSIGNMENT"] == "-" or self._decide(row["ASSIGNMENT"])
         self._row(row, number)
         return True
 
@@ -74,20 +78,15 @@ class OtherGroupsText:
 
     def description(self) -> Description | None:
         """The groups."""
-        self._give_back()
-        groups = []
-        for name, group in self.groups.items():
-            committed = offsets_by_topic(self.committed.get(name, {}))
-            members = {"members": list(group["members"].values())} if "members" in group else {}
-            groups.append({"group_id": name, **group, **members, **({"committed_offsets": committed} if committed else {})})
-        return Description("kafka-share-groups", topics=self.rows.topics(), groups=tuple(groups)) if groups else None
+        self._decide("")
+        return self.topics.description("kafka-share-groups", (group.document(name) for name, group in self.groups.items()))
 
     def _header(self, number: int, line: str) -> bool:
-        """Begin a table; False if it is surely of another tool."""
-        self._give_back()
-        table = Table.of(line)
+        """Begin a table; False if it is of another tool."""
+        self._decide("")
+        table = Table.of(line, "LEADER-EPOCH")
         names = set(table.names)
-        self.table, self.member = Table(), None
+        self.member, self.table = {}, Table()
         if names & {"START-OFFSET", "ASSIGNMENT-EPOCH"} or table.names == ("GROUP", "TOPIC", "PARTITION", "OFFSET"):
             self.kind = SHARE
         elif names & {"OFFSET-LAG", "PROCESS"} or ("TARGET-ASSIGNMENT-EPOCH" in names and "ASSIGNMENT-STRATEGY" not in names):
@@ -99,56 +98,40 @@ class OtherGroupsText:
             self.kind = ""
         else:
             return False
-        self.table = Table(table.names, table.starts, frozenset({"LEADER-EPOCH"}))
+        self.table = table
         return True
 
-    def _give_back(self) -> None:
-        """Lines that nothing has told to be of a share group are of kafka-consumer-groups."""
+    def _decide(self, assignment: str) -> bool:
+        """Read the lines that wait: of a share group if this is an assignment of one's member, else of kafka-consumer-groups."""
         waiting, self.waiting = self.waiting, []
-        for number, line in waiting:
-            self.consumer_groups.take(number, line)
-        if waiting:
-            self.table = Table()
-
-    def _group(self, name: str, kind: str) -> Json:
-        group = self.groups.setdefault(name, {})
-        if kind:
-            group["group_protocol"] = kind
-            group.update({"assignor": "simple"} if kind == SHARE else {})
-        return group
+        if assignment and all(map(_PARTITIONS.fullmatch, assignment.split(";"))):
+            for number, line in waiting[1:]:
+                self._row(self.table.cells(line) or {}, number)
+            return True
+        self.table = Table() if waiting else self.table
+        taken = [self.consumer_groups.take(number, line) for number, line in waiting]
+        return all(taken)
 
     def _row(self, row: dict[str, str], number: int) -> None:
         """Read a row of the current table."""
-        group = self._group(row["GROUP"], self.kind)
+        group = self.groups[row["GROUP"]]
+        group.fields |= _FIELDS[self.kind]
         if "STATE" in row:
-            group["group_state"] = row["STATE"]
-        elif "TOPIC" in row and row["TOPIC"] != NONE:
-            if not re.fullmatch("[0-9]{1,7}", row["PARTITION"]):
-                raise UnreadableDescription(f"PARTITION is not a number: {row['PARTITION']!r}.", number)
-            partition = int(row["PARTITION"])
-            offset = next((offset_in(row, name) for name in ("START-OFFSET", "CURRENT-OFFSET", "OFFSET") if name in row), None)
-            self.committed.setdefault(row["GROUP"], {}).setdefault(row["TOPIC"], {})[partition] = offset
-            self.rows.offsets(row["TOPIC"], partition, end=offset_in(row, "LOG-END-OFFSET"))
+            group.fields["group_state"] = row["STATE"]
         elif "CONSUMER-ID" in row:
-            member: Json = {"member_id": row["CONSUMER-ID"], "client_id": row["CLIENT-ID"], "host": row["HOST"].removeprefix("/")}
-            member["owned_partitions"] = _owned(row["ASSIGNMENT"], number)
-            group.setdefault("members", {})[row["CONSUMER-ID"]] = member
+            member = group.member(row["CONSUMER-ID"], client_id=row["CLIENT-ID"], host=row["HOST"].removeprefix("/"))
+            for part in row["ASSIGNMENT"].split(";") if row["ASSIGNMENT"] != "-" else ():
+                match = _PARTITIONS.fullmatch(part.strip())
+                if match is None:
+                    raise UnreadableDescription(f"Not the partitions of a topic: {part.strip()!r}; is the line cut off?", number)
+                member["owned_partitions"][match[1]] = {int(each) for each in match[2].split(",")}
         elif "MEMBER" in row:
-            self.member = {"member_id": row["MEMBER"], "client_id": row["CLIENT-ID"], "process_id": row["PROCESS"]}
+            self.member = group.member(row["MEMBER"], client_id=row["CLIENT-ID"], process_id=row["PROCESS"])
             self._add_tasks(row.get("ASSIGNMENTS", ""))
-            group.setdefault("members", {})[row["MEMBER"]] = self.member
-
-    def _tasks(self, line: str) -> bool:
-        """Tasks of a Streams member, or its row that ends with them and does not line up; False if the line is neither."""
-        names = self.table.names
-        if self.member is not None and _TASKS.match(line.strip()):
-            self._add_tasks(line)
-            return True
-        words = line.split(maxsplit=len(names) - 1) if names[-1:] == ("ASSIGNMENTS",) else []
-        if not words or len(words) != len(names):
-            return False
-        self._row(dict(zip(names, words, strict=True)), 0)
-        return True
+        elif re.fullmatch("[0-9]{1,7}", row["PARTITION"]):
+            committed = next((offset_in(row, name) for name in _OFFSETS if name in row), None)
+            group.committed.setdefault(row["TOPIC"], {})[int(row["PARTITION"])] = committed
+            self.topics.add(row["TOPIC"], int(row["PARTITION"]), **{END: offset_in(row, "LOG-END-OFFSET")})
 
     def _add_tasks(self, text: str) -> None:
         """``ACTIVE: 0:[0,1]; 1:[2]; STANDBY: …``, and with TARGET- before each kind those of the target assignment."""
@@ -157,15 +140,5 @@ class OtherGroupsText:
                 {"subtopology_id": name, "partition_ids": [int(part) for part in re.findall("[0-9]+", ids)]}
                 for name, ids in _TASK.findall(tasks)
             ]
-            of_member = self.member.setdefault("target_tasks" if target else "tasks", {})  # type: ignore[union-attr]  # see callers
-            of_member[kind.lower()] = [each for each in rows if each["partition_ids"]]
-
-
-def _owned(text: str, number: int) -> list[Json]:
-    """``orders:0,1;payments:2``: what a member of a share group has."""
-    matches = [_PARTITIONS.fullmatch(part.strip()) for part in text.split(";")] if text != NONE else []
-    if None in matches:
-        raise UnreadableDescription(f"Not the partitions of topics: {text!r}; is the line cut off?", number)
-    return [
-        {"topic_name": match[1], "partition_ids": sorted(int(part) for part in match[2].split(","))} for match in matches if match
-    ]
+            name = "target_tasks" if target else "tasks"
+            self.member[name] = {**self.member.get(name, {}), kind.lower(): rows}  # type: ignore[dict-item]  # of kinds

@@ -1,4 +1,4 @@
-"""JSON of tools beside Kafka's: kcat, rpk, Kafka Connect's REST API, Burrow, kt, Strimzi's resources."""
+"""JSON of tools beside Kafka's: kcat, Kafka Connect's REST API, Burrow, kt, Strimzi's resources."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from service.core.printable import counted
 from service.core.wire.connect_protocol import CONNECT
 from service.descriptions.kcat import read_kcat
 from service.descriptions.model import Description
-from service.descriptions.rpk import read_rpk
-from service.descriptions.source import Source
+from service.descriptions.rows import END, START, GroupRows, TopicRows
+from service.descriptions.source import SourceText
 from service.descriptions.strimzi import read_resource
-from service.descriptions.topic_rows import TopicRows, offsets_by_topic
 
-_STATUS: Final = {"name", "connector", "tasks"}
 CONNECT_GROUP: Final = "connect-cluster"
 """The name of a group of Connect: the example of ``group.id`` in Kafka's configuration; its REST API does not tell it."""
 
+_BURROW: Final = {"error", "message", "request"}
+_KT: Final = {"name", "topic", "offsets", "partitions", "config"}
 
-def read_other(document: Json, source: Source) -> Description | None:
+
+def read_other(document: Json, source: SourceText) -> Description | None:
     """What a document of another tool describes; None if it is none of these. Raises UnreadableDescription."""
-    for read in (read_kcat, read_rpk, read_resource, _read_connect, _read_burrow, _read_kt):
+    for read in (read_kcat, read_resource, _read_connect, _read_burrow, _read_kt):
         description = read(document, source)
         if description is not None:
             return description
@@ -31,46 +32,53 @@ def read_other(document: Json, source: Source) -> Description | None:
 
 def is_other(document: Json) -> bool:
     """Is this a document of one of these tools, by its members?"""
-    keys = document.keys()
-    return bool(
-        {"originating_broker", "brokers"} <= keys
-        or {"summary", "partitions"} <= keys
-        or document.get("apiVersion")
-        or _statuses(document)
-        or ({"error", "message", "request"} <= keys)
-        or ("name" in keys and keys & {"offsets", "partitions"} and keys <= {"name", "topic", "offsets", "partitions", "config"})
+    return (
+        "originating_broker" in document
+        or "apiVersion" in document
+        or document.keys() >= _BURROW
+        or _is_kt(document)
+        or bool(_of_connectors(document, "status") or _of_connectors(document, "info"))
     )
 
 
-def _read_connect(document: Json, source: Source) -> Description | None:
-    """``/connectors/x/status``, or ``/connectors?expand=status``: the group of the workers, with what runs on each.
+def _is_kt(document: Json) -> bool:
+    return bool(document.keys() & {"offsets", "partitions"}) and "name" in document and document.keys() <= _KT
+
+
+def _of_connectors(document: Json, member: str) -> list[tuple[tuple[str, ...], Json]]:
+    """The ``status`` or ``info`` of each connector, with its path; none if the document has another shape."""
+    if document.keys() >= {"name", "connector", "tasks"}:
+        return [((), document)]
+    found: Any = [((name, member), each.get(member) if isinstance(each, dict) else None) for name, each in document.items()]
+    return found if all(isinstance(each, dict) and each.keys() >= {"name", "tasks"} for _, each in found) else []
+
+
+def _read_connect(document: Json, source: SourceText) -> Description | None:
+    """``/connectors/NAME/status``, or ``/connectors?expand=status``: the group of the workers, with what runs on each.
 
     ``expand=info`` alone lists connectors and tasks, but not where they run.
     """
-    statuses = _statuses(document)
+    statuses = _of_connectors(document, "status")
     if not statuses:
-        if document and all(isinstance(each, dict) and isinstance(each.get("info"), dict) for each in document.values()):
+        if _of_connectors(document, "info"):
             source.refuse("Kafka Connect's expand=info does not tell workers: ask for /connectors?expand=status.", ())
         return None
     workers: dict[str, Json] = {}
     idle = []
     for path, status in statuses:
         name = source.member(status, "name", str, path)
-        connector = source.member(status, "connector", dict, path)
-        for task, row in [(None, connector), *((row, row) for row in source.rows(status, "tasks", path))]:
+        for row in (source.member(status, "connector", dict, path), *source.rows(status, "tasks", path)):
             if row.get("state") in ("UNASSIGNED", "DESTROYED") or not row.get("worker_id"):
-                idle.append(name if task is None else f"{name}-{task.get('id')}")
+                idle.append(f"{name}-{row['id']}" if "id" in row else name)
                 continue
             url = source.member(row, "worker_id", str, path)
             worker = workers.setdefault(url, {"member_id": url, "url": url, "connectors": [], "tasks": {}})
-            if task is None:
-                worker["connectors"].append(name)
+            if "id" in row:
+                worker["tasks"].setdefault(name, []).append(source.member(row, "id", int, path))
             else:
-                worker["tasks"].setdefault(name, []).append(source.member(task, "id", int, path))
-    members = []
+                worker["connectors"].append(name)
     for worker in workers.values():
-        tasks = [{"connector_name": name, "task_ids": sorted(ids)} for name, ids in worker["tasks"].items()]
-        members.append({**worker, "tasks": tasks})
+        worker["tasks"] = [{"connector_name": name, "task_ids": sorted(ids)} for name, ids in worker["tasks"].items()]
     unknown = (
         f"Kafka Connect's REST API gives neither the workers' group.id, called {CONNECT_GROUP!r} here, nor their member ids: "
         "workers are named by their addresses. Workers on which nothing runs are not listed."
@@ -78,97 +86,73 @@ def _read_connect(document: Json, source: Source) -> Description | None:
     notes = [unknown]
     if idle:
         notes.append(f"{counted(len(idle), 'connector or task', 'connectors or tasks')} on no worker, such as {idle[0]}.")
-    group = {"group_id": CONNECT_GROUP, "group_protocol": CONNECT, "members": members}
+    group = {"group_id": CONNECT_GROUP, "group_protocol": CONNECT, "members": list(workers.values())}
     return Description("connect", groups=(group,), notes=tuple(notes))
 
 
-def _statuses(document: Json) -> list[tuple[tuple[str, ...], Json]]:
-    """The status of each connector, with its path; none if the document has another shape."""
-    if document.keys() >= _STATUS and isinstance(document["connector"], dict):
-        return [((), document)]
-    found: list[tuple[tuple[str, ...], Any]] = [
-        ((name, "status"), each.get("status") if isinstance(each, dict) else None) for name, each in document.items()
-    ]
-    return found if all(isinstance(status, dict) and status.keys() >= _STATUS for _, status in found) else []
+def _read_burrow(document: Json, source: SourceText) -> Description | None:
+    """Burrow's ``/v3/kafka/CLUSTER/consumer/GROUP``, and its ``/status`` and ``/lag``, the former only of lagging partitions.
 
-
-def _read_burrow(document: Json, source: Source) -> Description | None:
-    """Burrow's ``/v3/kafka/CLUSTER/consumer/GROUP``, and its ``/status`` and ``/lag``, the former only of lagging partitions."""
-    if not {"error", "message", "request"} <= document.keys():
+    The ends of logs are commits with the lag of now. Members are not known where partitions are left out.
+    """
+    if not document.keys() >= _BURROW:
         return None
     if document["error"]:
         source.refuse(f"Burrow reports an error: {document['message']}.", ())
-    status, request = document.get("status"), document["request"]
-    listed: list[tuple[str, int, Json, Json | None]] = []
+    topics, group, notes = TopicRows(), GroupRows(), ["The ends of logs are committed offsets with the lag that Burrow reports."]
+    status, detail = document.get("status"), document.get("topics")
+    listed: list[tuple[str, int, Json, Any]] = []
     if isinstance(status, dict) and "partitions" in status:
-        group_id, total = source.member(status, "group", str, ("status",)), status.get("partition_count")
-        for i, row in enumerate(source.rows(status, "partitions", ("status",))):
-            path = ("status", "partitions", i)
-            partition = source.member(row, "partition", int, path)
-            listed.append((source.member(row, "topic", str, path), partition, row, row.get("end")))
-        if isinstance(total, int) and total != len(listed):
-            partial = f"Burrow's /status lists {len(listed)} of {total} partitions, those that lag; its /lag lists all."
-            return _burrow_group(group_id, listed, partial)
-    elif isinstance(document.get("topics"), dict):
-        uri = str(request.get("url", "") if isinstance(request, dict) else "").rstrip("/")
-        match = re.search(r"/consumer/([^/?]+)", uri)
+        group_id, rows = source.member(status, "group", str, ("status",)), source.rows(status, "partitions", ("status",))
+        listed = [(row.get("topic", ""), source.member(row, "partition", int, ("status",)), row, row.get("end")) for row in rows]
+        total = status.get("partition_count", len(rows))
+        if total != len(rows):
+            notes.append(f"Burrow's /status lists {len(rows)} of {total} partitions, those that lag; its /lag lists all.")
+    elif isinstance(detail, dict):
+        match = re.search(r"/consumer/([^/?]+)", str(document["request"].get("url", "")))
         group_id = match[1] if match else "group"
-        for name in document["topics"]:
-            for i, row in enumerate(source.rows(document["topics"], name, ("topics",))):
-                known = [each for each in row.get("offsets") or () if isinstance(each, dict)]
-                listed.append((name, i, row, known[-1] if known else None))
+        for topic in detail:
+            for i, row in enumerate(source.rows(detail, topic, ("topics",))):
+                listed.append((topic, i, row, next((each for each in reversed(row.get("offsets") or ()) if each), None)))
     else:
         source.refuse("Burrow's answer has no offsets of a group: ask for /v3/kafka/CLUSTER/consumer/GROUP/lag.", ())
-    return _burrow_group(group_id, listed)
+    for each in listed:
+        _add_burrow(topics, group, *each, with_members=len(notes) == 1)
+    if group.members:
+        notes.append("Burrow gives no member ids: members are told apart by client id and host.")
+    return Description("burrow", topics=topics.topics(), groups=(group.document(group_id),), notes=tuple(notes))
 
 
-def _burrow_group(group_id: str, listed: list[tuple[str, int, Json, Json | None]], partial: str = "") -> Description:
-    """The group. Ends of logs are commits with their lag.
-
-    listed : topic, partition, its row, and its last commit; partial : what is missing, and then the members are not known
-    """
-    rows, members, owned, committed = TopicRows(), {}, {}, {}  # type: TopicRows, dict[str, Json], dict[str, Any], dict[str, Any]
-    for topic, partition, row, last in listed:
-        offset, lag = (last or {}).get("offset"), row.get("current_lag", row.get("current-lag"))
-        known = isinstance(offset, int) and isinstance(lag, int)
-        committed.setdefault(topic, {})[partition] = offset if isinstance(offset, int) else None
-        rows.offsets(topic, partition, end=offset + lag if known else None)  # type: ignore[operator]  # both are integers
-        if row.get("owner"):
-            client_id = row.get("client_id") or ""
-            member_id = f"{client_id}{row['owner']}" if client_id else row["owner"]
-            members.setdefault(member_id, {"member_id": member_id, "client_id": client_id, "host": row["owner"].lstrip("/")})
-            owned.setdefault(member_id, {}).setdefault(topic, []).append(partition)
-    notes = ["The ends of logs are committed offsets with the lag that Burrow reports.", *([partial] if partial else ())]
-    group: Json = {"group_id": group_id, "committed_offsets": offsets_by_topic(committed)}
-    if members and not partial:
-        notes.append("Burrow does not tell member ids: members are told apart by client id and host.")
-        group["members"] = [
-            {**member, "owned_partitions": [{"topic_name": name, "partition_ids": ids} for name, ids in owned[each].items()]}
-            for each, member in members.items()
-        ]
-    return Description("burrow", topics=rows.topics(), groups=(group,), notes=tuple(notes))
+def _add_burrow(
+    topics: TopicRows, group: GroupRows, topic: str, partition: int, row: Json, last: Json | None, *, with_members: bool
+) -> None:
+    """A partition. last : its last commit"""
+    offset, lag = (last or {}).get("offset"), row.get("current_lag", row.get("current-lag"))
+    group.committed.setdefault(topic, {})[partition] = offset
+    topics.add(topic, partition, **({END: offset + lag} if isinstance(offset, int) and isinstance(lag, int) else {}))
+    if row.get("owner") and with_members:
+        client_id, host = row.get("client_id") or "", row["owner"].lstrip("/")
+        member = group.member(f"{client_id}/{host}", client_id=client_id, host=host)
+        member["owned_partitions"].setdefault(topic, set()).add(partition)
 
 
-def _read_kt(document: Json, source: Source) -> Description | None:
-    """A line of ``kt group`` (offsets and lag of a group in a topic) or of ``kt topic -partitions -leaders -replicas``."""
-    if not isinstance(document.get("name"), str) or not document.keys() <= {"name", "topic", "offsets", "partitions", "config"}:
+def _read_kt(document: Json, source: SourceText) -> Description | None:
+    """A line of ``kt group`` (offsets and lag of a group in a topic) or of ``kt topic -partitions -replicas``."""
+    if not _is_kt(document):
         return None
-    name, rows = document["name"], TopicRows()
+    name, topics, group = source.member(document, "name", str, ()), TopicRows(), GroupRows()
     if "offsets" in document:
-        topic, committed = source.member(document, "topic", str, ()), {}
+        topic = source.member(document, "topic", str, ())
         for i, row in enumerate(source.rows(document, "offsets", ())):
-            partition, offset, lag = source.member(row, "partition", int, ("offsets", i)), row.get("offset"), row.get("lag")
-            committed[partition] = offset if isinstance(offset, int) and offset >= 0 else None
-            rows.offsets(topic, partition, end=offset + lag if isinstance(offset, int) and isinstance(lag, int) else None)
-        group = {"group_id": name, "committed_offsets": offsets_by_topic({topic: committed})}
-        return Description("kt", topics=rows.topics(), groups=(group,))
-    if "partitions" not in document:
-        return None
+            partition, offset = (source.member(row, each, int, ("offsets", i)) for each in ("partition", "offset"))
+            group.committed.setdefault(topic, {})[partition] = offset if offset >= 0 else None
+            topics.add(topic, partition, **{END: offset + source.member(row, "lag", int, ("offsets", i))})
+        return topics.description("kt", (group.document(name),))
     for i, row in enumerate(source.rows(document, "partitions", ())):
-        partition = source.member(row, "id", int, ("partitions", i))
-        rows.offsets(name, partition, start=row.get("oldest"), end=row.get("newest"))
+        path = ("partitions", i)
+        known = {START: source.member(row, "oldest", int, path), END: source.member(row, "newest", int, path)}
         if "replicas" in row:
-            in_sync = source.broker_ids(row, "isrs", ("partitions", i)) if "isrs" in row else None
-            rows.place(name, partition, source.broker_ids(row, "replicas", ("partitions", i)), in_sync)
-    brokers = tuple({"broker_id": broker} for broker in sorted(rows.brokers()))
-    return Description("kt", brokers, rows.topics(complete=True))
+            known |= {"replicas": source.broker_ids(row, "replicas", path)}
+            known |= {"in_sync_replicas": source.broker_ids(row, "isrs", path)} if "isrs" in row else {}
+        topics.add(name, source.member(row, "id", int, path), **known)
+    return topics.description("kt", complete=True)

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from service.core.documents import Json
 from service.descriptions.classic_groups import classic_members
-from service.descriptions.documents import MOST_NOTES, NOTHING_YET, SourceText
+from service.descriptions.documents import MOST_NOTES, NOTHING_YET
 from service.descriptions.json_lines import Path
 from service.descriptions.model import Description
+from service.descriptions.source import SourceText
 
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = 2

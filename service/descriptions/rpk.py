@@ -1,23 +1,25 @@
-"""Redpanda's ``rpk topic describe``, ``rpk group describe`` and ``rpk cluster metadata`` (or ``info``), releases 21 to 25.
+"""Redpanda's ``rpk topic describe``, ``rpk group describe`` and ``rpk cluster metadata`` (or ``info``), releases 20 to 24.
 
-Sections are those that options choose, with their heads underlined where there are several. Since 21.11 rpk prints replicas in
-ascending order, so which of them is the preferred leader is only known of lists that are not ascending.
+rpk prints replicas in ascending order (Redpanda's source, ``int32s.sort``), at least since 21.8; which of them is the preferred
+leader is then not known.
 """
 
 import re
+from collections import defaultdict
 from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.source import Source
-from service.descriptions.tables import NONE, Table, number_in, offset_in
-from service.descriptions.topic_rows import TopicRows, offsets_by_topic
+from service.descriptions.rows import END, START, UNKNOWN, ForeignText, GroupRows, TopicRows
+from service.descriptions.tables import Table, offset_in
 
-_PARTITIONS: Final = {"PARTITION", "LEADER", "REPLICAS"}
-_OFFSETS: Final = {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID"}
-_BROKERS: Final = ("ID", "HOST", "PORT")
-_TOPICS: Final = ("NAME", "PARTITIONS", "REPLICAS")
-_BLANK: Final = frozenset({"MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR", "RACK", "IN-SYNC"})
+_TABLES: Final = (
+    {"PARTITION", "LEADER", "REPLICAS"},
+    {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID"},
+    {"ID", "HOST", "PORT"},
+    {"NAME", "PARTITIONS", "REPLICAS"},
+)
+_BLANK: Final = ("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR", "RACK")
 _FIELD: Final = re.compile(
     r"(NAME|INTERNAL|PARTITIONS|REPLICAS|ERROR|GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|Name|Internal)"
     r"(?:\s+(\S+))?"
@@ -27,68 +29,48 @@ _COMMAND: Final = re.compile(r".*\brpk topic (?:describe|info)(?P<arguments>(?: 
 _DETAILED: Final = re.compile(r"(?P<name>\S+?)(?: \(internal\))?, (?P<count>[0-9]{1,7}) partitions(?:, [0-9]+ replicas)?")
 _HEAD: Final = re.compile(r"SUMMARY|CONFIGS|PARTITIONS|CLUSTER|BROKERS|TOPICS|=+|KEY\s+VALUE\s+SOURCE|TOPIC\s+LAG")
 _OF_GROUP: Final = {"STATE": "group_state", "BALANCER": "assignor", "MEMBERS": "members_count"}
-_IDS: Final = re.compile(r"\[([0-9]{1,10}(?:[ ,]+[0-9]{1,10})*)?\]")
+_IDS: Final = re.compile(r"\[(?:[0-9]{1,10}(?:[ ,]+[0-9]{1,10})*)?\]")
 
 
-class RpkText:
+class RpkText(ForeignText):
     """What the lines describe. topic, group : of the current section; table : the current one"""
 
     def __init__(self) -> None:
-        self.rows = TopicRows()
+        super().__init__()
+        self.topics = TopicRows()
         self.brokers: dict[int, Json] = {}
-        self.groups: dict[str, Json] = {}
-        self.offsets: dict[str, dict[str, dict[int, int | None]]] = {}
+        self.groups: defaultdict[str, GroupRows] = defaultdict(GroupRows)
         self.topic = self.group = ""
-        self.table: Table = Table()
-        self.notes: list[str] = []
+        self.table = Table()
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
+        table = Table.of(re.sub(r"(?<=\S) (?=\S)", "-", line.upper()), *_BLANK)
         if self._begins(line.strip()):
             self.table = Table()
-            return True
-        table = Table.of(re.sub(r"(?<=\S) (?=\S)", "-", line.upper()), _BLANK)
-        columns = set(table.names)
-        if (
-            (columns >= _PARTITIONS and ":" not in line)
-            or (columns >= _OFFSETS and self.group)
-            or (table.names[:3] in (_BROKERS, _TOPICS) and table.names[3:] in ((), ("RACK",)))
-        ):
+        elif ":" not in line and any(columns <= set(table.names) for columns in _TABLES) and "ENDPOINT" not in table.names:
             self.table = table
-            return True
-        if self.topic and (match := _CONFIG.fullmatch(line.strip())):
+        elif self.topic and (match := _CONFIG.fullmatch(line.strip())):
             if match["key"] == "min.insync.replicas" and match["value"].isdecimal():
-                self.rows.fields.setdefault(self.topic, {})["min_insync_replicas"] = int(match["value"])
-            return True
-        if (match := _FIELD.fullmatch(line.strip())) and (match[2] or self.group):
-            return self._field(match[1].upper(), match[2] or "", number)
-        row = self.table.cells(line) if self.table.names else None
-        return row is not None and self._row(row, number)
-
-    def check_foreign(self, number: int, line: str) -> None:
-        """No line has to be of these forms."""
+                self.topics.fields.setdefault(self.topic, {})["min_insync_replicas"] = int(match["value"])
+        elif (match := _FIELD.fullmatch(line.strip())) and (match[2] or self.group):
+            return self._field(match[1].upper(), match[2] or "")
+        else:
+            row = self.table.cells(line) if self.table.names else None
+            return row is not None and self._row(row, number)
+        return True
 
     def description(self) -> Description | None:
         """The brokers, topics and groups. A note says where preferred leaders are not known."""
-        topics = self.rows.topics()
-        if not (topics or self.brokers or self.groups):
-            return None
-        for topic in topics:
-            if len(topic.get("placements", ())) != topic.get("partitions_count"):
-                topic.pop("placements", None)
-        self.notes += unordered(topics)
-        brokers = {broker: {"broker_id": broker} for broker in self.rows.brokers()} | self.brokers
-        groups = []
-        for name, group in self.groups.items():
-            committed = offsets_by_topic(self.offsets.get(name, {}))
-            members = [
-                {**member, "owned_partitions": [{"topic_name": topic, "partition_ids": ids} for topic, ids in owned.items()]}
-                for member, owned in group.pop("rows").values()
-            ]
-            listed = {"members": members} if members or group.get("group_state") in ("Empty", "Dead") else {}
-            groups.append({"group_id": name, **group, **listed, **({"committed_offsets": committed} if committed else {})})
-        return Description("rpk", tuple(brokers[i] for i in sorted(brokers)), topics, tuple(groups))
+        groups = (group.document(name) for name, group in self.groups.items())
+        description = self.topics.description("rpk", groups, self.brokers)
+        lists = [row["replicas"] for rows in self.topics.rows.values() for row in rows.values() if "replicas" in row]
+        if any(len(replicas) > 1 for replicas in lists) and all(replicas == sorted(replicas) for replicas in lists):
+            self.notes.append(
+                "rpk prints replicas in ascending order, so preferred leaders are not known: the first of each list is taken."
+            )
+        return description
 
     def _begins(self, line: str) -> bool:
         """Does a section begin with this line, of a topic if it names one?"""
@@ -97,86 +79,58 @@ class RpkText:
             self.topic = names[0] if len(names) == 1 else ""
         elif match := _DETAILED.fullmatch(line):
             self.topic = match["name"]
-            self.rows.fields.setdefault(self.topic, {})["partitions_count"] = int(match["count"])
+            self.topics.fields[self.topic] = {"partitions_count": int(match["count"])}
         return match is not None or _HEAD.fullmatch(line) is not None
 
-    def _field(self, name: str, text: str, number: int) -> bool:
+    def _field(self, name: str, text: str) -> bool:
         """A line of a summary; False if none has begun."""
         if name in ("NAME", "GROUP"):
             self.topic, self.group = (text, "") if name == "NAME" else ("", text)
-            if name == "GROUP":
-                self.groups.setdefault(text, {"rows": {}})
-        elif self.topic and name == "PARTITIONS":
-            self.rows.fields.setdefault(self.topic, {})["partitions_count"] = number_in({name: text}, name, number)
+        elif self.topic and name == "PARTITIONS" and text.isdecimal():
+            self.topics.fields.setdefault(self.topic, {})["partitions_count"] = int(text)
         elif self.topic and name == "ERROR":
             self.notes.append(f"The partitions of topic {self.topic!r} are not known: {text}.")
         elif self.group and text and name in _OF_GROUP:
-            self.groups[self.group][_OF_GROUP[name]] = number_in({name: text}, name, number) if name == "MEMBERS" else text
+            group = self.groups[self.group]
+            group.fields[_OF_GROUP[name]] = int(text) if text.isdecimal() else text
+            group.members = {} if text in ("Empty", "Dead") else group.members
         return bool(self.topic or self.group)
 
     def _row(self, row: dict[str, str], number: int) -> bool:
         """A row of the current table; False if it is none."""
-        if "HOST" in row and "PORT" in row:
+        if "PORT" in row:
             if not re.fullmatch(r"[0-9]{1,10}\*?", row["ID"]):
                 return False
-            rack = {"rack_id": row["RACK"]} if row.get("RACK", NONE) not in ("", NONE) else {}
-            self.brokers[int(row["ID"].rstrip("*"))] = {"broker_id": int(row["ID"].rstrip("*")), **rack}
+            broker = int(row["ID"].rstrip("*"))
+            self.brokers[broker] = {"broker_id": broker} | ({"rack_id": row["RACK"]} if row.get("RACK") not in UNKNOWN else {})
         elif "NAME" in row:
-            self.rows.fields.setdefault(row["NAME"], {})["partitions_count"] = number_in(row, "PARTITIONS", number)
+            self.topics.fields[row["NAME"]] = (
+                {"partitions_count": int(row["PARTITIONS"])} if row["PARTITIONS"].isdecimal() else {}
+            )
         elif not re.fullmatch("[0-9]{1,7}", row["PARTITION"]):
             return False
         elif "TOPIC" in row:
             self._offsets(row, int(row["PARTITION"]))
+        elif not self.topic:
+            raise UnreadableDescription("The topic is not named: print its summary, too (rpk topic describe -a).", number)
+        elif not _IDS.fullmatch(row["REPLICAS"]):
+            raise UnreadableDescription(f"Not a list of brokers: {row['REPLICAS']!r}.", number)
         else:
-            if not self.topic:
-                raise UnreadableDescription("The topic is not named: print its summary, too (rpk topic describe -a).", number)
-            ids = _IDS.fullmatch(row["REPLICAS"])
-            if ids is None:
-                raise UnreadableDescription(f"Not a list of brokers: {row['REPLICAS']!r}.", number)
-            in_sync = next((_IDS.fullmatch(row[name]) for name in ("ISR", "IN-SYNC-REPLICAS") if name in row), None)
-            self.rows.place(self.topic, int(row["PARTITION"]), _ids(ids), _ids(in_sync) if in_sync else None)
-            start, end = offset_in(row, "LOG-START-OFFSET"), offset_in(row, "HIGH-WATERMARK")
-            self.rows.offsets(self.topic, int(row["PARTITION"]), start=start, end=end)
+            in_sync = _ids(row["IN-SYNC-REPLICAS"]) if "IN-SYNC-REPLICAS" in row else None
+            ends = {START: offset_in(row, "LOG-START-OFFSET"), END: offset_in(row, "HIGH-WATERMARK")}
+            partition, replicas = int(row["PARTITION"]), _ids(row["REPLICAS"])
+            self.topics.add(self.topic, partition, replicas=replicas, in_sync_replicas=in_sync, **ends)
         return True
 
     def _offsets(self, row: dict[str, str], partition: int) -> None:
         """A partition of the group."""
-        topic = row["TOPIC"]
-        self.offsets.setdefault(self.group, {}).setdefault(topic, {})[partition] = offset_in(row, "CURRENT-OFFSET")
-        start, end = offset_in(row, "LOG-START-OFFSET"), offset_in(row, "LOG-END-OFFSET")
-        self.rows.offsets(topic, partition, start=start, end=end)
-        if row["MEMBER-ID"] not in ("", NONE):
-            member = {"member_id": row["MEMBER-ID"], "client_id": row.get("CLIENT-ID", ""), "host": row.get("HOST", "")}
-            instance = {"instance_id": row["INSTANCE-ID"]} if row.get("INSTANCE-ID", NONE) not in ("", NONE) else {}
-            rows = self.groups[self.group]["rows"].setdefault(row["MEMBER-ID"], ({**member, **instance}, {}))
-            rows[1].setdefault(topic, []).append(partition)
+        topic, group = row["TOPIC"], self.groups[self.group]
+        group.committed.setdefault(topic, {})[partition] = offset_in(row, "CURRENT-OFFSET")
+        self.topics.add(topic, partition, **{START: offset_in(row, "LOG-START-OFFSET"), END: offset_in(row, "LOG-END-OFFSET")})
+        if row["MEMBER-ID"] not in UNKNOWN:
+            known = {"client_id": row.get("CLIENT-ID"), "host": row.get("HOST"), "instance_id": row.get("INSTANCE-ID")}
+            group.member(row["MEMBER-ID"], **known)["owned_partitions"].setdefault(topic, set()).add(partition)
 
 
-def read_rpk(document: Json, source: Source) -> Description | None:
-    """A topic that ``rpk topic describe --format json`` prints; None if the document is another. Raises UnreadableDescription."""
-    if not {"summary", "partitions"} <= document.keys():
-        return None
-    summary, rows = source.member(document, "summary", dict, ()), TopicRows()
-    name = source.member(summary, "name", str, ("summary",))
-    rows.fields[name] = {"partitions_count": source.member(summary, "partitions", int, ("summary",))}
-    for i, row in enumerate(source.rows(document, "partitions", ())):
-        partition = source.member(row, "partition", int, ("partitions", i))
-        rows.place(name, partition, source.broker_ids(row, "replicas", ("partitions", i)))
-        ends = (source.member(row, field, int, ("partitions", i)) for field in ("log_start_offset", "high_watermark"))
-        start, end = (offset if offset >= 0 else None for offset in ends)
-        rows.offsets(name, partition, start=start, end=end)
-    topics = rows.topics()
-    brokers = tuple({"broker_id": broker} for broker in sorted(rows.brokers()))
-    return Description("rpk", brokers, topics, notes=tuple(unordered(topics)))
-
-
-def unordered(topics: tuple[Json, ...]) -> list[str]:
-    """A note if the replicas of all partitions are in ascending order, and so perhaps in that of rpk."""
-    lists = [placement["replicas"] for topic in topics for placement in topic.get("placements", ())]
-    if not any(len(replicas) > 1 for replicas in lists) or any(replicas != sorted(replicas) for replicas in lists):
-        return []
-    return ["rpk prints replicas in ascending order, so preferred leaders are not known: the first of each list is taken."]
-
-
-def _ids(match: re.Match[str]) -> list[int]:
-    return [int(part) for part in re.split("[ ,]+", match[1] or "") if part]
+def _ids(text: str) -> list[int]:
+    return [int(part) for part in re.findall("[0-9]+", text)]

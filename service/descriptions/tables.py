@@ -5,13 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from service.descriptions.model import UnreadableDescription
-
 _COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
 _WORD: Final = re.compile(r"\[[^\]]*\]|\S+")
 _COORDINATOR: Final = re.compile(r"(?<=\S) +(?=\(-?[0-9]+\) )")
-_NUMBER: Final = re.compile("-?[0-9]{1,18}")
-NONE: Final = "-"
 
 
 @dataclass(frozen=True)
@@ -23,10 +19,10 @@ class Table:
     blank: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, header: str, blank: frozenset[str] = frozenset()) -> "Table":
+    def of(cls, header: str, *blank: str) -> "Table":
         """The table with this header."""
         columns = [*_COLUMN.finditer(header)]
-        return cls(tuple(column.group() for column in columns), tuple(column.start() for column in columns), blank)
+        return cls(tuple(column.group() for column in columns), tuple(column.start() for column in columns), frozenset(blank))
 
     def cells(self, line: str) -> dict[str, str] | None:
         """A row by column; None if it is no row of this table.
@@ -34,25 +30,15 @@ class Table:
         Where the columns do not line up, the row must have a word, or a list in brackets, for each column that may not be blank.
         """
         if all(line[start - 1 : start] in ("", " ") for start in self.starts if start):
-            row = {
-                name: line[start:end].strip()
-                for name, (start, end) in zip(self.names, pairwise((*self.starts, len(line) + 1)), strict=True)
-            }
-            if all(cell or name in self.blank for name, cell in row.items()):
+            parts = [line[start:end].strip() for start, end in pairwise((*self.starts, len(line) + 1))]
+            row = dict(zip(self.names, parts, strict=True))
+            if any(parts) and all(cell or name in self.blank for name, cell in row.items()):
                 return row
         words = _WORD.findall(_COORDINATOR.sub("", line))
         names = [name for name in self.names if name not in self.blank] if len(words) < len(self.names) else self.names
         return dict.fromkeys(self.names, "") | dict(zip(names, words, strict=True)) if 0 < len(names) == len(words) else None
 
 
-def number_in(row: dict[str, str], column: str, line_number: int) -> int:
-    """The number in a cell. Raises UnreadableDescription."""
-    if not _NUMBER.fullmatch(row[column]):
-        raise UnreadableDescription(f"{column} is not a number: {row[column]!r}.", line_number)
-    return int(row[column])
-
-
 def offset_in(row: dict[str, str], column: str) -> int | None:
     """The offset in a cell; None if it has a dash, an error, or -1, which stand for one that is not known."""
-    text = row.get(column, NONE)
-    return int(text) if text[:1] != NONE and _NUMBER.fullmatch(text) else None
+    return int(row[column]) if re.fullmatch("[0-9]{1,18}", row.get(column, "")) else None

@@ -1,0 +1,119 @@
+"""Topics and groups from rows of one partition or member each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from service.descriptions.model import Description
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from service.core.documents import Json
+
+MOST_GAPS: Final = 1_000
+"""Partitions for each row of a topic: an id beyond that is no partition's."""
+
+UNKNOWN: Final = (None, "", "-")
+"""What stands for a value that a tool does not know."""
+
+_PLACEMENT: Final = ("replicas", "in_sync_replicas")
+START, END = "log_start_offsets", "log_end_offsets"
+
+
+class ForeignText:
+    """What readers of lines have in common that are of no form of Kafka's most used tools. notes : see _LineReader"""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def check_foreign(self, number: int, line: str) -> None:
+        """No line has to be of these forms."""
+
+
+class TopicRows:
+    """What rows tell of topics.
+
+    fields : topic → such as ``partitions_count``; rows : topic → partition id → ``replicas``, ``in_sync_replicas``, START, END
+    """
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Json] = {}
+        self.rows: dict[str, dict[int, Json]] = {}
+
+    def add(self, topic: str, partition: int, **known: Any) -> None:
+        """A partition with what is known of it."""
+        row = self.rows.setdefault(topic, {}).setdefault(partition, {})
+        row.update({name: value for name, value in known.items() if value is not None})
+
+    def topics(self, *, complete: bool = False) -> tuple[Json, ...]:
+        """The topics. A count that is not told is that of the rows with replicas, if they have no gap.
+
+        complete : do rows without replicas list all partitions, too?
+        """
+        found = []
+        for name in {**self.fields, **self.rows}:
+            rows, topic = self.rows.get(name, {}), {"topic_name": name, **self.fields.get(name, {})}
+            placements = [
+                {"partition_id": i, **{each: row[each] for each in _PLACEMENT if each in row}}
+                for i, row in sorted(rows.items())
+                if "replicas" in row
+            ]
+            counted = len(rows if complete else placements)
+            if counted and counted > max(rows):
+                topic.setdefault("partitions_count", counted)
+            if placements and len(placements) == topic.get("partitions_count"):
+                topic["placements"] = placements
+            size = max(max(rows, default=-1) + 1, topic.get("partitions_count", 0))
+            for each in (START, END):
+                if any(each in row for row in rows.values()) and size <= len(rows) * MOST_GAPS:
+                    topic[each] = [rows.get(i, {}).get(each) for i in range(size)]
+            found.append(topic)
+        return tuple(found)
+
+    def description(
+        self, form: str, groups: Iterable[Json] = (), brokers: Mapping[int, Json] | None = None, *, complete: bool = False
+    ) -> Description | None:
+        """The topics with these groups, on these brokers and those that hold replicas; None if there is nothing."""
+        ids = {broker for rows in self.rows.values() for row in rows.values() for broker in row.get("replicas", ())}
+        of_ids = {broker: {"broker_id": broker} for broker in ids} | dict(brokers or {})
+        description = Description(form, tuple(of_ids[i] for i in sorted(of_ids)), self.topics(complete=complete), tuple(groups))
+        return description if description.brokers or description.topics or description.groups else None
+
+
+@dataclass
+class GroupRows:
+    """What rows tell of a group.
+
+    members : by member_id, what they own as topic → partition ids; None: not listed; committed : topic → partition id → offset
+    """
+
+    fields: Json = field(default_factory=dict)
+    members: dict[str, Json] | None = None
+    committed: dict[str, dict[int, int | None]] = field(default_factory=dict)
+
+    def member(self, member_id: str, **known: Any) -> Json:
+        """A member with what is known of it."""
+        self.members = {} if self.members is None else self.members
+        told = {name: value for name, value in known.items() if value not in UNKNOWN}
+        return self.members.setdefault(member_id, {"member_id": member_id, "owned_partitions": {}, **told})
+
+    def document(self, group_id: str) -> Json:
+        """The group in the shape of the request bodies."""
+        document: Json = {"group_id": group_id, **self.fields}
+        if self.members is not None:
+            document["members"] = [
+                {**member, "owned_partitions": listed(member["owned_partitions"])} for member in self.members.values()
+            ]
+        if self.committed:
+            document["committed_offsets"] = [
+                {**row, "offsets": [self.committed[row["topic_name"]][i] for i in row["partition_ids"]]}
+                for row in listed(self.committed)
+            ]
+        return document
+
+
+def listed(partitions: Mapping[str, Iterable[int]]) -> list[Json]:
+    """Topic → partition ids as rows."""
+    return [{"topic_name": name, "partition_ids": sorted(ids)} for name, ids in sorted(partitions.items()) if ids]
