@@ -16,6 +16,7 @@ from service.descriptions.subscriptions import partition_counts, with_subscripti
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")
+STATE: Final = ("in_sync_replicas", "leader", "adding_replicas", "removing_replicas")
 NO_PLACEMENT: Final = "The placement is not known. Describe the topics as well: kafka-topics --describe."
 _PROTOCOLS: Final = {"uniform": "consumer", "simple": "share"}
 """The protocol of the assignors that only one protocol has."""
@@ -172,7 +173,7 @@ def partition_count_plan(description: Description, topic_name: str | None, *, ha
     return body
 
 
-def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, "in_sync_replicas")) -> Json:
+def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, *STATE)) -> Json:
     """``brokers`` and ``topics`` with their placements, as the bodies about existing replicas have them. Raises InvalidQuestion.
 
     placement : the members of a placement to keep
@@ -194,6 +195,8 @@ def reassignment(description: Description) -> Json:
         raise InvalidQuestion(NO_PLACEMENT)
     least = {topic["topic_name"]: picked(topic, ("min_insync_replicas",)) for topic in description.topics}
     body["topics"] = [{**topic, **least[topic["topic_name"]]} for topic in body["topics"]]
+    for placement in (each for topic in body["topics"] for each in topic["placements"] if each.get("leader", 0) is None):
+        placement["leader"] = -1  # null says nothing where no partition has a leader
     described = {topic["topic_name"]: topic for topic in description.topics}
     _add_of_partitions(body, "partition_bytes_per_second", {name: _written(topic) for name, topic in described.items()})
     sizes = {name: topic.get("partition_bytes") or () for name, topic in described.items()}

@@ -136,7 +136,11 @@ def _read_cruise_control(document: Json, source: SourceText) -> Description:
     for name in state:
         for i, row in enumerate(source.rows(state, name, ("KafkaPartitionState",))):
             path = ("KafkaPartitionState", name, i)
-            placements.add(row, path, {"in_sync_replicas": source.broker_ids(row, "in-sync", path)})
+            known: Json = {"in_sync_replicas": source.broker_ids(row, "in-sync", path)}
+            if "leader" in row:
+                leader = source.member(row, "leader", int, path)
+                known["leader"] = leader if leader >= 0 else None
+            placements.add(row, path, known)
     of_brokers = source.check(document.get("KafkaBrokerState", {}), dict, ("KafkaBrokerState",))
     counts = source.check(of_brokers.get("ReplicaCountByBrokerId", {}), dict, ("KafkaBrokerState", "ReplicaCountByBrokerId"))
     listed = source.check(of_brokers.get("IsController", {}), dict, ("KafkaBrokerState", "IsController"))

@@ -66,8 +66,9 @@ class Description:
 
 
 def brokers_of(topics: tuple[Json, ...]) -> tuple[Json, ...]:
-    """The brokers that hold replicas of the topics, by ascending id."""
-    ids = {broker for topic in topics for placement in topic["placements"] for broker in placement["replicas"]}
+    """The brokers that hold replicas of the topics, also those that are being removed, by ascending id."""
+    placements = [placement for topic in topics for placement in topic["placements"]]
+    ids = {broker for each in placements for name in ("replicas", "removing_replicas") for broker in each.get(name, ())}
     return tuple({"broker_id": broker_id} for broker_id in sorted(ids))
 
 

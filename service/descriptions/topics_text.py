@@ -1,7 +1,8 @@
 """The output of ``kafka-topics --describe``: a line for each topic, and a line with a tab before it for each of its partitions.
 
 The fields are those of TopicCommand in Kafka 0.10 to 4.3: older releases print no space after the colons, no ``TopicId`` and no
-``Elr``. While a partition is being reassigned, its placement is the one it is going to have: without ``Removing Replicas``.
+``Elr``. While a partition is being reassigned, its placement is the one it is going to have: without ``Removing Replicas``, which
+are beside it.
 """
 
 import re
@@ -18,8 +19,8 @@ _MIN_IN_SYNC: Final = re.compile(r"(?:^|,)min\.insync\.replicas=(?P<count>[0-9]{
 _ID: Final = r"[0-9]{1,10}"
 _IDS: Final = rf"(?:{_ID}(?:,{_ID})*)?"
 _PARTITION: Final = re.compile(
-    rf"\s*Topic: ?(?P<name>\S+)\s+Partition: ?(?P<id>{_ID})\s+Leader: ?(?:-?{_ID}|none)\s+Replicas: ?(?P<replicas>{_IDS})"
-    rf"\s+Isr: ?(?P<isr>{_IDS})(?:\s+Adding Replicas: ?{_IDS}\s+Removing Replicas: ?(?P<removing>{_IDS}))?"
+    rf"\s*Topic: ?(?P<name>\S+)\s+Partition: ?(?P<id>{_ID})\s+Leader: ?(?P<leader>-?{_ID}|none)\s+Replicas: ?(?P<replicas>{_IDS})"
+    rf"\s+Isr: ?(?P<isr>{_IDS})(?:\s+Adding Replicas: ?(?P<adding>{_IDS})\s+Removing Replicas: ?(?P<removing>{_IDS}))?"
     rf"(?:\s+Elr: ?(?:{_IDS}|N/A))?(?:\s+LastKnownElr: ?(?:{_IDS}|N/A))?\s*"
 )
 
@@ -82,7 +83,10 @@ class TopicsText:
             raise UnreadableDescription(detail, number)
         removing = _ids(match["removing"] or "")
         replicas = [broker for broker in _ids(match["replicas"]) if broker not in removing]
-        placements.append({"partition_id": partition_id, "replicas": replicas, "in_sync_replicas": _ids(match["isr"])})
+        leader = None if match["leader"] in ("none", "-1") else int(match["leader"])
+        known = {"partition_id": partition_id, "replicas": replicas, "in_sync_replicas": _ids(match["isr"]), "leader": leader}
+        running = {"adding_replicas": _ids(match["adding"] or ""), "removing_replicas": removing}
+        placements.append(known | {name: brokers for name, brokers in running.items() if brokers})
 
 
 def _ids(text: str) -> list[int]:

@@ -58,7 +58,7 @@ def test_topics_of_the_real_tool() -> None:
     assert [topic["topic_name"] for topic in description.topics] == ["orders", "audit.log_v2", "payments"]
     orders = description.topics[0]
     assert orders["topic_id"] == "jkIjj8fcS2GIwo--c_4Xhw"
-    assert orders["placements"][4] == {"partition_id": 4, "replicas": [1, 3, 2], "in_sync_replicas": [1, 3, 2]}
+    assert orders["placements"][4] == {"partition_id": 4, "replicas": [1, 3, 2], "in_sync_replicas": [1, 3, 2], "leader": 1}
     assert [broker["broker_id"] for broker in description.brokers] == [1, 2, 3]
 
 

@@ -10,6 +10,7 @@ from service.core.model import Int32s
 from service.core.printable import all_of, counted
 from service.core.reassignments.evenness import band, exact_band
 from service.core.reassignments.model import Goal, Plan, broker_names, bytes_on
+from service.core.reassignments.order import copied
 from service.core.reassignments.planned import NAMED
 
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ def _main(planned: Planned) -> Iterator[str]:
     for broker in np.flatnonzero(on_the_way)[:NAMED].tolist():
         running = _leaving(planned, broker)
         if len(running):
-            yield f"{planned.broker(broker).capitalize()} is being emptied by {_reassignments(planned, running)}"
+            yield f"{planned.broker(broker).capitalize()} is being emptied: {_reassignments(planned, running)}"
         else:
             yield f"{planned.broker(broker).capitalize()} has no replica of {planned.topics}"
     if planned.copies:
         proof = _limited_proof(planned.goal, planned.plan) if planned.goal.limited else _proof(planned)
-        yield f"{_moved(planned)} with {counted(planned.copies, 'copy', 'copies')}, {proof}{_leave(planned)}"
+        waiting = int(copied(planned.placements, planned.plan.replicas)[planned.leadership.stuck].sum())
+        wait = f" ({waiting:,} of them wait for a leader)" if waiting else ""
+        yield f"{_moved(planned)} with {counted(planned.copies, 'copy', 'copies')}{wait}, {proof}{_leave(planned)}"
         return
     changes = list(_changes(planned))
     if (before[planned.left] > after[planned.left]).any() and len(_emptied(planned)):
@@ -93,9 +96,9 @@ def _changes(planned: Planned) -> Iterator[str]:
     if lead.known and len(lead.elected):
         now, after = lead.counts(len(planned.brokers))
         fullest = int(now.argmax())
-        changes = f"preferred leader election{'s' * (len(lead.elected) > 1)} {'makes' if len(lead.elected) == 1 else 'make'}"
-        leads = f"{planned.broker(fullest)} lead {after[fullest]:,} partitions, {now[fullest]:,} now"
-        yield f"{len(lead.elected):,} {changes} {leads}"
+        leads = f"after which {planned.broker(fullest)} leads {counted(int(after[fullest]), 'partition')}, {now[fullest]:,} now"
+        elections = counted(len(lead.elected), "preferred leader election")
+        yield f"there {'is' if len(lead.elected) == 1 else 'are'} {elections}, {leads}"
 
 
 def _moved(planned: Planned) -> str:
@@ -205,7 +208,10 @@ def _led_no_more(planned: Planned) -> Iterator[str]:
 def _offers(planned: Planned) -> Iterator[str]:
     """What would fill brokers that stay empty."""
     brokers, goal = planned.brokers, planned.goal
-    new = np.flatnonzero(brokers.receiving & (planned.loads[0].replicas == 0) & (planned.loads[1].replicas == 0))
+    new = brokers.receiving & (planned.loads[0].replicas == 0) & (planned.loads[1].replicas == 0)
+    if planned.placements.leaving is not None:
+        new[planned.placements.leaving.values] = False
+    new = np.flatnonzero(new)
     if not len(new) or goal.objective != "fewest-moves" or goal.only_leaders:
         return
     total = int(planned.loads[1].replicas[brokers.usable].sum())
@@ -230,7 +236,7 @@ def _in_progress(planned: Planned) -> Iterator[str]:
 
 def _reassignments(planned: Planned, partitions: Int32s) -> str:
     be = "is" if len(partitions) == 1 else "are"
-    running = f"{counted(len(partitions), 'reassignment')} that {be} in progress ({planned.names(partitions)})"
+    running = f"{counted(len(partitions), 'reassignment')} {be} in progress ({planned.names(partitions)})"
     return f"{running}, which this plan takes as done"
 
 

@@ -13,7 +13,10 @@ export const atLeast = ({ write_rates_known }) => (write_rates_known ? "" : "at 
 export function durationOf(plan) {
   const { duration_seconds: seconds, throttle_bytes_per_second: throttle, batches } = plan;
   const divided = count(batches.length, "batch", "batches");
-  const note = seconds === null && throttle === null && batches.length > 0 ? `${divided}; a throttle and sizes would tell` : divided;
+  const note =
+    seconds === null && throttle === null && batches.length > 0
+      ? `${divided}; a throttle and sizes would tell`
+      : divided;
   return { label: "Duration", value: seconds === null ? duration(null) : `${atLeast(plan)}${duration(seconds)}`, note };
 }
 

@@ -140,7 +140,6 @@ function example() {
     topics,
     objective: "fewest-moves",
     racks: "strict",
-    leaders: "balance",
     limits: { throttle_bytes_per_second: 50e6, moves_per_broker: 5 },
   };
 }

@@ -18,6 +18,7 @@ const RACKS = [
   { value: "none", label: "ignored" },
 ];
 const LEADERS = [
+  { value: "", label: "kept when brokers leave" },
   { value: "balance", label: "balanced" },
   { value: "keep", label: "kept" },
   { value: "only", label: "balanced, no copies" },
@@ -56,7 +57,12 @@ function Goal({ state, set }) {
     /** @type {string} */ label,
     /** @type {import("../fields.js").Choice[]} */ choices,
   ) =>
-    html`<${Select} ...${bound(state, set)(name)} ...${{ label, choices }} value=${state[name] ?? choices[0].value} />`;
+    html`<${Select}
+      ...${bound(state, set)(name)}
+      ...${{ label, choices }}
+      value=${state[name] ?? choices[0].value}
+      set=${(/** @type {string} */ value) => set({ [name]: value || undefined })}
+    />`;
   return html`<${Objective} state=${state} set=${set} />
     <${Balance} state=${state} set=${set} />
     <div class="pair">${choice("racks", "Racks", RACKS)} ${choice("leaders", "Leaders", LEADERS)}</div>

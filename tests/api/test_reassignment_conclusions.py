@@ -1,0 +1,189 @@
+"""What a plan's sentences promise, against what Kafka does with its files, executed here on small random clusters."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+PATH = "/v1/reassignments"
+RUNS = 300
+MARKS: tuple[tuple[str, ...], ...] = (
+    *((), ("draining",), ("draining",), ("demoted",), ("demoted",), ("draining", "demoted"), ("fenced", "draining")),
+)
+
+
+def drawn(seed: int) -> dict[str, Any]:
+    """A question: some racks, fenced and gone brokers, leaderless partitions, replicas out of sync, drains, exclusions."""
+    draw = random.Random(seed)
+    count = draw.randint(3, 6)
+    racks = draw.choice(["none", "all", "all", "some"])
+    brokers: list[dict[str, Any]] = [{"broker_id": i} for i in range(1, count + 1)]
+    for broker in brokers:
+        if racks == "all" or (racks == "some" and draw.random() < 0.6):
+            broker["rack_id"] = draw.choice("abc")
+    marks = draw.choice(
+        [(), ("draining",), ("draining",), ("demoted",), ("demoted",), ("draining", "demoted"), ("fenced", "draining")]
+    )
+    for mark in marks:
+        draw.choice(brokers)[mark] = True
+    ids = [broker["broker_id"] for broker in brokers] + [9] * (draw.random() < 0.2)
+    dead = {broker["broker_id"] for broker in brokers if broker.get("fenced")} | {9}
+    dead |= {draw.choice(ids)} if draw.random() < 0.3 else set()
+    known = draw.random() < 0.8
+    topics = []
+    for t in range(draw.randint(1, 3)):
+        factor = min(draw.randint(1, 3), len(ids))
+        rows = (drawn_placement(draw, p, draw.sample(ids, factor), dead, known=known) for p in range(draw.randint(1, 4)))
+        topics.append({"topic_name": f"t{t}", "placements": list(rows)})
+    body: dict[str, Any] = {"brokers": brokers, "topics": topics}
+    if draw.random() < 0.3:
+        body["excluded_topics"] = ["t0"]
+    if draw.random() < 0.4:
+        body["leaders"] = draw.choice(["balance", "keep", "demote", "only"])
+    if draw.random() < 0.25 and body.get("leaders") not in ("demote", "only"):
+        body |= draw.choice([{"objective": "even"}, {"tolerance": 0.2}, {"max_moves": 2}])
+    if draw.random() < 0.2:
+        body["racks"] = draw.choice(["none", "unknown"])
+    return body
+
+
+def drawn_placement(
+    draw: random.Random, partition_id: int, replicas: list[int], dead: set[int], *, known: bool
+) -> dict[str, Any]:
+    """A placement, with the state of its replicas if that is known."""
+    in_sync = [i for i in replicas if i not in dead and draw.random() < 0.9]
+    leader = draw.choice([*in_sync[:1] * 3, *in_sync, *[-1] * (not in_sync)])
+    state = {"in_sync_replicas": in_sync, "leader": leader} if known else {}
+    return {"partition_id": partition_id, "replicas": replicas, **state}
+
+
+class Kafka:
+    """The partitions while a plan's files are executed. Without in_sync_replicas, all on brokers that serve are in sync."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        self.serving = {broker["broker_id"] for broker in body["brokers"] if not broker.get("fenced")}
+        self.replicas, self.in_sync, self.leader, self.copies = {}, {}, {}, 0
+        for topic in body["topics"]:
+            for placed in topic["placements"]:
+                key = topic["topic_name"], placed["partition_id"]
+                self.replicas[key] = placed["replicas"]
+                self.in_sync[key] = set(placed.get("in_sync_replicas", placed["replicas"])) & self.serving
+                given = placed.get("leader")
+                self.leader[key] = self.first(key) if given is None or (given != -1 and given not in self.serving) else given
+        self.stuck: set[tuple[str, int]] = set()
+
+    def first(self, key: tuple[str, int]) -> int:
+        """The first replica in sync."""
+        return next((i for i in self.replicas[key] if i in self.in_sync[key]), -1)
+
+    def reassign(self, document: dict[str, Any]) -> None:
+        """Execute a batch."""
+        for row in document["partitions"]:
+            key, new = (row["topic"], row["partition"]), row["replicas"]
+            added = set(new) - set(self.replicas[key])
+            self.copies += len(added)
+            in_sync = (self.in_sync[key] | added) & set(new)
+            if set(new) != set(self.replicas[key]) and (self.leader[key] == -1 or not in_sync):
+                self.stuck.add(key)
+                continue
+            self.replicas[key], self.in_sync[key] = new, in_sync
+            if self.leader[key] not in new and self.leader[key] != -1:
+                self.leader[key] = self.first(key)
+
+    def elect(self, document: dict[str, Any]) -> None:
+        """Hold preferred leader elections."""
+        for row in document["partitions"]:
+            key = row["topic"], row["partition"]
+            preferred = self.replicas[key][0]
+            assert preferred in self.in_sync[key], "an election that is offered can be held"
+            self.leader[key] = preferred
+
+    def led(self) -> dict[int, int]:
+        """The partitions that each broker leads."""
+        return {i: sum(leader == i for leader in self.leader.values()) for i in {*self.leader.values()} - {-1}}
+
+    def held(self, broker: int) -> int:
+        """The replicas on a broker."""
+        return sum(broker in replicas for replicas in self.replicas.values())
+
+
+def sentences_are_true(body: dict[str, Any], answer: dict[str, Any]) -> None:  # noqa: C901 (one claim after the other)
+    before, kafka = Kafka(body), Kafka(body)
+    for batch in answer["batches"]:
+        kafka.reassign(batch["reassignment"])
+    kafka.elect(answer["preferred_leader_elections"])
+    text, known = answer["conclusion"], "leader" in body["topics"][0]["placements"][0]
+    assert answer["moves"]["elections"] == len(answer["preferred_leader_elections"]["partitions"])
+    if found := re.search(r"with ([\d,]+) cop(?:y|ies)", text):
+        assert int(found[1]) == kafka.copies == answer["moves"]["replicas"]
+    assert ("Copies nothing" in text or "Nothing" in text) <= (kafka.copies == 0)
+    assert ("Nothing changes" in text) <= (
+        answer["reassignment"]["partitions"] == [] == answer["preferred_leader_elections"]["partitions"]
+    )
+    assert ("fewest possible" in text) <= (answer["moves"]["gap"] == 0 or "above the fewest" in text or "not proven" in text)
+    emptied = re.search(r"Empties brokers? ([\d, ]+)", text)
+    for broker in map(int, emptied[1].split(",")) if emptied else ():
+        assert before.held(broker) > kafka.held(broker) == 0
+    drained = [broker["broker_id"] for broker in body["brokers"] if broker.get("draining")]
+    for broker in drained:
+        names = re.findall(rf"Broker {broker} keeps ([\d,]+) replica", text)
+        waits = re.search(rf"brokers? [\d, ]*\b{broker}\b[\d, ]*(?:is|are) empty only then", text)
+        assert bool(names or waits) == (kafka.held(broker) > 0), (broker, text)
+        if led := re.search(rf"Broker {broker} keeps [^:]*leads ([\d,]+):", text):
+            assert int(led[1]) == kafka.led().get(broker, 0)
+    demoted = [broker["broker_id"] for broker in body["brokers"] if broker.get("demoted")]
+    for broker in demoted if known else ():
+        still = re.search(rf"Broker {broker} still leads ([\d,]+) of ([\d,]+)", text)
+        assert bool(still) == (kafka.led().get(broker, 0) > 0), text
+        if still:
+            assert (int(still[1]), int(still[2])) == (kafka.led()[broker], before.led().get(broker, 0))
+    done = not kafka.stuck and not any(map(kafka.held, drained)) and not answer["outside_tolerance"]
+    if known or not demoted:
+        assert answer["complete"] == (done and not (known and any(kafka.led().get(i, 0) for i in demoted))), text
+    if known:
+        ids, counts = answer["after"]["broker_load"]["broker_ids"], answer["after"]["broker_load"]["current_leaders"]
+        assert dict(zip(ids, counts, strict=True)) == {i: kafka.led().get(i, 0) for i in ids}
+        if answer["objective"] == "fewest-moves" and (drained or demoted) and "leaders" not in body:
+            moved = {(row["topic"], row["partition"]) for row in answer["reassignment"]["partitions"]}
+            stays = {key for key, leader in before.leader.items() if leader not in demoted and key not in moved}
+            assert all(kafka.leader[key] == before.leader[key] for key in stays)
+    racks = [broker.get("rack_id") for broker in body["brokers"]]
+    matters = body.get("racks") != "none" and body.get("leaders") not in ("only", "demote")
+    matters &= any(len(kafka.replicas[key]) > 1 for key in kafka.replicas if key[0] not in body.get("excluded_topics", ()))
+    assert ("racks are not known" in text) == (matters and not any(racks) and body.get("racks") != "unknown")
+    assert any("no rack and count" in each for each in answer["warnings"]) == (matters and any(racks) and None in racks)
+    back = {i for row in answer["rollback"]["partitions"] for i in row["replicas"]}
+    alive = {i for i in before.serving if not known or any(i in in_sync for in_sync in before.in_sync.values())}
+    returns = {i for key, now in before.replicas.items() for i in now if i not in planned(answer, key, now)}
+    assert set(answer["rollback_needs"]) == (back & returns) - alive
+    parts = next((each for each in answer["effects"] if each.startswith("Of the ")), None)
+    if parts:
+        assert sum(map(int, re.findall(r"(?:, | and )([\d]+) (?:leave|keep|even|raise|bring|are)", parts))) == int(
+            parts.split()[2]
+        )
+
+
+def planned(answer: dict[str, Any], key: tuple[str, int], now: list[int]) -> list[int]:
+    """Where a partition is after the plan."""
+    rows = {(row["topic"], row["partition"]): row["replicas"] for row in answer["reassignment"]["partitions"]}
+    return rows.get(key, now)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_what_sentences_say_is_what_kafka_does(client, part):
+    answered = 0
+    for seed in range(part * RUNS // 3, (part + 1) * RUNS // 3):
+        body = drawn(seed)
+        response = client.post(PATH, json=body)
+        if response.status_code == 422 and "errors" not in response.json:
+            continue  # no plan keeps the rules
+        assert response.status_code == 200, response.text
+        answered += 1
+        try:
+            sentences_are_true(body, response.json)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+    assert answered > RUNS // 6
