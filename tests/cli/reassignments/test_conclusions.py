@@ -67,8 +67,8 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
             "offline.txt --drain 3 --racks unknown",
             1,
             (
-                "orders-1 and pay-0 have no leader, so they cannot be copied until a replica is back; broker 3 is empty only then. "
-                "Changes the placement with 3 copies (2 of them wait for a leader), the fewest possible."
+                "orders-1 and pay-0 have no leader, so they cannot be copied until a replica is back; broker 3 is "
+                "empty only then. Changes the placement with 3 copies (2 of them wait for a leader), the fewest possible."
             ),
         ),
         (
@@ -76,8 +76,8 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
             "running.txt --drain 3 --racks unknown",
             0,
             (
-                "Broker 3 is being emptied: 2 reassignments are in progress (orders-0 and orders-1), which this plan takes as done. "
-                "Nothing is left to plan."
+                "Broker 3 is being emptied: 2 reassignments are in progress (orders-0 and orders-1), which this plan takes as "
+                "done. Nothing is left to plan."
             ),
         ),
         (
@@ -94,8 +94,8 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
             "failover.txt --demote 2",
             0,
             (
-                "Broker 2 leads 2 partitions now, none of which prefers it, and 0 afterwards: run a preferred leader election for "
-                "orders-0 and orders-1."
+                "Broker 2 leads 2 partitions now, none of which prefers it, and 0 afterwards: run a preferred leader election "
+                "for orders-0 and orders-1."
             ),
         ),
         (
@@ -103,8 +103,8 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
             "elected.txt --demote 2",
             0,
             (
-                "Broker 2 leads 4 partitions now, and 0 afterwards: run a preferred leader election for orders-0, orders-1, audit-0 "
-                "and 1 more."
+                "Broker 2 leads 4 partitions now, and 0 afterwards: run a preferred leader election for orders-0, orders-1, "
+                "audit-0 and 1 more."
             ),
         ),
         (
