@@ -309,8 +309,8 @@ def rebalances(
     Raises Rejected, TypeError.
 
     >>> events = [{"at_ms": 60_000, "type": "member_crashes", "member_id": "member-1"}]
-    >>> rebalances({"orders": 6}, 3, events, "cooperative-sticky")["totals"]["longest_idle_ms"]
-    48000
+    >>> rebalances({"orders": 6}, 3, events, "cooperative-sticky")["totals"]["most_longest_idle_ms"]
+    51500
     """
     group = {"topics": inputs.group_topics(topics), "members": inputs.group_members(members, owned)}
     question = {"assignor": assignor, **group, "events": inputs.rows(events, "events"), **fields}

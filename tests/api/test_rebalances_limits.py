@@ -31,7 +31,8 @@ TOPICS = [{"topic_name": "o", "partitions_count": 1}]
 
 
 def group(*events: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {"topics": TOPICS, "members": [{"member_id": "a"}], "events": [*events], "detail": "totals", **changes}
+    quick = {"timing": {"poll_interval_ms": 0}, "detail": "totals"}
+    return {"topics": TOPICS, "members": [{"member_id": "a"}], "events": [*events], **quick, **changes}
 
 
 def scales(members_count: int, at_ms: int = 0) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def test_what_could_not_be_foreseen_is_bounded_as_well() -> None:
     stall = {"at_ms": 1_000, "type": "member_stalls", "member_id": "a", "for_ms": 299_000}
     body = group(stall, scales(20, 1_001), group_protocol="consumer", topics=[{"topic_name": "o", "partitions_count": 40}])
     assert posted(client, body)[0] == 200
-    status, answer, seconds = posted(client, {**body, "timing": {"heartbeat_interval_ms": 1}})
+    status, answer, seconds = posted(client, {**body, "timing": {"heartbeat_interval_ms": 1, "poll_interval_ms": 0}})
     assert (status, over_limit(answer)) == (422, True)
     assert seconds < 1
 

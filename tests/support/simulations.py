@@ -14,13 +14,18 @@ Body = dict[str, Any]
 
 
 def simulation(protocol: str, *events: Body, partitions: int = 6, **body: Any) -> Simulation:
-    """A group of ``c0`` and ``c1`` that forms at 0 ms, with one topic, ``t``; not run yet. body : fields of the question"""
+    """A group of ``c0`` and ``c1`` that forms at 0 ms, with one topic, ``t``; not run yet. Polls take no time by default.
+
+    body : fields of the question
+    """
+    timing = {"poll_interval_ms": 0, **body.pop("timing", {})}
     question = GroupRebalancesSchema().load(
         {
             "group_protocol": protocol,
             "topics": [{"topic_name": "t", "partitions_count": partitions}],
             "members": [{"member_id": f"c{i}"} for i in range(2)],
             "events": list(events),
+            "timing": timing,
             **body,
         }
     )

@@ -55,7 +55,11 @@ def question(recorded: Document) -> Document:
         request["topics"][0]["topic_id"] = next(iter(_topic_names(recorded)))
     changes = [one for event in request["events"] for one in _as_it_was(event, recorded)]
     events = [{**event, "at_ms": event["at_ms"] - start} for event in changes]
-    return {**request, "members": [], "events": [*joins, *events], "detail": "assignments"}
+    timing = {
+        "poll_interval_ms": 0,
+        **request["timing"],
+    }  # the recorded clients poll all the time, unless the recording says more
+    return {**request, "members": [], "events": [*joins, *events], "timing": timing, "detail": "assignments"}
 
 
 def _as_it_was(event: Document, recorded: Document) -> list[Document]:

@@ -10,7 +10,7 @@ from service.api.rebalances.schema import TimingSchema
 from service.core.member_counts.keda import RELEASE, Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
-from service.decisions.rebalances.question import COMPARED_POLL_MS
+from service.decisions.rebalances.question import POLL_MS
 from service.web import described as fields
 from service.web.fields import INT64, Array, Bool, Int, Number
 from service.web.schemas import price_per_gb_field
@@ -89,9 +89,7 @@ class MemberCountPlansSchema(Schema):
     standstill = Bool(
         "whether to simulate how long partitions have no reader until the group has each number of members", load_default=True
     )
-    timing = fields.Nested(
-        WaitsSchema, f"as in /v1/group-rebalances; `poll_interval_ms` absent: {COMPARED_POLL_MS}", load_default=dict
-    )
+    timing = fields.Nested(WaitsSchema, f"as in /v1/group-rebalances; `poll_interval_ms` absent: {POLL_MS}", load_default=dict)
     keda = fields.Nested(
         KedaSchema, f"what the formulas of KEDA {RELEASE} use besides the lags", load_default=lambda: KedaSchema().load({})
     )

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from service.api.groups.document import MemberAssignmentSchema, MovementSchema, RangeSchema, assignments_json
 from service.api.rebalances.schema import GroupRebalancesSchema
-from service.core.assignors import Assignor
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
@@ -16,7 +15,7 @@ from service.core.timelines.model import Idle, Reading, TimelineRebalance, Total
 from service.core.timelines.simulation import Variant
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
-from service.decisions.rebalances.question import COOPERATIVE, EAGER
+from service.decisions.rebalances.question import rebalance_protocol_of
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AnswerSchema, CountsSchema, ZoneTrafficSchema
@@ -91,11 +90,11 @@ class RebalanceSchema(AnswerSchema):
 
 
 class TotalsSchema(AnswerSchema):
-    """What a timeline costs."""
+    """What the events cost; without events what it costs that the group forms."""
 
     rebalances = fields.Integer()
     idle_partition_ms = fields.Integer(
-        "the time that partitions had no reader, summed over partitions; those still idle at `end_ms` included"
+        "the time that partitions waited for a reader, summed over partitions; those that have none in the end are in `end`"
     )
     longest_idle_ms = fields.Integer("the longest for one partition")
     least_idle_partition_ms = fields.Integer(LEAST)
@@ -109,6 +108,26 @@ class TotalsSchema(AnswerSchema):
     end_ms = fields.Integer("when the last rebalance was stable, or the last event happened")
     undelivered = fields.Float("with `partition_weights` as rates: the backlog of idle partitions", optional=True)
     longest_catch_up_ms = fields.Float("the longest `catch_up_ms` of all rebalances; null: never", allow_none=True, optional=True)
+
+
+class UnreadSchema(AnswerSchema):
+    """Partitions of a topic that have no reader at the end, nor ever will have."""
+
+    topic_name = fields.String()
+    partitions_count = fields.Integer("how many have none")
+    of = fields.Integer("partitions of the topic")
+    since_ms = fields.Integer("from when on none of them has a reader")
+    reason = fields.String("`no_member` (is left), `no_subscriber`, or `not_assigned` to a subscriber")
+
+
+class EndSchema(AnswerSchema):
+    """How the group is when nothing is to come."""
+
+    members_count = fields.Integer("members that run")
+    empty_since_ms = fields.Integer("since when no member runs; null if one does", allow_none=True)
+    leader_id = fields.String("the member_id of the leader of a classic group, or null", allow_none=True)
+    partitions_count = fields.Integer("partitions that exist")
+    unread = fields.List(fields.Nested(UnreadSchema), "by topic, the partitions without a reader")
 
 
 class EffectiveTimingSchema(AnswerSchema):
@@ -151,6 +170,7 @@ class ComparisonSchema(AnswerSchema):
     static = fields.Boolean(allow_none=True)
     timing = fields.Nested(EffectiveTimingSchema)
     totals = fields.Nested(TotalsSchema)
+    end = fields.Nested(EndSchema)
     draws = fields.Nested(DrawsSchema, optional=True)
     slow_poll = fields.Nested(SlowPollSchema, optional=True)
 
@@ -191,12 +211,17 @@ class GroupRebalancesAnswerSchema(AnswerSchema):
     rebalances = fields.List(fields.Nested(RebalanceSchema), "unless `detail` is totals", optional=True)
     totals = fields.Nested(TotalsSchema)
     draws = fields.Nested(DrawsSchema, "if members draw ids: the range of totals over several draws", optional=True)
+    start = fields.Nested(
+        TotalsSchema, "with `events`: what it cost that the group formed at 0 ms, which `totals` does not count", optional=True
+    )
+    end = fields.Nested(EndSchema)
     final_state = fields.String("the state of the group at the end")
     members = fields.List(
         fields.Nested(ReadingSchema), "with `detail` assignments: how much each member reads, and when", optional=True
     )
     slow_poll = fields.Nested(SlowPollSchema, "with `compare`", optional=True)
-    warnings = fields.List(fields.String(), "where members' partitions are assumed; absent if none are", optional=True)
+    conclusion = fields.String("what the timeline comes to, in sentences")
+    warnings = fields.List(fields.String(), "what the figures depend on or assume; absent if there is nothing", optional=True)
     comparisons = fields.List(fields.Nested(ComparisonSchema), "with `compare`, in its order", optional=True)
     derived_member_ids = fields.List(
         fields.Nested(DerivedSchema),
@@ -213,13 +238,16 @@ def document(answer: RebalancesAnswer) -> dict[str, Any]:
         "kafka_version": timeline.kafka_version,
         "group_protocol": timeline.group_protocol,
         "assignor": timeline.assignor.name,
-        "rebalance_protocol": _rebalance_protocol(timeline.group_protocol, timeline.assignor),
+        "rebalance_protocol": rebalance_protocol_of(timeline.group_protocol, timeline.assignor),
         "detail": timeline.detail,
         "timing": asdict(timeline.timing),
     }
     if timeline.detail != "totals":
         members["rebalances"] = [_rebalance(rebalance, answer.question.price_per_gb) for rebalance in outcome.rebalances]
-    members |= {"totals": _totals(outcome.totals), **_draws(answer.first), "final_state": outcome.final_state}
+    members |= {"totals": _totals(outcome.totals), **_draws(answer.first), "final_state": outcome.end.state}
+    if outcome.start is not None:
+        members["start"] = _totals(outcome.start)
+    members["end"] = _end(answer.first)
     if outcome.readings is not None:
         members["members"] = [_reading(reading) for reading in outcome.readings]
     if answer.variants:
@@ -229,6 +257,7 @@ def document(answer: RebalancesAnswer) -> dict[str, Any]:
                 **_variant(variant),
                 "timing": asdict(variant.timing),
                 "totals": _totals(way.outcome.totals),
+                "end": _end(way),
                 **_draws(way),
                 **_slow_poll(way),
             }
@@ -236,6 +265,7 @@ def document(answer: RebalancesAnswer) -> dict[str, Any]:
         ]
     if timeline.detail != "totals":
         members["derived_member_ids"] = [{"member_id": new, "first_member_id": first} for new, first in outcome.derived_ids]
+    members["conclusion"] = answer.conclusion
     if sentences := answer.warnings:
         members["warnings"] = sentences
     return members
@@ -248,6 +278,15 @@ def table(answer: RebalancesAnswer) -> pa.Table:
 
 def _draws(way: Way) -> dict[str, Any]:
     return {} if way.draws is None else {"draws": asdict(way.draws)}
+
+
+def _end(way: Way) -> dict[str, Any]:
+    end, names = way.outcome.end, way.timeline.world.names
+    unread = [{"topic_name": names[each.topic], **asdict(each)} for each in end.unread]
+    for row in unread:
+        del row["topic"]
+    figures = {"members_count": end.members_count, "empty_since_ms": end.empty_since_ms, "leader_id": end.leader_id}
+    return {**figures, "partitions_count": end.partitions_count, "unread": unread}
 
 
 def _slow_poll(way: Way) -> dict[str, Any]:
@@ -348,16 +387,9 @@ def _variant(variant: Variant) -> dict[str, Any]:
     return {
         "group_protocol": variant.group_protocol,
         "assignor": variant.assignor.name,
-        "rebalance_protocol": _rebalance_protocol(variant.group_protocol, variant.assignor),
+        "rebalance_protocol": rebalance_protocol_of(variant.group_protocol, variant.assignor),
         "static": variant.static,
     }
-
-
-def _rebalance_protocol(group_protocol: str, assignor: Assignor) -> str | None:
-    """The rebalance protocol of a classic group; the other protocols have one way each."""
-    if group_protocol != "classic":
-        return None
-    return COOPERATIVE if assignor.is_cooperative else EAGER
 
 
 def _rebalance_rows(answer: RebalancesAnswer) -> pa.Table:

@@ -13,7 +13,7 @@ from service.api.groups.schema import (
     topics_field,
 )
 from service.decisions.rebalances.answer import MOST_ASSIGNED, MOST_MEMBERS
-from service.decisions.rebalances.question import COMPARED_POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
+from service.decisions.rebalances.question import POLL_MS, REBALANCE_PROTOCOLS, RebalancesQuestion
 from service.web import described as fields
 from service.web.fields import INT64, Array, Bool, Int, Name, Number, Subject, TopicName
 from service.web.schemas import KafkaVersion, QuestionSchema, price_per_gb_field
@@ -61,7 +61,7 @@ class TimingSchema(Schema):
     assignment_interval_ms = Int("`group.consumer.assignment.interval.ms` or that of share groups", minimum=0, load_default=1_000)
     poll_interval_ms = Int(
         "how long a member processes between two polls. Each step of a rebalance waits for another poll; 0: no step waits. "
-        f"Absent: 0, or with `compare` {COMPARED_POLL_MS}",
+        f"Absent: {POLL_MS}, or as often as `rebalance_timeout_ms` requires",
         minimum=0,
         load_default=None,
     )

@@ -14,7 +14,7 @@ from service.cli.errors import BadInput, note
 from service.cli.inputs import read_input
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
-from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows, verdict
+from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows
 from service.cli.terminal import Console, table
 from service.core.documents import Json
 from service.web.json.codec import dumps, loads
@@ -90,7 +90,7 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
             rows = explained(rebalance_rows(answer, body), answer)
             tables = ((TOTALS, total_rows(answer)), ((*COLUMNS, SENTENCE), rows))
             shown = picture(answer, ways, titled=False)
-            html.write_text(page(shown, verdict(answer), notes(answer), *tables), encoding="utf-8")
+            html.write_text(page(shown, answer["conclusion"], notes(answer), *tables), encoding="utf-8")
     if not printed:
         return
     console = Console()
@@ -103,7 +103,7 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
         console.print()
     console.print(table(TOTALS, total_rows(answer)))
     console.print()
-    console.say(verdict(answer), *notes(answer))
+    console.say(answer["conclusion"], *notes(answer))
 
 
 def _ways(body: Json, answer: Json) -> list[Json]:

@@ -7,9 +7,10 @@ darker the more, and red where it runs and reads nothing.
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
+from textwrap import wrap
 from typing import Final
 
-from service.cli.rebalances.tables import seconds, short_names, verdict, way
+from service.cli.rebalances.tables import seconds, short_names, way
 from service.core.documents import Json
 from service.core.printable import counted, printable
 from service.report.numbers import tick_step
@@ -20,6 +21,8 @@ Rows = list[tuple[str, ...]]
 MOST_MEMBERS: Final = 200
 """Rows of a picture."""
 WIDTH, LEFT, ROW, LANE, LINE, RIGHT = 1_000, 230, 18, 34, 20, 40
+LINE_LENGTH: Final = 135
+"""Characters of the conclusion in a line."""
 MOST_TICKS: Final = 10
 SEAM: Final = 0.3
 """Bars overlap by this, or the page would show through between them."""
@@ -37,14 +40,14 @@ STYLE: Final = (
 def picture(answer: Json, compared: Sequence[Json] = (), *, titled: bool = True) -> str:
     """The picture of an answer, and of the ways that are compared with it, as SVG. A share group's answer lists no members.
 
-    titled : with the verdict above
+    titled : with the conclusion above
     """
     ways = [one for one in (answer, *compared) if one.get("members")]
     rows = _incarnations(answer)
     shown = list(rows.items())[:MOST_MEMBERS]
     end = max([1, *(one["totals"]["end_ms"] for one in ways)])
-    title = printable(verdict(answer))
-    lines = title.replace("; ", ";\n", 1).split("\n") if titled else []
+    title = printable(answer["conclusion"])
+    lines = wrap(title, LINE_LENGTH) if titled else []
     legend = 26 + LINE * len(lines)
     below = legend + 18 + (LANE + 8) * len(ways) + 10
     bottom = below + ROW * len(shown)
@@ -168,7 +171,7 @@ vertical-align:top;border-bottom:1px solid var(--grid)}td:not(:last-child){white
 
 
 def page(svg: str, sentence: str, notes: Sequence[str], *tables: tuple[tuple[str, ...], Rows]) -> str:
-    """An HTML page with a verdict, a picture, tables of heads and rows, and notes below."""
+    """An HTML page with a conclusion, a picture, tables of heads and rows, and notes below."""
     parts = [
         '<!doctype html><html lang="en"><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Rebalances</title>',

@@ -1,11 +1,10 @@
-"""The rebalances of a group as rows and sentences, for the terminal and for pages."""
+"""The rebalances of a group as rows, for the terminal and for pages, and the timings that were taken."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from service.core.printable import counted
 from service.report.numbers import number, zone_traffic
 
 if TYPE_CHECKING:
@@ -106,38 +105,8 @@ def total_rows(answer: Json) -> list[Cells]:
     ]
 
 
-def verdict(answer: Json) -> str:
-    """What the timeline comes to, in a sentence; with comparisons, which way is best."""
-    ways = [answer, *answer.get("comparisons", ())]
-    if len(ways) == 1:
-        return f"{_counted(answer)} {_idle(answer)}."
-    idle = [one["totals"]["idle_partition_ms"] for one in ways]
-    least, most = ways[idle.index(min(idle))], ways[idle.index(max(idle))]
-    if min(idle) == max(idle):
-        return f"All ways leave partitions without a reader equally long, {seconds(min(idle))} in all."
-    overlap = least["totals"]["most_idle_partition_ms"] >= most["totals"]["least_idle_partition_ms"]
-    return (
-        f"Partitions are without a reader for the shortest time with {way(least)}, {seconds(min(idle))} in all; "
-        f"for the longest with {way(most)}, {seconds(max(idle))}{', but their bounds overlap' if overlap else ''}."
-    )
-
-
-def _counted(answer: Json) -> str:
-    return f"{way(answer)}: {counted(answer['totals']['rebalances'], 'rebalance')};"
-
-
-def _idle(answer: Json) -> str:
-    totals = answer["totals"]
-    if not totals["idle_partition_ms"]:
-        return "every partition has a reader all the time"
-    return (
-        f"partitions are without a reader for {seconds(totals['idle_partition_ms'])} in all, one of them for "
-        f"{seconds(totals['longest_idle_ms'])} at most"
-    )
-
-
 def notes(answer: Json) -> list[str]:
-    """What the figures are true for: the timings that were taken, the bounds, members that poll seldom, the warnings."""
+    """What the figures are true for: the timings that were taken, the warnings, and what the last rebalance leads to."""
     ways = [answer, *answer.get("comparisons", ())]
     timing = answer["timing"]
     beats = dict.fromkeys(seconds(one["timing"]["heartbeat_interval_ms"]) for one in ways)
@@ -150,19 +119,7 @@ def notes(answer: Json) -> list[str]:
     )
     others = ", ".join(f"{name} {seconds(timing[field])}" for name, field in waits)
     sentences = [f"Timings: members heartbeat every {' or '.join(beats)} and {notice}; {others}."]
-    if any(one["totals"]["least_idle_partition_ms"] < one["totals"]["most_idle_partition_ms"] for one in ways):
-        bounds = "; ".join(f"{way(one)} {_bounds(one)}" for one in ways)
-        sentences.append(f"Depending on when they heartbeat and poll, partitions are without a reader for: {bounds}.")
-    if "slow_poll" in answer:
-        order = sorted(ways, key=lambda one: int(one["slow_poll"]["idle_partition_ms"]))
-        named = "; ".join(f"{way(one)} {seconds(one['slow_poll']['idle_partition_ms'])}" for one in order)
-        sentences.append(f"If they polled every {seconds(answer['slow_poll']['poll_interval_ms'])}: {named}.")
     traffic = [text for one in answer.get("rebalances", ()) if (text := zone_traffic(one.get("zone_traffic", {})))]
     if traffic:
         sentences.append(f"After the last rebalance: {traffic[-1]}.")
-    return [*sentences, *answer.get("warnings", ())]
-
-
-def _bounds(one: Json) -> str:
-    least, most = one["totals"]["least_idle_partition_ms"], one["totals"]["most_idle_partition_ms"]
-    return seconds(least) if least == most else f"{seconds(least)} to {seconds(most)}"
+    return [*answer.get("warnings", ()), *sentences]

@@ -34,6 +34,8 @@ class Course:
     cause : the index of the event from which all that happens now follows; None for the forming of the group
     parties : the clients of each protocol that the group has had, and the events
     version_causes : the event behind each version of the topology
+    forms : does the group form at 0 ms, and are there events? Then what comes of no event is apart, as are ``start_requests``
+    alike : see ``TimelineOutcome``
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -48,7 +50,9 @@ class Course:
         self.rebalances: list[TimelineRebalance] = []
         self.cause: int | None = None
         self.version_causes: list[int | None] = [None]
-        self.requests_total = 0
+        self.forms = bool(timeline.events) and not len(timeline.group.owned.values)
+        self.requests_total = self.start_requests = 0
+        self.alike: tuple[int, ...] | None = None
         self.latest: dict[str, Member] = {}
         self._counted_topics: set[tuple[int, ...]] = set()
         self.parties: list[object] = []
@@ -101,14 +105,17 @@ class Course:
         names = np.zeros(len(self.timeline.world.names), np.bool_)
         for topics in self._counted_topics:
             names[list(topics)] = True
-        counted = names[self.topology.topic_of] & self.topology.existing()
+        existing = self.topology.existing()
+        self.ledger.exist(existing, self.clock.now)
+        counted = names[self.topology.topic_of] & existing
         if not np.array_equal(counted, self.ledger.counted):
             self.ledger.count(counted, self.clock.now)
 
     def begin(self, reason: str, *states: str) -> TimelineRebalance:
         """A rebalance begins, for a reason in the broker's words. states : that the group enters"""
         entered = [(self.clock.now, state) for state in states]
-        rebalance = TimelineRebalance(self.clock.now, self.cause, reason, self.protocol, entered)
+        is_start = self.forms and self.cause is None
+        rebalance = TimelineRebalance(self.clock.now, self.cause, reason, self.protocol, entered, is_start)
         self.rebalances.append(rebalance)
         return rebalance
 
@@ -117,6 +124,7 @@ class Course:
         rows = assignment.rows
         owners = transposed(rows, before.total_partitions)
         rebalance.assignor = assignor.name
+        rebalance.is_eager = rebalance.protocol == "classic" and not assignor.is_cooperative
         rebalance.members_count = len(before)
         rebalance.load = spread(rows.lengths())
         rebalance.movement = movement(before, owners)
@@ -150,18 +158,23 @@ class Course:
 
     def request(self, api: str, member: Member, error: str = "") -> None:
         """Note a request of now, in the rebalance that is under way, or the last."""
-        self.requests_total += 1
+        self._count_requests(1)
         if self.rebalances:
             current = self.rebalances[-1]
             current.requests_count[api] = current.requests_count.get(api, 0) + 1
             if self.detailed:
                 current.requests.append(CoordinatorRequest(int(self.clock.now), api, member.member_id, error))
 
+    def _count_requests(self, count: int) -> None:
+        self.requests_total += count
+        if self.forms and self.cause is None:
+            self.start_requests += count
+
     def requests(self, api: str, numbers: Int32s, times: Int64s) -> None:
         """Note the same request of many members; those at NEVER are not sent."""
         sent = times < NEVER
         count = int(np.count_nonzero(sent))
-        self.requests_total += count
+        self._count_requests(count)
         current = self.rebalances[-1]
         current.requests_count[api] = current.requests_count.get(api, 0) + count
         if self.detailed:

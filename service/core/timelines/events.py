@@ -168,6 +168,8 @@ class Events:
             topics, assignors = course.members.topics_of(running[-1].number), running[-1].assignors
         else:
             topics, assignors = tuple(np.flatnonzero(course.timeline.world.counts).tolist()), ()
+        if event.members_count > len(running) and len({course.members.topics_of(member.number) for member in running}) > 1:
+            course.alike = topics
         further = course.members.further(running, max(0, event.members_count - len(running)), course.protocol)
         for i, fields in enumerate(further):
             self._join(self._start(replace(fields, topics=topics), assignors, f"scaled-{course.cause}-{i}"))

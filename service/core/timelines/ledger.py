@@ -34,7 +34,8 @@ class Ledger:
     idle_since : int64[partitions], since when it has no reader; NEVER where it has one, or needs none
     counted : bool[partitions], those that exist and that somebody subscribes to
     weights : float64[partitions], or None
-    idle : of the idle times that are over
+    idle : of the idle times that are over, but ``start_idle`` of those that ended as the group formed; ``undelivered`` likewise
+    existing : bool[partitions]; uncounted_since : int64[partitions], since when each that exists is not counted
     log : (time, number of a member, partitions that it began to read, or stopped reading if negative); None if it is not needed
     """
 
@@ -44,6 +45,10 @@ class Ledger:
     weights: Float64s | None
     idle: Idle = field(default_factory=Idle)
     undelivered: float = 0.0
+    start_idle: Idle = field(default_factory=Idle)
+    start_undelivered: float = 0.0
+    existing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    uncounted_since: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     log: list[tuple[int, int, int]] | None = None
 
     @classmethod
@@ -54,6 +59,8 @@ class Ledger:
             np.full(partitions_count, NEVER, np.int64),
             np.zeros(partitions_count, np.bool_),
             weights,
+            existing=np.zeros(partitions_count, np.bool_),
+            uncounted_since=np.zeros(partitions_count, np.int64),
             log=[] if logs else None,
         )
 
@@ -64,10 +71,16 @@ class Ledger:
             rows, counts = np.unique(pairs[readers != NONE], axis=0, return_counts=True)
             self.log += [(at, number, sign * count) for (at, number), count in zip(rows.tolist(), counts.tolist(), strict=True)]
 
+    def exist(self, existing: Bools, now_ms: int) -> None:
+        """From now on these partitions exist, and no others."""
+        self.uncounted_since[existing & ~self.existing] = now_ms
+        self.existing = existing
+
     def count(self, counted: Bools, now_ms: int) -> None:
         """From now on these partitions need a reader, and no others."""
         begins = counted & ~self.counted & (self.reader == NONE)
         self.idle_since[begins] = now_ms
+        self.uncounted_since[self.counted & ~counted] = now_ms
         ends = self.counted & ~counted & (self.idle_since != NEVER)
         if ends.any():
             ended = np.flatnonzero(ends).astype(np.int32)
@@ -133,8 +146,10 @@ class Ledger:
 
     def _add(self, idle: Idle, missed: float, rebalance: TimelineRebalance | None) -> None:
         """Note idle times that are over. missed : what came in meanwhile"""
-        self.idle = self.idle.with_more(idle)
-        self.undelivered += missed
+        if rebalance is not None and rebalance.is_start:
+            self.start_idle, self.start_undelivered = self.start_idle.with_more(idle), self.start_undelivered + missed
+        else:
+            self.idle, self.undelivered = self.idle.with_more(idle), self.undelivered + missed
         if rebalance is not None:
             rebalance.idle = rebalance.idle.with_more(idle)
 
@@ -177,11 +192,10 @@ class Ledger:
         self._add(bounds or Idle.exactly(total, longest), float(missed.sum()), rebalance)
         return None if self.weights is None else missed
 
-    def open_ms(self, now_ms: int) -> tuple[int, int, float]:
-        """Of the idle times that are not over: their sum and the longest until now, and what has come in."""
-        idle = np.where(self.idle_since == NEVER, 0, np.maximum(now_ms - self.idle_since, 0))
-        missed = 0.0 if self.weights is None else float((self.weights * idle).sum()) / 1000
-        return int(idle.sum()), int(idle.max(initial=0)), missed
+    def unread_since(self) -> Int64s:
+        """int64[partitions], since when each that exists has no reader; NEVER for one that has."""
+        since = np.where(self.counted, self.idle_since, self.uncounted_since)
+        return np.where(self.existing & (self.reader == NONE), since, NEVER)
 
 
 @kernel

@@ -193,6 +193,8 @@ class TimelineRebalance:
 
     at_ms : when it began; stable_at_ms : when every member had what it was assigned; None if the next one came first
     event : the index of the event that caused it; None for the forming of the group
+    is_start : does the group form, though its events are what is asked about?
+    is_eager : do members stop reading until they have their assignment?
     reason : in the broker's words
     epoch : the generation, or the group epoch
     states : (time, state) in order
@@ -210,9 +212,11 @@ class TimelineRebalance:
     reason: str
     protocol: str
     states: list[tuple[int, str]]
+    is_start: bool = False
     epoch: int = 0
     stable_at_ms: int | None = None
     assignor: str = ""
+    is_eager: bool = False
     requests: list[CoordinatorRequest] = field(default_factory=list)
     requests_count: dict[str, int] = field(default_factory=dict)
     members_count: int = 0
@@ -232,9 +236,9 @@ class TimelineRebalance:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a timeline costs.
+    """What the events of a timeline cost, or the forming of the group.
 
-    idle : of all partitions, those still idle at the end included
+    idle : of the partitions that got a reader again, or need none any longer
     moved : partitions that went from one member to another, also over the two rebalances of the cooperative protocol
     worst_skew : of all rebalances
     undelivered : records (or bytes …) that came in for idle partitions; None if the topics have no weights
@@ -264,9 +268,49 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """Partitions of a topic that have no reader at the end, and will have none.
+
+    topic : as ``World.names`` index; of : all partitions of the topic; since_ms : from when on no member reads any of these
+    reason : "no_member", "no_subscriber", or "not_assigned" to a subscriber
+    """
+
+    topic: int
+    partitions_count: int
+    of: int
+    since_ms: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class End:
+    """How the group is when nothing is to come.
+
+    members_count : clients that run; empty_since_ms : since when there are none, or None
+    leader_id : of a classic group with members
+    """
+
+    state: str
+    members_count: int
+    empty_since_ms: int | None
+    leader_id: str | None
+    partitions_count: int
+    unread: tuple[Unread, ...]
+
+    @property
+    def unread_count(self) -> int:
+        """How many partitions have no reader."""
+        return sum(each.partitions_count for each in self.unread)
+
+
+@dataclass(frozen=True)
 class TimelineOutcome:
     """The answer.
 
+    totals : of what is asked: of the events, or if there are none of the forming of the group
+    start : of the forming of a group to which events happen; None for one that is stable at 0 ms
+    had_members : has there been any client?
+    alike : did new members take the last one's subscription though another member had another? Of the last such event: topics
     derived_ids : (new member id, of which member) of those that were drawn
     readings : None unless assignments are asked for
     cells : what the simulation has cost (see ``Clock``)
@@ -274,7 +318,10 @@ class TimelineOutcome:
 
     rebalances: list[TimelineRebalance]
     totals: Totals
-    final_state: str
+    start: Totals | None
+    end: End
+    alike: tuple[int, ...] | None
+    had_members: bool
     derived_ids: list[tuple[str, str]]
     readings: list[Reading] | None
     cells: int = 0

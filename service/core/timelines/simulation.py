@@ -4,13 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+import numpy as np
+
 from service.core.assignors import Assignor
+from service.core.model import NONE
+from service.core.timelines.classic.coordinator import ClassicCoordinator
 from service.core.timelines.course import Course
 from service.core.timelines.events import Events
 from service.core.timelines.model import (
     NEVER,
+    End,
     Event,
-    Idle,
     Reading,
     Tick,
     Timeline,
@@ -18,6 +22,7 @@ from service.core.timelines.model import (
     TimelineRebalance,
     Timing,
     Totals,
+    Unread,
 )
 
 
@@ -44,9 +49,29 @@ class Simulation:
         """What has come out until now."""
         course = self.course
         rebalances = [rebalance for rebalance in course.rebalances if rebalance.epoch]
-        state = self.events.clients.coordinator.state
-        totals, readings = _totals(course, rebalances), _readings(course)
-        return TimelineOutcome(rebalances, totals, state, course.members.derived, readings, course.clock.spent)
+        had_members, derived, cells = bool(course.members.all), course.members.derived, course.clock.spent
+        start = _totals(course, rebalances, is_start=True) if course.forms else None
+        totals = _totals(course, rebalances, is_start=False)
+        end, readings = self._end(), _readings(course)
+        return TimelineOutcome(rebalances, totals, start, end, course.alike, had_members, derived, readings, cells)
+
+    def _end(self) -> End:
+        """How the group is now."""
+        course, coordinator = self.course, self.events.clients.coordinator
+        running, since = course.running(), course.ledger.unread_since()
+        leader = coordinator.leader if isinstance(coordinator, ClassicCoordinator) else NONE
+        leader_id = course.present[leader].member_id if leader in course.present else None
+        subscribed = {topic for member in running for topic in course.members.topics_of(member.number)}
+        unread, sizes = np.flatnonzero(since < NEVER), course.topology.counts
+        topics, first, counts = np.unique(course.topology.topic_of[unread], return_index=True, return_counts=True)
+        latest = np.maximum.reduceat(since[unread], first).tolist() if len(first) else []
+        rows = tuple(
+            Unread(topic, count, int(sizes[topic]), at, reason if running else "no_member")
+            for topic, count, at in zip(topics.tolist(), counts.tolist(), latest, strict=True)
+            for reason in ("not_assigned" if topic in subscribed else "no_subscriber",)
+        )
+        empty_since = None if running else int(course.members.columns.died[: len(course.members.all)].max(initial=0))
+        return End(coordinator.state, len(running), empty_since, leader_id, int(course.ledger.existing.sum()), rows)
 
 
 def _readings(course: Course) -> list[Reading] | None:
@@ -64,22 +89,25 @@ def _readings(course: Course) -> list[Reading] | None:
     return readings
 
 
-def _totals(course: Course, rebalances: list[TimelineRebalance]) -> Totals:
-    last_event = max((event.at_ms for event in course.timeline.events), default=0)
+def _totals(course: Course, every: list[TimelineRebalance], *, is_start: bool) -> Totals:
+    """What the events cost, or the forming of the group."""
+    rebalances = [each for each in every if each.is_start == is_start]
+    last_event = 0 if is_start else max((event.at_ms for event in course.timeline.events), default=0)
     end_ms = max([last_event, *(rebalance.stable_at_ms or rebalance.at_ms for rebalance in rebalances)])
-    open_ms, longest, missed = course.ledger.open_ms(end_ms)
+    ledger, start_requests = course.ledger, course.start_requests
     catch_ups = [rebalance.catch_up_ms for rebalance in rebalances if rebalance.catch_up_ms is not None]
-    rated = course.timing.consumption_rate is not None and course.ledger.weights is not None
+    rated = course.timing.consumption_rate is not None and ledger.weights is not None
     moves = [rebalance.movement for rebalance in rebalances if rebalance.movement is not None]
+    undelivered = ledger.start_undelivered if is_start else ledger.undelivered
     return Totals(
         rebalances=len(rebalances),
-        idle=course.ledger.idle.with_more(Idle.exactly(open_ms, longest)),
+        idle=ledger.start_idle if is_start else ledger.idle,
         moved=sum(move.moved for move in moves) + sum(rebalance.withheld for rebalance in rebalances),
         revoked=sum(move.revoked for move in moves),
         worst_skew=max((rebalance.load.skew for rebalance in rebalances if rebalance.load is not None), default=1.0),
-        requests=course.requests_total,
+        requests=start_requests if is_start else course.requests_total - start_requests,
         end_ms=end_ms,
-        undelivered=None if course.ledger.weights is None else course.ledger.undelivered + missed,
+        undelivered=None if ledger.weights is None else undelivered,
         longest_catch_up_ms=max(catch_ups, default=0.0) if rated else None,
     )
 

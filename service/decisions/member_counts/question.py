@@ -11,7 +11,7 @@ from service.core.errors import InvalidQuestion
 from service.core.member_counts.keda import Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
-from service.decisions.rebalances.question import COMPARED_POLL_MS, RebalancesQuestion, timing_faults
+from service.decisions.rebalances.question import RebalancesQuestion, timing_faults
 from service.decisions.rows import duplicates
 
 MOST_MEMBERS: Final = 100_000
@@ -80,7 +80,7 @@ def as_it_is(question: MemberCountsQuestion, members: pa.StructArray, assignor: 
     return RebalancesQuestion(
         group.topics,
         members,
-        timing={"poll_interval_ms": COMPARED_POLL_MS, **timing},
+        timing=timing,
         group_protocol=group.group_protocol,
         assignor=assignor,
         kafka_version=group.version,

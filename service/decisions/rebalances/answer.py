@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
-from service.core.printable import counted
 from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total, topic_names_bytes
+from service.decisions.rebalances import conclusions
 from service.decisions.rebalances.extent import LONG_CELLS, Extent
 from service.decisions.rebalances.outcomes import MOST_CELLS, Draws, draws
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
@@ -39,12 +39,14 @@ class Way:
 
     draws : of the ids of new members, if it has any
     slow : the same with members that poll seldom, if ways are compared
+    static : of a way that is compared, see ``Variant``
     """
 
     timeline: Timeline
     outcome: TimelineOutcome
     draws: Draws | None
     slow: tuple[Timeline, TimelineOutcome] | None
+    static: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -72,22 +74,14 @@ class RebalancesAnswer:
         )
 
     @property
-    def warnings(self) -> list[str]:
-        """What a reader of the answer must know: where members' partitions are a guess, and whose clients are simulated."""
-        return [*self._draw_warnings(), *self._client_warnings(), *self._tie_warnings()]
+    def conclusion(self) -> str:
+        """What the timeline comes to, in sentences."""
+        return conclusions.conclusion(self)
 
-    def _draw_warnings(self) -> list[str]:
-        drawn = self.first.draws
-        if drawn is None:
-            return []
-        ids = counted(len(self.first.outcome.derived_ids), "member id")
-        if drawn.count == 1:
-            return [f"Kafka draws {ids} at random; this is one of the possible outcomes, others were not simulated."]
-        spread = {name: one for name, one in drawn.totals.items() if one.least < one.most}
-        if not spread:
-            return [f"Kafka draws {ids} at random; in all of {drawn.count} draws the totals are the same."]
-        moved = drawn.totals["moved"]
-        return [f"Kafka draws {ids} at random; what is shown is one of {drawn.count} draws. Moved in all draws: {moved}."]
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the answer must know: what the figures assume, and whose clients are simulated."""
+        return [*conclusions.warnings(self), *self._client_warnings(), *self._tie_warnings()]
 
     def _client_warnings(self) -> list[str]:
         clients = sorted({name.partition(":")[0] for _, name in self._assignors() if ":" in name})
@@ -132,7 +126,8 @@ def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
     outcomes = [_simulated(way, meter) for way in timelines]
     slow_ways = list(zip(slow, [_simulated(way, meter) for way in slow], strict=True)) if others else [None]
     drawn = _drawn(timelines, outcomes, meter, budget)
-    ways = [Way(*way) for way in zip(timelines, outcomes, drawn, slow_ways, strict=True)]
+    statics = [None, *(variant.static for variant in others)]
+    ways = [Way(*way) for way in zip(timelines, outcomes, drawn, slow_ways, statics, strict=True)]
     return RebalancesAnswer(question, ways[0], others, tuple(ways[1:]))
 
 

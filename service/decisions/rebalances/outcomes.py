@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 MOST_DRAWS: Final = 100
 
-MOST_CELLS: Final = 4_000_000
-"""What all draws of an answer may cost together, in cells (see ``core.timelines.clock``), but one draw in any case: 0.2 s."""
+MOST_CELLS: Final = 6_000_000
+"""What all draws of an answer may cost together, in cells (see ``core.timelines.clock``), but one draw in any case: 0.3 s."""
 
 FIGURES: Final[dict[str, Callable[[Totals], float]]] = {
     "rebalances": lambda totals: totals.rebalances,

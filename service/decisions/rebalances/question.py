@@ -19,8 +19,8 @@ Row = Mapping[str, Any]
 EAGER, COOPERATIVE = REBALANCE_PROTOCOLS = ("eager", "cooperative")
 """Kafka's ConsumerPartitionAssignor.RebalanceProtocol (KIP-429)."""
 
-COMPARED_POLL_MS: Final = 1_000
-"""How often members poll where ways to run a group are compared. If all noticed a rebalance at once, eager ones would win."""
+POLL_MS: Final = 1_000
+"""How often members poll if that is not known. If all noticed a rebalance at once, none would seem to stop reading."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,13 @@ def _carried_out(protocol: str, assignor: Assignor, rebalance_protocol: str | No
     return assignor
 
 
+def rebalance_protocol_of(group_protocol: str, assignor: Assignor) -> str | None:
+    """The rebalance protocol of a classic group; the other protocols have one way each."""
+    if group_protocol != "classic":
+        return None
+    return COOPERATIVE if assignor.is_cooperative else EAGER
+
+
 def _resolved(protocol: str, assignor: str | None, version: str) -> Assignor:
     """An assignor of a protocol by its name, or its default. Raises UnknownStrategy."""
     if protocol not in KAFKAS:
@@ -120,7 +127,7 @@ def timing(question: RebalancesQuestion, protocol: str) -> Timing:
     """What broker and clients wait for, with the defaults of a protocol."""
     own = {name: value for name, value in question.timing.items() if value is not None and name != "min_session_timeout_ms"}
     timing = Timing(**{"heartbeat_interval_ms": 3_000 if protocol == "classic" else 5_000, **own})
-    return at_pace(timing, COMPARED_POLL_MS) if question.compare and "poll_interval_ms" not in own else timing
+    return timing if "poll_interval_ms" in own else at_pace(timing, POLL_MS)
 
 
 def at_pace(timing: Timing, poll_interval_ms: int) -> Timing:

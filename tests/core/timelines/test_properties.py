@@ -177,8 +177,8 @@ def check_idle(idle: Idle) -> None:
 def at_rest(simulation: Simulation) -> None:
     """What holds when nothing happens any more."""
     course, outcome = simulation.course, simulation.outcome()
-    assert outcome.final_state in ("Stable", "Empty")
-    assert (outcome.final_state == "Empty") == (not course.present)
+    assert outcome.end.state in ("Stable", "Empty")
+    assert (outcome.end.state == "Empty") == (not course.present)
     subscribed = np.zeros(len(course.timeline.world.names), np.bool_)
     for member in course.present.values():
         assert course.members.columns.died[member.number] == NEVER

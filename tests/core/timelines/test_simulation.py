@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from service.core.assignors import GROUP_PROTOCOLS
-from service.core.timelines.model import Timing
+from service.core.timelines.model import Timing, Unread
 from service.core.timelines.simulation import Variant, varied
 from tests.support.simulations import event, simulation, stable
 
@@ -30,13 +30,15 @@ def test_a_timeline_ends_with_its_last_event_or_when_the_group_is_stable() -> No
         assert run.outcome().totals.end_ms == (600_000 if later else last)
 
 
-def test_what_is_idle_at_the_end_counts() -> None:
-    """Nobody is left, so that all partitions are idle until the last event, which changes nothing."""
+def test_what_is_idle_at_the_end_is_no_time() -> None:
+    """Nobody is left, so that all partitions have no reader for ever: no sum, but a state, and since when."""
     leave = [event(10_000, "member_leaves", member_id=f"c{i}") for i in range(3)]
     run = stable("consumer", *leave, event(100_000, "scales", members_count=0))
     run.run()
-    assert run.outcome().totals.idle.sum_ms == 6 * 90_000
-    assert run.outcome().final_state == "Empty"
+    outcome = run.outcome()
+    assert outcome.totals.idle.sum_ms == 0
+    assert (outcome.end.state, outcome.end.members_count, outcome.end.partitions_count) == ("Empty", 0, 6)
+    assert outcome.end.unread == (Unread(0, 6, 6, 10_000, "no_member"),)
 
 
 @pytest.mark.parametrize("static", [True, False, None])

@@ -24,7 +24,7 @@ export function TimelineAnswer({ state, answer: { lanes }, set }) {
     {
       label: "Standstill",
       value: duration(totals.idle_partition_ms / 1000),
-      note: `summed over partitions; ${range(totals)}${each(state.topics, totals)}`,
+      note: `summed over partitions that wait; ${range(totals)}${each(state.topics, totals)}`,
     },
     { label: "Longest for one partition", value: duration(totals.longest_idle_ms / 1000) },
     { label: "Partitions that move", value: number(totals.moved), note: "over all rebalances" },
@@ -34,7 +34,7 @@ export function TimelineAnswer({ state, answer: { lanes }, set }) {
       note: "of the partitions, at the end",
     },
   ];
-  return html`<p class="verdict" role="status">${conclusion(answered)}</p>
+  return html`<p class="verdict" role="status">${lanes[0].answer.conclusion}</p>
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Lanes} state=${state} lanes=${answered} />
     <${Totals} lanes=${lanes} />
@@ -57,17 +57,6 @@ function range({ least_idle_partition_ms: least, most_idle_partition_ms: most })
 function each(topics, { idle_partition_ms: idle }) {
   const partitions = topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
   return partitions > MANY ? `; ${duration(idle / partitions / 1000)} each on average` : "";
-}
-
-/** @param {Lane[]} lanes */
-function conclusion(lanes) {
-  const idle = (/** @type {Lane} */ { answer }) => answer.totals.idle_partition_ms;
-  const [first] = lanes;
-  const least = lanes.reduce((best, lane) => (idle(lane) < idle(best) ? lane : best));
-  const stands = `With ${nameOf(first.way)}, partitions stand still for ${duration(idle(first) / 1000)} in all`;
-  if (least === first || idle(least) === idle(first))
-    return `${stands}${lanes.length > 1 ? ", the least of these protocols" : ""}.`;
-  return `${stands}; with ${nameOf(least.way)} for ${duration(idle(least) / 1000)}.`;
 }
 
 /** @param {{lanes: Lane[]}} props */

@@ -89,7 +89,7 @@ function Timing({ state: { timing = {} }, set }) {
   return html`<h2>Clients and broker</h2>
     <div class="pair">
       ${numeric("session_timeout_ms", "Session timeout, ms", "45,000")}
-      ${numeric("poll_interval_ms", "Between polls, ms", "0")}
+      ${numeric("poll_interval_ms", "Between polls, ms", "1,000")}
     </div>
     <details>
       <summary>More about clients and broker</summary>

@@ -62,7 +62,7 @@ def test_a_group_that_loses_its_last_member_is_empty() -> None:
     run = simulation("classic", event(60_000, "member_leaves", member_id="c0"), members=[{"member_id": "c0"}])
     run.run()
     assert states(run)[-1] == [(60_000, PREPARING), (60_000, EMPTY)]
-    assert run.outcome().final_state == EMPTY
+    assert run.outcome().end.state == EMPTY
 
 
 def test_a_member_without_a_common_assignor_is_refused() -> None:

@@ -88,5 +88,5 @@ def test_a_member_that_joins_between_both_rebalances_is_planned_for() -> None:
     run.run()
     outcome = run.outcome()
     assert [rebalance.counts.tolist() for rebalance in outcome.rebalances][-1] == [3, 3, 3, 3]
-    assert outcome.final_state == "Stable"
+    assert outcome.end.state == "Stable"
     assert all(rebalance.movement.moved == 0 for rebalance in outcome.rebalances)
