@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.core.sizing.distinct_keys import BYTES, MAX_KEYS, RECORDS
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
 from service.core.sizing.reach import LimitReach, reach
-from service.core.sizing.throughput import Throughput, throughput
+from service.core.sizing.throughput import Throughput, proposed_counts, throughput
 from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
@@ -94,7 +95,12 @@ class PlansQuestion:
     @property
     def limits(self) -> CountLimits:
         """What every partition must keep."""
-        return CountLimits(self.max_partition_records_per_second, self.max_partition_bytes_per_second, self.max_skew)
+        return CountLimits(
+            self.max_partition_records_per_second,
+            self.max_partition_bytes_per_second,
+            self.max_skew,
+            *_slowest(self.producer_mb_per_second, self.consumer_mb_per_second),
+        )
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,8 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
     listed = (text for column in (RECORDS, BYTES) for text, *_ in counts.distinct.heaviest(column, question.hottest_keys))
     budget.reserve(TEXT_FACTOR * sum(map(len, listed)))
     results = plans(counts, rates, question.limits)
-    reached = reach(counts, results, rates, question.limits, key_format)
+    proposed = question.partitions_counts is None
+    reached = reach(counts, results, rates, question.limits, key_format, proposed=proposed)
     return PlansAnswer(question, needed, Counted(counts, results, reached, key_format, rows))
 
 
@@ -172,7 +179,9 @@ def _faults(question: PlansQuestion) -> Iterator[InvalidQuestion]:
 def _counter(question: PlansQuestion, needed: Throughput | None, budget: Budget) -> KeyCounter:
     """What counts the keys. Raises LimitExceeded; reserves memory."""
     names = partitioner_names(question.partitioners)
-    counts, current = question.partitions_counts or [], question.current_partitions_count
+    counts, current = question.partitions_counts, question.current_partitions_count
+    if counts is None:
+        counts = list(proposed(question, needed))
     cells = "partitions × partitioners"
     budget.check("max_plan_cells", sum(counts) * len(names), cells, "partitions_counts")
     if needed is not None and needed.partitions_count not in counts:
@@ -191,9 +200,32 @@ def _rates(question: PlansQuestion, counts: KeyCounter) -> Rates:
         for field in ("bytes_per_second", "max_partition_bytes_per_second"):
             if getattr(question, field) is not None:
                 raise InvalidQuestion("Requires the bytes of each key.", field)
+    target = question.target_mb_per_second
     if seconds is None:
-        return Rates(question.records_per_second, question.bytes_per_second)
-    return Rates(counts.records / seconds, counts.bytes / seconds if counts.has_bytes else None)
+        return Rates(question.records_per_second, question.bytes_per_second, target)
+    return over(seconds, counts, target)
+
+
+def over(seconds: float, counts: KeyCounter, target: float | None = None) -> Rates:
+    """The rates of records that were written in so many seconds. target : MB/s that the topic must reach"""
+    records, sizes = (counts.all + counts.keyless).tolist()
+    return Rates(records / seconds, sizes / seconds if counts.has_bytes else None, target)
+
+
+def _slowest(producer: float | None, consumer: float | None) -> tuple[float | None, str]:
+    """What one partition can take, in MB/s, and because of whom; None: no limit."""
+    rates = ((producer, "producers write to one partition"), (consumer, "one consumer reads"))
+    return min(((rate, who) for rate, who in rates if rate is not None), default=(None, ""))
+
+
+def proposed(question: PlansQuestion, needed: Throughput | None) -> tuple[int, ...]:
+    """The counts to compare if none are given."""
+    least = [needed.partitions_count] if needed is not None else []
+    for name in ("records_per_second", "bytes_per_second"):
+        rate, limit = getattr(question, name), getattr(question, f"max_partition_{name}")
+        if rate and limit:
+            least.append(ceil(rate / limit))
+    return proposed_counts(question.current_partitions_count, max(least, default=None))
 
 
 THROUGHPUT: Final = ("target_mb_per_second", "producer_mb_per_second", "consumer_mb_per_second")

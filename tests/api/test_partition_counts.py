@@ -128,7 +128,8 @@ def test_records_without_a_key_are_distinguished(client):
     answer = client.post(PATH, json=ask).json
     assert answer["keys"]["without_key"] == {"java": 2, "kafka-go:crc32": 3}
     assert (answer["keys"]["records"], answer["keys"]["keyless"]) == (3, 2)
-    assert [sum(plan["records"]["counts"]) for plan in answer["plans"]] == [3, 2]
+    assert [sum(plan["records"]["counts"]) for plan in answer["plans"]] == [5, 5]
+    assert answer["hottest_keys"]["by_records"][0]["share"] == 1 / 5
 
 
 def test_a_count_below_the_current_one_needs_a_new_topic(client):
@@ -175,8 +176,8 @@ def test_the_cause_of_a_skew_has_its_keys_and_its_floor(client):
     assert records == {"verdict": "hot-keys", "floor": 3.0, "hot_keys": 1, "hot_share": 0.75}
     assert (plan["keys"]["verdict"], plan["keys"]["hot_keys"], plan["bytes"]) == ("chance", 0, None)
     assert answer["limits"][0]["conclusion"] == (
-        "One key, a, has 75% of the records. No partitioner gets below 3 × the mean with 4 partitions (java: 3.33), and more "
-        "partitions make it worse; split or drop the key."
+        "a has 75% of the records: no partition count brings the fullest partition below that; with java and 4 partitions, it "
+        "has 83.3% of the records. Without this key, it would have 1.33 × the mean."
     )
 
 
@@ -198,7 +199,7 @@ KEYED = {"partitions_counts": [3], "keys": ["a"]}
     ("body", "pointer"),
     [
         ({"partitions_counts": [3]}, "/keys"),
-        ({"keys": []}, "/partitions_counts"),
+        ({"keys": []}, "/keys"),
         ({"partitions_counts": [], "keys": []}, "/partitions_counts"),
         ({"partitions_counts": [0], "keys": []}, "/partitions_counts/0"),
         ({"partitions_counts": [3, 3], "keys": []}, "/partitions_counts/1"),
@@ -254,7 +255,6 @@ def test_the_current_count_may_be_as_large_as_any_other(client):
         (pa.table({"key": ["a"] * 70, "bytes": [1] * 69 + [-1]}), "partitions_counts=3", "/bytes/69"),
         (pa.table({"key": ["a"], "records": [MOST + 1]}), "partitions_counts=3", "/records/0"),
         (pa.table({"key": [[1]]}), "partitions_counts=3", "/key"),
-        (TABLE, "", "/partitions_counts"),
         (TABLE, "partitions_counts=3,x", "/partitions_counts/1"),
         (TABLE, "partitions_counts=3&max_skew=a", "/max_skew"),
         (TABLE, "partitions_counts=3&max_skew=1&max_skew=2", "/max_skew"),
@@ -435,7 +435,7 @@ def test_throughput_without_keys_is_a_count_alone(client):
     assert client.post(PATH, json=body).json["throughput"] == {"producers": 5, "consumers": None, "partitions_count": 5}
 
 
-@pytest.mark.parametrize(("counts", "planned"), [([12, 10], [12, 10]), ([12], [12, 10]), (None, [10])])
+@pytest.mark.parametrize(("counts", "planned"), [([12, 10], [12, 10]), ([12], [12, 10]), (None, [10, 13, 15, 20, 30, 40, 80])])
 def test_throughput_beside_keys_adds_its_count(client, counts, planned):
     body = {"keys": ["a", "b"], "target_mb_per_second": 50, "consumer_mb_per_second": 5}
     answer = client.post(PATH, json=body | ({"partitions_counts": counts} if counts else {})).json
@@ -454,7 +454,7 @@ def test_throughput_beside_keys_adds_its_count(client, counts, planned):
         ({"target_mb_per_second": 1e6, "producer_mb_per_second": 1e-3, "keys": ["a"]}, "/target_mb_per_second"),
         ({"target_mb_per_second": 50, "producer_mb_per_second": 1, "max_skew": 2}, "/keys"),
         ({"target_mb_per_second": 50, "producer_mb_per_second": 1, "partitions_counts": [6]}, "/keys"),
-        ({"unknown": 1}, "/partitions_counts"),
+        ({"unknown": 1}, "/unknown"),
     ],
 )
 def test_throughput_that_says_too_little_or_too_much_is_pointed_at(client, body, pointer):

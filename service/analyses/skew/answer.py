@@ -18,6 +18,7 @@ from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import CountLimits, CountPlan, Rates, plans
 from service.core.sizing.reach import LimitReach, reach
+from service.decisions.partition_counts import over
 
 NAMED: Final = 256
 """Most hottest keys in the answer."""
@@ -71,6 +72,11 @@ class SkewAnswer:
     limits: CountLimits
 
     @property
+    def records(self) -> int:
+        """All records, those without a key included."""
+        return self.counts.records + int(self.counts.keyless[0])
+
+    @property
     def exact(self) -> bool:
         """Whether every distinct key was counted."""
         return self.counts.distinct.level == 0
@@ -87,21 +93,24 @@ def answer_from(
     limits: CountLimits,
     rates: Rates,
     duration_seconds: float | None,
+    *,
+    proposed: bool = False,
 ) -> SkewAnswer:
     """The answer.
 
     result : of the whole scan
     duration_seconds : the time span of its records, from which the topic's rates follow, instead of ``rates``
+    proposed : as of ``reach``
     """
     counts = result.counts
     if duration_seconds is not None:
-        rates = Rates(counts.records / duration_seconds, counts.bytes / duration_seconds if counts.has_bytes else None)
+        rates = over(duration_seconds, counts, rates.mb_per_second)
     all_plans = plans(counts, rates, limits)
     hottest = _hottest(counts, key_format)
     moves = [move for name in counts.names for move in _moves(counts, name, key_format)]
     return SkewAnswer(
-        counts, result.sample, rejected, key_format, all_plans, reach(counts, all_plans, rates, limits, key_format),
-        moves, hottest, rates, limits,
+        counts, result.sample, rejected, key_format, all_plans,
+        reach(counts, all_plans, rates, limits, key_format, proposed=proposed), moves, hottest, rates, limits,
     )  # fmt: skip
 
 

@@ -46,8 +46,16 @@ def scan_of(
     return scan
 
 
-def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, duration_seconds: float | None) -> Outcome:
-    """Scan the records once. rates, duration_seconds : as of ``answer_from``
+def skew(
+    records: Records,
+    scan: SkewScan,
+    limits: CountLimits,
+    rates: Rates,
+    duration_seconds: float | None,
+    *,
+    proposed: bool = False,
+) -> Outcome:
+    """Scan the records once. rates, duration_seconds, proposed : as of ``answer_from``
 
     Raises WrongTable without records, InvalidQuestion without a key.
     """
@@ -56,7 +64,7 @@ def skew(records: Records, scan: SkewScan, limits: CountLimits, rates: Rates, du
     if not (result.counts.records or result.counts.keyless[0] or rejected):
         raise WrongTable.without_records(records.name)
     check_not_empty(result.counts)
-    answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds)
+    answer = answer_from(result, rejected, scan.key_format, limits, rates, duration_seconds, proposed=proposed)
     return Outcome(
         _summary(answer),
         _tables(answer),
@@ -79,7 +87,7 @@ def _tables(answer: SkewAnswer) -> dict[str, pa.Table]:
         "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in answer.plans]),
         "moves.parquet": pa.Table.from_pylist([vars(move) | sizes(move) for move in answer.moves], MOVES),
         "hottest_keys.parquet": pa.Table.from_pylist(
-            [vars(key) | {"records_share": key.records / max(counts.records, 1)} | sizes(key) for key in answer.hottest], HOTTEST
+            [vars(key) | {"records_share": key.records / max(answer.records, 1)} | sizes(key) for key in answer.hottest], HOTTEST
         ),
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.printable import counted, first_few, printable
-from service.core.sizing.conclusions import LISTED, partitions
+from service.core.sizing.conclusions import LISTED, cause, partitions
 from service.core.sizing.plans import EVEN, CountPlan, Measure
 from service.core.sizing.reach import LimitReach, plan_in_question
 from service.report.folders import REJECTED_ROWS
@@ -43,7 +43,7 @@ def headline(answer: SkewAnswer) -> dict[str, str]:
         figures["bytes"] = size(counts.bytes)
     if answer.hottest:
         hottest = answer.hottest[0]
-        figures["hottest key"] = f"{hottest.key} ({share(hottest.records / counts.records)} of the records)"
+        figures["hottest key"] = f"{hottest.key} ({share(hottest.records / answer.records)} of all records)"
     for name in counts.names:
         figures[f"conclusion {name}"] = answer.reach_of(name).conclusion
         for plan in (plan for plan in answer.plans if plan.partitioner == name):
@@ -78,7 +78,7 @@ def report(answer: SkewAnswer, source: str, scan: SkewScan) -> Report:
         )
     if len(answer.counts.partitions_counts) > 1:
         exact = all(move.exact for move in answer.moves)
-        text = "The share of the records with a key that move to another partition when the count changes."
+        text = "The share of all records that move to another partition when the count changes."
         sections.append(
             Section(
                 "Records that move",
@@ -126,7 +126,7 @@ def _glance(answer: SkewAnswer) -> FigureRow:
         figures.append(Figure("bytes", size(counts.bytes)))
     if answer.hottest:
         hottest = answer.hottest[0]
-        figures.append(Figure("hottest key", share(hottest.records / counts.records), hottest.key))
+        figures.append(Figure("hottest key", share(hottest.records / answer.records), hottest.key))
     if answer.reach and answer.reach[0].smallest:
         for name in counts.names:
             reach = answer.reach_of(name)
@@ -141,7 +141,7 @@ def _glance(answer: SkewAnswer) -> FigureRow:
 def _placed_as(answer: SkewAnswer) -> str:
     """What the partitioners do with records without a key."""
     hashing = [name for name in answer.counts.names if answer.counts.as_one_key(name)[0]]
-    return f"one key for {', '.join(hashing)}" if hashing else "not in any other figure"
+    return f"one key for {', '.join(hashing)}" if hashing else "spread evenly over the partitions"
 
 
 def _rejected(answer: SkewAnswer) -> str:
@@ -157,7 +157,7 @@ def _recommended(answer: SkewAnswer, name: str) -> str:
 
 
 def _none_within(reach: LimitReach) -> str:
-    counts = "no given count" if reach.needs_new_topic is None else "no given count as large as the current one"
+    counts = "no planned count" if reach.needs_new_topic is None else "no planned count as large as the current one"
     return f"{counts} is within every limit"
 
 
@@ -169,7 +169,7 @@ def _new_topic(reach: LimitReach) -> str:
 
 
 def _band(measure: Measure) -> str:
-    return f"{measure.verdict}; random hashes {measure.chance.low:.4g} to {measure.chance.high:.4g}"
+    return f"{cause(measure)}; random hashes {measure.chance.low:.4g} to {measure.chance.high:.4g}"
 
 
 def _of(answer: SkewAnswer, name: str) -> list[CountPlan]:
@@ -256,13 +256,13 @@ def _hot_plot(answer: SkewAnswer) -> Plot:
 
     def draw(axes: Axes) -> None:
         names = [label(key.key) for key in keys]
-        shares = [100 * key.records / answer.counts.records for key in keys]
+        shares = [100 * key.records / answer.records for key in keys]
         axes.barh(range(len(keys)), shares, color=COLORS[0], height=0.7)
         axes.set_yticks(range(len(keys)), names)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}%")
 
-    return chart(draw, "Share of the records with a key", height=0.5 + 0.22 * len(keys))
+    return chart(draw, "Share of all records", height=0.5 + 0.22 * len(keys))
 
 
 def _hot_table(answer: SkewAnswer) -> Table:
@@ -272,7 +272,7 @@ def _hot_table(answer: SkewAnswer) -> Table:
         row: tuple[str, ...] = (
             key.key,
             number(key.records),
-            share(key.records / counts.records),
+            share(key.records / answer.records),
             f"+{number(key.records_error)}" if key.records_error else "—",
         )
         rows.append((*row, size(key.bytes)) if counts.has_bytes else row)
@@ -282,7 +282,7 @@ def _hot_table(answer: SkewAnswer) -> Table:
 
 def _move_blocks(answer: SkewAnswer) -> tuple[Table, ...]:
     counts = answer.counts
-    total = max(counts.records, 1)
+    total = max(answer.records, 1)
     tables = []
     for name in counts.names:
         moves = {(move.from_count, move.to_count): move for move in answer.moves if move.partitioner == name}

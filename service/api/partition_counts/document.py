@@ -7,6 +7,7 @@ from marshmallow import validate
 
 from service.api.partition_counts.schema import PartitionCountPlansSchema
 from service.core.keys.values import key_value
+from service.core.sizing.conclusions import cause
 from service.core.sizing.counter import KeyCounter, Moved
 from service.core.sizing.distinct_keys import BYTES, RECORDS
 from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
@@ -28,7 +29,7 @@ class HotKeySchema(AnswerSchema):
     key = fields.Raw("as `key_format` writes it")
     records = fields.Integer("in `by_records`", optional=True)
     bytes = fields.Integer("in `by_bytes`", optional=True)
-    share = fields.Float("of all records, or of all bytes")
+    share = fields.Float("of all records, or of all bytes, those without a key included")
     error = fields.Integer("the maximum by which the number may be too large; 0 if the figures are exact")
 
 
@@ -47,7 +48,8 @@ class KeysSeenSchema(AnswerSchema):
     bytes = fields.Integer(allow_none=True)
     keyless = fields.Integer("records without a key, not among `records`")
     without_key = fields.Dict(
-        "records without a key (or with an empty key that the partitioner treats as none), by partitioner; not part of any plan",
+        "records without a key (or with an empty key that the partitioner treats as none), by partitioner: each plan has them "
+        "spread evenly over the partitions, as producers do",
         keys=fields.String(),
         values=fields.Integer(),
     )
@@ -67,6 +69,8 @@ class ChanceSchema(AnswerSchema):
 class MeasureSchema(CountsSchema):
     """How keys, records or bytes lie on the partitions."""
 
+    min = fields.Float()
+    max = fields.Float("of the fullest partition, which need not be whole: records without a key are spread evenly")
     counts = fields.List(fields.Integer(), f"of each partition; left out above {LISTED} partitions", optional=True)
     gini = fields.Float("0: all have the same; near 1: one has all")
     empty_partitions = fields.Integer()
@@ -86,6 +90,8 @@ class MeasureSchema(CountsSchema):
         "the partitioner is less even than a random one, below, more even. `chance`: it is within `chance`",
         validate=validate.OneOf(get_args(Verdict)),
     )
+    cause = fields.String("the verdict in a few words")
+    skew_without_hot_keys = fields.Float("the skew of all but the hot keys; null without any, or if not known", allow_none=True)
 
 
 class SharesSchema(AnswerSchema):
@@ -118,6 +124,9 @@ class BusiestSchema(AnswerSchema):
 
     records_per_second = fields.Float(allow_none=True)
     bytes_per_second = fields.Float(allow_none=True)
+    mb_per_second = fields.Float(
+        "of `target_mb_per_second`; if the bytes of keys are not known, of records of equal size", allow_none=True
+    )
 
 
 class PlanSchema(AnswerSchema):
@@ -148,7 +157,9 @@ class ReachSchema(AnswerSchema):
     """What one partitioner's counts reach."""
 
     partitioner = fields.String()
-    conclusion = fields.String("how even the current count is, and why; otherwise the recommended count, or the most even one")
+    conclusion = fields.String(
+        "which count keeps the limits, and how even the current count is and why; without one the recommended, or the most even"
+    )
     smallest = fields.Dict(
         "the smallest of `partitions_counts` that keeps a limit, and `all` of them; null: none does",
         keys=fields.String(),
@@ -235,7 +246,7 @@ def _totals(counts: KeyCounter, *, is_sample: bool) -> dict[str, Any]:
 
 
 def _hot(counts: KeyCounter, column: int, what: str, key_format: str, count: int) -> list[dict[str, Any]]:
-    total = max(1, (counts.records, counts.bytes)[column])
+    total = max(1, int((counts.all + counts.keyless)[column]))
     return [
         {"key": key_value(text, key_format), what: weight, "share": weight / total, "error": error}
         for text, weight, error in counts.distinct.heaviest(column, count)
@@ -274,6 +285,8 @@ def _measure(measure: Measure) -> dict[str, Any]:
         "hot_share": measure.hot_share,
         "chance": vars(measure.chance),
         "verdict": measure.verdict,
+        "cause": cause(measure),
+        "skew_without_hot_keys": measure.skew_without_hot_keys,
     }
 
 
@@ -314,6 +327,7 @@ def rows(plans: list[CountPlan]) -> list[dict[str, Any]]:
                 f"{what}_skew_by_chance_high": measure and measure.chance.high,
                 f"{what}_gini": measure and measure.gini,
                 f"{what}_verdict": measure and measure.verdict,
+                f"{what}_skew_without_hot_keys": measure and measure.skew_without_hot_keys,
                 f"{what}_moved": (_shares(plan) or {}).get(what),
             }
         row |= {

@@ -1,12 +1,10 @@
 """The JSON body of a question about partition counts."""
 
-from typing import Any
-
 import pyarrow as pa
-from marshmallow import Schema, ValidationError, validate, validates_schema
+from marshmallow import Schema, validate
 
 from service.core.keys.formats import FORMATS
-from service.decisions.partition_counts import THROUGHPUT, PlansQuestion
+from service.decisions.partition_counts import PlansQuestion
 from service.decisions.rows.numbers import MOST
 from service.web import described as fields
 from service.web.columns_field import Columns
@@ -33,7 +31,7 @@ class PartitionCountPlansSchema(QuestionSchema):
     partitioners = Array(fields.String(), "names of GET /v1/partitioners; default `java`", validate=validate.Length(1, 20))
     partitions_counts = Array(
         Int(minimum=1),
-        "the counts to compare, besides the one that throughput needs; required without it",
+        "the counts to compare, besides the one that throughput needs; default: proposed by rates, limits and current count",
         validate=validate.Length(1, 200),
         example=[12, 18, 24],
     )
@@ -46,18 +44,18 @@ class PartitionCountPlansSchema(QuestionSchema):
         load_default=False,
     )
     duration_seconds = Number("the time span of these records; it gives the topic's rates")
-    records_per_second = Number("instead of `duration_seconds`: the rate of the whole topic's records with a key")
+    records_per_second = Number(
+        "instead of `duration_seconds`: the rate of all of the topic's records, those without a key included"
+    )
     bytes_per_second = Number("the same in bytes")
     target_mb_per_second = Number("the throughput that the topic must reach, in MB/s (10⁶ bytes); with it, keys are optional")
-    producer_mb_per_second = Number("what producers write to one partition at most, in MB/s")
-    consumer_mb_per_second = Number("what one consumer reads from one partition at most, in MB/s")
+    producer_mb_per_second = Number(
+        "what producers write to one partition at most, in MB/s; with keys a limit of the busiest partition"
+    )
+    consumer_mb_per_second = Number(
+        "what one consumer reads from one partition at most, in MB/s; with keys a limit of the busiest partition"
+    )
     max_partition_records_per_second = Number("limit of the busiest partition")
     max_partition_bytes_per_second = Number("limit of the busiest partition")
     max_skew = Number("limit of the skew of records, and of bytes where they are given")
     hottest_keys = Int("how many of the hottest keys to list", minimum=0, maximum=100, load_default=10)
-
-    @validates_schema(pass_original=True, skip_on_field_errors=False)
-    def has_counts(self, _: dict[str, Any], sent: Any, **__: Any) -> None:
-        """Report missing counts, also beside other faults."""
-        if isinstance(sent, dict) and not {"partitions_counts", *THROUGHPUT} & sent.keys():
-            raise ValidationError("Missing data for required field.", "partitions_counts")

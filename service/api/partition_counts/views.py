@@ -6,8 +6,10 @@ by commas. It is decoded batch by batch, so that it needs memory for the body an
 answers have one row for each partitioner and partition count.
 
 If keys spread evenly, a throughput T needs max(T ÷ p, T ÷ c) partitions, where p is the most that producers write to one
-partition and c the most that one consumer reads. With keys this count is compared with the others; without keys it is the
-answer.
+partition and c the most that one consumer reads. With keys this count is compared with the others, and p and c are limits of the
+busiest partition; without keys it is the answer.
+
+Records without a key are spread evenly over the partitions, as producers do, except by partitioners that hash them.
 """
 
 from service.api.partition_counts.document import FORM

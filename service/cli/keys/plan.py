@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from service.cli.terminal import Cells
 
 PATH = "/v1/partition-count-plans"
-SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s"}
+SHORT = {"records_per_second": "rec/s", "bytes_per_second": "B/s", "mb_per_second": "MB/s"}
 NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 """Cells that say nothing, by column; a column with no others is left out."""
 
@@ -35,7 +35,9 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 @options.TABLE
 @options.SNAPSHOT
 @click.option("--topic", "topic_name", help="Topic in the snapshot, which gives --current and the rates. Default: the only one.")
-@click.option("--partitions", "partitions_counts", type=COUNTS, help="Counts to compare: 12,18,24 or 12-48:12.")
+@click.option(
+    "--partitions", "partitions_counts", type=COUNTS, help="Counts to compare: 12,18,24 or 12-48:12. Default: proposed."
+)
 @click.option("--current", "current_partitions_count", type=int, help="Current number of partitions.")
 @click.option("--partitioner", "partitioners", multiple=True, help="Partitioner of the producers. Repeatable. Default: java.")
 @click.option("--records-column", help="Column with the number of records of each key. Default: each row is a record.")
@@ -78,13 +80,11 @@ def plan(
             raise click.UsageError("To compare the counts of --partitions, give a FILE of keys.")
         _print_throughput(ask(PATH, {name: value for name, value in question.items() if value is not None}, form), form)
         return
-    if partitions_counts is None and not has_throughput:
-        raise click.UsageError("Missing option '--partitions'.")
     if into is not None:
 
         def analyse() -> tuple[Outcome, pa.Table]:
             columns = (key_column, records_column, size_column)
-            return _skew(file, file_format, columns, key_format, partitioners, partitions_counts or (), question, strict=strict)
+            return _skew(file, file_format, columns, key_format, partitioners, partitions_counts, question, strict=strict)
 
         into_folder.write(into, [file], analyse, form)
         return
@@ -104,18 +104,21 @@ def plan(
 
 def _skew(
     file: str, file_format: str | None, columns: tuple[str, str | None, str | None], key_format: str | None,
-    partitioners: tuple[str, ...], partitions_counts: tuple[int, ...], question: dict[str, Any], *, strict: bool,
+    partitioners: tuple[str, ...], partitions_counts: tuple[int, ...] | None, question: dict[str, Any], *, strict: bool,
 ) -> tuple[Outcome, pa.Table]:  # fmt: skip
     """What ``pipeline skew`` finds, and the rejected rows. Raises UsageError, and AllocatorError."""
     from service.analyses.local import LocalRecords  # noqa: PLC0415 - imports that a refusal of the options does not need
     from service.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
-    from service.core.sizing.plans import CountLimits, Rates  # noqa: PLC0415
+    from service.core.sizing.plans import Rates  # noqa: PLC0415
     from service.core.sizing.throughput import throughput  # noqa: PLC0415
+    from service.decisions.partition_counts import PlansQuestion, proposed  # noqa: PLC0415
     from service.files.reader import NUMBER, Column, read  # noqa: PLC0415
 
     _check_rates(question)
     target, producer, consumer = (question[f"{what}_mb_per_second"] for what in ("target", "producer", "consumer"))
-    needed = () if target is None else (throughput(target, producer, consumer).partitions_count,)
+    needed = None if target is None else throughput(target, producer, consumer)
+    asked = PlansQuestion(**{name: value for name, value in question.items() if value is not None})
+    counts = proposed(asked, needed) if partitions_counts is None else partitions_counts
     key_column, records_column, size_column = columns
     read_as = {key_column: Column(key_format, converted=False)}
     read_as |= dict.fromkeys((name for name in columns[1:] if name is not None), NUMBER)
@@ -127,15 +130,14 @@ def _skew(
         key_columns=(key_column,),
         key_format=key_format,
         partitioners=partitioners,
-        partitions_counts=tuple(dict.fromkeys((*partitions_counts, *needed))),
+        partitions_counts=tuple(dict.fromkeys((*counts, *([needed.partitions_count] if needed else [])))),
         current=question["current_partitions_count"],
         records_column=records_column,
         size_columns=() if size_column is None else (size_column,),
     )
-    most_records, most_bytes = (question[f"max_partition_{what}_per_second"] for what in ("records", "bytes"))
-    limits = CountLimits(most_records, most_bytes, question["max_skew"])
-    rates = Rates(question["records_per_second"], question["bytes_per_second"])
-    outcome = skew(records, scan, limits, rates, question["duration_seconds"])
+    rates = Rates(question["records_per_second"], question["bytes_per_second"], target)
+    proposes = partitions_counts is None
+    outcome = skew(records, scan, asked.limits, rates, question["duration_seconds"], proposed=proposes)
     return outcome, records.rejected.table()
 
 
@@ -234,6 +236,9 @@ def _plans(plans: list[dict[str, Any]]) -> tuple[list[str], list[Cells]]:
                 continue
             chance, first = measure["chance"], load == "records"
             rate = plan["busiest"][f"{load}_per_second"]
+            mb = plan["busiest"]["mb_per_second"] if not first or plan["bytes"] is None else None
+            fullest = "" if rate is None else f"{rate:,.4g}{'/s' if first else ' B/s'}"
+            fullest = fullest if mb is None else f"{mb:,.3g} MB/s"
             rows.append(
                 (
                     str(plan["partitions_count"]) if first else "  bytes",
@@ -241,13 +246,14 @@ def _plans(plans: list[dict[str, Any]]) -> tuple[list[str], list[Cells]]:
                     measure["verdict"],
                     f"{_times(chance['low'])}–{_times(chance['high'])}",
                     _times(measure["floor"]),
+                    "" if measure["skew_without_hot_keys"] is None else _times(measure["skew_without_hot_keys"]),
                     str(measure["empty_partitions"]) if first else "",
-                    "" if rate is None else f"{rate:,.4g}{'/s' if first else ' B/s'}",
+                    fullest,
                     "new topic" if plan["needs_new_topic"] and first else f"{plan['moved'][load]:.1%}" if plan["moved"] else "",
                     limits if first else "",
                 )
             )
-    columns = ("count", "skew", "cause", "by chance", "floor", "empty", "busiest", "moved", "limits")
+    columns = ("count", "skew", "cause", "by chance", "floor", "without hot keys", "empty", "busiest", "moved", "limits")
     used = [i for i, column in enumerate(columns) if any(row[i] not in NOTHING.get(column, ("",)) for row in rows)]
     return [columns[i] for i in used], [tuple(row[i] for i in used) for row in rows]
 
@@ -271,7 +277,7 @@ def _recommended(limits: dict[str, Any], current: int | None) -> str:
     """What can be done, and what would need a new topic."""
     count, smaller = limits["recommended"], limits["needs_new_topic"]
     if count is None:
-        counts = "no given count" if smaller is None else "no given count as large as the current one"
+        counts = "no planned count" if smaller is None else "no planned count as large as the current one"
         text = f"{counts} is within every limit"
     else:
         text = f"recommended: {counted(count, 'partition')}" + (", as now" if count == current else "")
@@ -289,6 +295,6 @@ def _hottest(answer: dict[str, Any]) -> Iterator[str]:
     divided = f": {records:,} with a key, {keyless:,} without; " if keyless else ", "
     yield f"{counted(records + keyless, 'record')}{divided}{distinct}"
     if answer["hottest_keys"]["by_records"]:
-        yield f"hottest keys, with their share of the records{' with a key' if keyless else ''}:"
+        yield f"hottest keys, with their share of all records{', those without a key included' if keyless else ''}:"
     for key in answer["hottest_keys"]["by_records"]:
         yield f"  {key['share']:.2%}  {key['key']}"

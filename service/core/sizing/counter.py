@@ -33,7 +33,7 @@ from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.hashing_rule import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.core.sizing.distinct_keys import MAX_KEYS, DistinctKeys
-from service.core.sizing.random_baseline import Weights
+from service.core.sizing.random_baseline import HEAVY, Weights
 
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""
@@ -107,6 +107,7 @@ class KeyCounter:
         self.tables = [[np.zeros((2, modulus), np.int64) for modulus in self.moduli] for _ in names]
         self.wide_moved = np.zeros((len(names), len(self.wide), 2), np.int64)
         self.distinct = DistinctKeys(len(_functions(rules)), max_keys)
+        self._heaviest: dict[tuple[str, int], tuple[Int32s, Int64s]] = {}  # what heaviest_hashes gives
         self._hashes: dict[int, Int32s] = {}  # of the distinct keys, by partitioner; computed when needed
         self._keys: dict[tuple[int, int], Int64s] = {}  # the distinct keys on each residue, by partitioner and modulus
 
@@ -169,7 +170,7 @@ class KeyCounter:
 
         weights : None is the common case, with a fraction of the work: each row is one record, and its key is not empty
         """
-        self._hashes, self._keys = {}, {}
+        self._hashes, self._keys, self._heaviest = {}, {}, {}
         all_weights = None if weights is None else weights.copy()
         if weights is None:
             self.all[0] += len(serialized)
@@ -222,7 +223,7 @@ class KeyCounter:
             raise ValueError("the counters have different partitioners or partition counts")
         if (self.all + self.keyless > LARGEST - other.all - other.keyless).any():
             raise InvalidQuestion(TOO_MUCH)
-        self._hashes, self._keys = {}, {}
+        self._hashes, self._keys, self._heaviest = {}, {}, {}
         self.has_bytes |= other.has_bytes
         self.all += other.all
         self.keyless += other.keyless
@@ -320,6 +321,14 @@ class KeyCounter:
             return key_hashes, weights, hashes
         hashed = key_hashes != _empty_key()
         return key_hashes[hashed], weights[hashed], hashes[hashed]
+
+    def heaviest_hashes(self, name: str, column: int) -> tuple[Int32s, Int64s]:
+        """The heaviest keys that are held, at most HEAVY, descending: int32[...] hashes, int64[...] RECORDS or BYTES."""
+        if (name, column) not in self._heaviest:
+            _, weights, hashes = self.entries(name)
+            order = np.argsort(-weights[:, column], kind="stable")[:HEAVY]
+            self._heaviest[name, column] = hashes[order], weights[order, column]
+        return self._heaviest[name, column]
 
 
 def key_hashes_of(keys: Keys) -> Int64s:

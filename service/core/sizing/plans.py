@@ -1,7 +1,7 @@
 """Partition counts compared for a topic: how even each one is and why, what moves, and which limits it keeps."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal
 
@@ -12,7 +12,7 @@ from service.core.measures.skew import Spread, spread
 from service.core.model import Int64s
 from service.core.sizing.counter import KeyCounter, Moved, hashing_rule
 from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.random_baseline import RandomSkew, Weights, random_skew
+from service.core.sizing.random_baseline import HEAVY, RandomSkew, Weights, random_skew
 
 EVEN: Final = 1.1
 """Up to this skew a load counts as even, and up to this many times the mean a key does not count as hot."""
@@ -27,26 +27,35 @@ class CountLimits:
 
     records_per_second, bytes_per_second : into one partition
     skew : of records, and of bytes where they are known
+    mb_per_second : what producers write to one partition, or one consumer reads from it, in MB/s; the smaller
+    mb_of : which of them
     """
 
     records_per_second: float | None = None
     bytes_per_second: float | None = None
     skew: float | None = None
+    mb_per_second: float | None = None
+    mb_of: str = ""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What producers write to the whole topic, in records with a key. None: not known."""
+    """What producers write to the whole topic, records without a key included. None: not known.
+
+    mb_per_second : the throughput that the topic must reach, in MB/s; of records of equal size where their bytes are not known
+    """
 
     records_per_second: float | None = None
     bytes_per_second: float | None = None
+    mb_per_second: float | None = None
 
 
 @dataclass(frozen=True)
 class Measure:
     """How one kind of load (keys, records or bytes) is distributed over the partitions.
 
-    counts : int64[partitions]
+    counts : int64[partitions], unhashed records included, as whole records; ``spread`` is of their exact shares
+    unhashed : what the partitioner places without a hash, as records without a key: producers spread it evenly
     gini : 0 if all partitions have the same load, near 1 if one has all of it
     empty_partitions : the number of partitions with nothing
     heaviest : the weight of the heaviest key, or the least possible one
@@ -56,6 +65,7 @@ class Measure:
     hot_share : their share of the load
     chance : the skew that random partitions would give
     others : the most that chance puts on a partition of the other keys alone, ÷ the mean of all; 0.0 where no verdict needs it
+    skew_without_hot_keys : of all others; None without hot keys, or if nothing is left or it is not known where hot keys lie
     """
 
     counts: Int64s
@@ -68,6 +78,13 @@ class Measure:
     hot_share: float
     chance: RandomSkew
     others: float
+    unhashed: int = 0
+    skew_without_hot_keys: float | None = None
+
+    @property
+    def total(self) -> int:
+        """What lies on all partitions together."""
+        return int(self.counts.sum())
 
     @property
     def verdict(self) -> Verdict:
@@ -158,16 +175,25 @@ def _plan(
     counter: KeyCounter, name: str, n: int, weights: dict[str, Weights], chance: Chance, rates: Rates, limits: CountLimits
 ) -> CountPlan:
     totals = counter.totals(name, n)._asdict()
-    measures = {what: measure(totals[what], of, chance) for what, of in weights.items()}
+    unhashed = dict(zip(("records", "bytes"), counter.without_key(name), strict=True))
+    measures = {what: measure(totals[what], of, chance, unhashed.get(what, 0)) for what, of in weights.items()}
+    for column, what in ((RECORDS, "records"), (BYTES, "bytes")):
+        if what in measures:
+            without = _without_hot_keys(counter, name, column, measures[what])
+            measures[what] = replace(measures[what], skew_without_hot_keys=without)
     records, sizes = measures["records"], measures.get("bytes")
     busiest = Rates(
-        _busiest(records, counter.records, rates.records_per_second), _busiest(sizes, counter.bytes, rates.bytes_per_second)
+        _busiest(records, rates.records_per_second),
+        _busiest(sizes, rates.bytes_per_second),
+        _busiest(sizes or records, rates.mb_per_second),
     )
     meets: dict[str, bool] = {}
     if limits.records_per_second is not None and busiest.records_per_second is not None:
         meets["records_per_second"] = busiest.records_per_second <= limits.records_per_second
     if limits.bytes_per_second is not None and busiest.bytes_per_second is not None:
         meets["bytes_per_second"] = busiest.bytes_per_second <= limits.bytes_per_second
+    if limits.mb_per_second is not None and busiest.mb_per_second is not None:
+        meets["mb_per_second"] = busiest.mb_per_second <= limits.mb_per_second
     if limits.skew is not None:
         meets["skew"] = max(records.spread.skew, sizes.spread.skew if sizes else 1.0) <= limits.skew
     current = counter.current
@@ -185,16 +211,25 @@ def _plan(
     )
 
 
-def measure(counts: Int64s, weights: Weights, chance: Chance = random_skew) -> Measure:
+def measure(counts: Int64s, weights: Weights, chance: Chance = random_skew, unhashed: int = 0) -> Measure:
     """How a load is distributed over the partitions.
 
     counts : int64[partitions]; weights : of the keys, or least possible ones
+    unhashed : a further load, which producers spread evenly
     """
-    n, total = len(counts), int(counts.sum())
-    of, expected = spread(counts), chance(weights, n)
-    least = max(1.0, weights.least_maximum(n) * n / total) if total else 1.0
+    n, hashed, total = len(counts), int(counts.sum()), int(counts.sum()) + unhashed
+
+    def with_unhashed(skew: float, of: float = hashed) -> float:
+        return (skew * of + unhashed) / total if total else 1.0
+
+    of, expected = spread((counts + unhashed / n).astype(np.float64) if unhashed else counts), chance(weights, n)
+    if unhashed:
+        expected = RandomSkew(*(with_unhashed(skew) for skew in (expected.mean, expected.low, expected.high)))
+        counts = counts + unhashed // n
+        counts[np.argsort(counts, kind="stable")[: unhashed % n]] += 1
+    least = max(1.0, with_unhashed(weights.least_maximum(n) * n / hashed)) if hashed else 1.0
     hot_keys, light = weights.divided(EVEN * total / n)
-    others = chance(light, n).high * light.total / total if hot_keys and EVEN < of.skew <= expected.high else 0.0
+    is_open = hot_keys and EVEN < of.skew <= expected.high
     return Measure(
         counts=counts,
         spread=of,
@@ -205,12 +240,24 @@ def measure(counts: Int64s, weights: Weights, chance: Chance = random_skew) -> M
         hot_keys=hot_keys,
         hot_share=float(weights.heavy[:hot_keys].sum()) / max(total, 1),
         chance=expected,
-        others=others,
+        others=with_unhashed(chance(light, n).high, light.total) if is_open else 0.0,
+        unhashed=unhashed,
     )
 
 
-def _busiest(load: Measure | None, total: int, rate: float | None) -> float | None:
+def _without_hot_keys(counter: KeyCounter, name: str, column: int, of: Measure) -> float | None:
+    """The skew of all but the hot keys; see Measure."""
+    if not 0 < of.hot_keys <= HEAVY or counter.distinct.level or counter.as_one_key(name)[0]:
+        return None
+    hashes, weights = counter.heaviest_hashes(name, column)
+    hot = slice(0, of.hot_keys)
+    n = len(of.counts)
+    left = of.counts - np.bincount(hashing_rule(name).sign.run(hashes[hot], n), weights[hot], n).astype(np.int64)
+    return spread(left).skew if left.any() else None
+
+
+def _busiest(load: Measure | None, rate: float | None) -> float | None:
     """The busiest partition's share of a rate."""
     if load is None or rate is None:
         return None
-    return load.spread.max / total * rate if total else 0.0
+    return load.spread.max / load.total * rate if load.total else 0.0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import floor
 
-from service.core.sizing.conclusions import conclusion, partitions
+from service.core.sizing.conclusions import Decision, conclusion, partitions
 from service.core.sizing.counter import KeyCounter
 from service.core.sizing.plans import CountLimits, CountPlan, Rates
 
@@ -28,8 +28,13 @@ class LimitReach:
     out_of_reach: dict[str, str]
 
 
-def reach(counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountLimits, key_format: str) -> list[LimitReach]:
-    """The limits that each partitioner's counts keep. of : the ``plans`` of this counter, at least one of each partitioner"""
+def reach(
+    counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountLimits, key_format: str, *, proposed: bool = False
+) -> list[LimitReach]:
+    """The limits that each partitioner's counts keep.
+
+    of : the ``plans`` of this counter, at least one of each partitioner; proposed : did the caller give no counts?
+    """
     result = []
     for name in counter.names:
         ascending = sorted((plan for plan in of if plan.partitioner == name), key=lambda plan: plan.partitions_count)
@@ -41,8 +46,10 @@ def reach(counter: KeyCounter, of: list[CountPlan], rates: Rates, limits: CountL
         least = counter.current or 1
         recommended = next((count for count in keeping if count >= least), None)
         needs_new_topic = next((count for count in keeping if count < least), None)
-        out_of_reach = _out_of_reach(counter, ascending[-1], rates, limits)
-        sentence = conclusion(counter, plan_in_question(ascending, counter.current, recommended), key_format)
+        out_of_reach = _out_of_reach(ascending[-1], rates, limits)
+        plan = plan_in_question(ascending, counter.current, recommended)
+        decision = Decision(ascending, plan, rates, limits, recommended, needs_new_topic, proposed)
+        sentence = conclusion(counter, decision, key_format)
         result.append(LimitReach(name, sentence, smallest, recommended, needs_new_topic, out_of_reach))
     return result
 
@@ -56,14 +63,15 @@ def plan_in_question(plans: list[CountPlan], current: int | None, recommended: i
     return min(plans, key=lambda plan: (plan.partitions_count < (current or 1), plan.records.spread.skew))
 
 
-def _out_of_reach(counter: KeyCounter, plan: CountPlan, rates: Rates, limits: CountLimits) -> dict[str, str]:
+def _out_of_reach(plan: CountPlan, rates: Rates, limits: CountLimits) -> dict[str, str]:
     """The limits that the heaviest key alone exceeds. plan : the one with the most partitions"""
     reasons = {}
-    for limit, of, total, rate, allowed in (
-        ("records_per_second", plan.records, counter.records, rates.records_per_second, limits.records_per_second),
-        ("bytes_per_second", plan.bytes, counter.bytes, rates.bytes_per_second, limits.bytes_per_second),
+    for limit, of, rate, allowed in (
+        ("records_per_second", plan.records, rates.records_per_second, limits.records_per_second),
+        ("bytes_per_second", plan.bytes, rates.bytes_per_second, limits.bytes_per_second),
+        ("mb_per_second", plan.bytes or plan.records, rates.mb_per_second, limits.mb_per_second),
     ):
-        alone = None if rate is None or of is None or total == 0 else of.heaviest / total * rate
+        alone = None if rate is None or of is None or of.total == 0 else of.heaviest / of.total * rate
         if alone is not None and allowed is not None and alone > allowed:
             reasons[limit] = f"the heaviest key alone exceeds it ({alone:.6g} per second) at any partition count"
     if limits.skew is not None:

@@ -7,6 +7,9 @@ from typing import Final
 
 from service.core.errors import InvalidQuestion
 
+MOST_PROPOSED: Final = 10_000
+"""Largest count that is proposed."""
+
 MOST: Final = 2**31 - 1
 """Kafka's largest partition count."""
 
@@ -39,3 +42,20 @@ def throughput(target: float, producer: float | None, consumer: float | None) ->
     if needed > MOST:
         raise InvalidQuestion(f"The throughput needs more partitions than Kafka allows ({MOST}).", "target_mb_per_second")
     return Throughput(producers, consumers, needed)
+
+
+LADDER: Final = (3, 6, 12, 24, 48, 96)
+"""Counts that are proposed where nothing says how many a topic needs: their multiples divide many numbers of consumers."""
+
+
+def proposed_counts(current: int | None, least: int | None) -> tuple[int, ...]:
+    """Counts to compare if the caller gives none, ascending.
+
+    current : the topic's, from which multiples are proposed, since Kafka cannot remove partitions and with a multiple no two of
+        the partitions mix; None: a new topic
+    least : what the rates need if keys spread evenly; None: not known
+    """
+    known = {current * factor for factor in (1, 2, 3, 4, 8)} if current else set(LADDER if least is None else ())
+    if least is not None:
+        known |= {-(-least * factor // 4) for factor in (4, 5, 6, 8, 12, 16, 32)}
+    return tuple(sorted(count for count in known if (current or 1) <= count <= MOST_PROPOSED)) or (current or 1,)

@@ -110,10 +110,11 @@ def test_the_exit_status_says_whether_a_count_keeps_the_limits(files, limit, sta
 def test_a_count_below_the_current_one_is_within_the_limits_and_out_of_reach(files):
     options = ("--key-column", "id", "--partitions", "6", "--current", "12", "--max-skew", "3", "--output", "table")
     shown = " ".join(run(str(files / "keys.csv"), *options).stdout.split())
-    assert "no given count as large as the current one is within every limit; 6 would need a new topic" in shown
-    assert "Kafka cannot remove partitions, so 6 partitions would need a new topic. java: smallest" in shown
+    assert "no planned count as large as the current one is within every limit; 6 would need a new topic" in shown
+    assert "Of the counts planned (6), none as large as the current one keeps the limit" in shown
+    assert "6 partitions would, in a new topic: Kafka cannot remove partitions. java: smallest" in shown
     assert run(str(files / "keys.csv"), *options).exit_code == 1
-    assert "hottest keys, with their share of the records:" in shown
+    assert "hottest keys, with their share of all records:" in shown
 
 
 def test_a_row_whose_count_needs_a_new_topic_is_marked(files):
@@ -127,7 +128,8 @@ def test_records_without_a_key_are_shown_beside_those_with_one(tmp_path):
     file.write_text("n,key\n1,a\n1,\n1,a\n1,b\n")
     shown = run(str(file), "--partitions", "3", "--output", "table").stdout
     assert (
-        "4 records: 3 with a key, 1 without; 2 distinct keys\nhottest keys, with their share of the records with a key:" in shown
+        "4 records: 3 with a key, 1 without; 2 distinct keys\n"
+        "hottest keys, with their share of all records, those without a key included:\n  50.00%  a" in shown
     )
 
 

@@ -250,7 +250,7 @@ def test_the_summary_has_the_results_first(done):
         assert (plan["skew"], plan["floor"]) == pytest.approx((row["records_skew"], row["records_floor"]))
         assert (plan["verdict"], plan["byte_verdict"]) == (row["records_verdict"], row["bytes_verdict"])
     for limits in summary["limits"]:
-        assert f"({limits['partitioner']}: " in limits["conclusion"], "a hot key, and how far the partitioner is from the floor"
+        assert f"; with {limits['partitioner']} and " in limits["conclusion"], "hot keys, and what the fullest partition has"
         assert limits["recommended"] is None or limits["recommended"] >= 12
 
 

@@ -7,23 +7,12 @@ import { multiples } from "../pictures/multiples.js";
 
 /** @typedef {import("./keys.js").KeysAnswerData} KeysAnswerData */
 
-const CAUSES = {
-  "hot-keys": "hot keys are the cause",
-  chance: "as by chance",
-  partitioner: "the partitioner is the cause",
-  even: "more even than by chance",
-};
-
 /** @param {{state: import("./keys.js").KeysState, answer: KeysAnswerData}} props */
 export function KeysAnswer({ state, answer: { plan, limits, hottest, throughput, rivals, writers } }) {
   const { records, moved, meets } = plan;
   const kept = Object.values(meets ?? {});
   const figures = [
-    {
-      label: "Skew of records",
-      value: ratio(records.skew),
-      note: CAUSES[/** @type {"chance"} */ (records.verdict)] ?? records.verdict,
-    },
+    { label: "Skew of records", value: ratio(records.skew), note: records.cause },
     { label: "Fullest partition", value: number(records.max), note: `mean: ${number(records.mean)} records` },
     {
       label: "Keys that move",
