@@ -214,17 +214,22 @@ class ConsumerLogs(ForeignText):
             )
         elif latest > group.generation >= 0 and group.fields["client"] == "java":
             self.notes.append(f"Group {name!r} is described as of generation {group.generation}, though the log has {latest}.")
+        own = {each: client.fields for each, client in group.own.items()}
+        for client in group.own.values():  # before 2.7 a member does not log its id, which begins with that of the client
+            ids = [each for each in assigned if each.startswith(f"{client.fields.get('client_id')}-")]
+            if client.fields["member_id"] not in assigned and len(ids) == 1:
+                client.fields["member_id"], own[ids[0]] = ids[0], client.fields
         members = [
             {
-                **(group.own[each].fields if each in group.own else {}),
+                **own.get(each, {}),
                 **group.subscribed.get(each, {}),
                 "member_id": each,
                 "owned_partitions": listed(owned),
             }
             for each, owned in assigned.items()
         ]
-        leader = {"leader": group.leading.fields["member_id"]} if "member_id" in group.leading.fields else {}
-        whole = {"is_leaders": True, **leader} if group.assigned else {}
+        leader = group.leading.fields.get("member_id")
+        whole = {"is_leaders": True, **({"leader": leader} if leader in assigned else {})} if group.assigned else {}
         return {"group_id": name, "group_protocol": "classic", **group.fields, "members": members, **whole}
 
 

@@ -5,6 +5,7 @@ partition has two, the smaller one is its start.
 """
 
 import re
+from itertools import zip_longest
 from typing import Final
 
 from service.descriptions.model import Description
@@ -13,6 +14,7 @@ from service.descriptions.rows import END, START, ForeignText, TopicRows
 _ROW: Final = re.compile(r"\s*(?P<topic>(?![0-9]+:)[A-Za-z0-9._-]{1,249}):(?P<partition>[0-9]{1,7}):(?P<offset>[0-9]{0,18})\s*")
 _COMMAND: Final = re.compile(r".*(?:kafka-get-offsets|GetOffsetShell)(?P<options>.*)")
 _TIME: Final = re.compile(r"--time[ =](\S+)")
+MOST_SKEWS: Final = 3
 _TIMES: Final = {None: END, "-1": END, "latest": END, "-2": START, "earliest": START}
 
 
@@ -46,6 +48,7 @@ class OffsetsText(ForeignText):
         """The topics with the partitions that are listed. Notes say what was assumed."""
         description = self.rows.description("kafka-get-offsets", complete=True)
         if description is not None:
+            self.notes += _skews(description)
             self.notes.append("The partition counts are those of the partitions that kafka-get-offsets lists.")
             gaps = [topic["topic_name"] for topic in description.topics if "partitions_count" not in topic]
             if gaps:
@@ -53,3 +56,25 @@ class OffsetsText(ForeignText):
             if self.time not in _TIMES:
                 self.notes.append(f"The offsets of --time {self.time} are neither starts nor ends of the logs, and not used.")
         return description
+
+
+def _skews(description: Description) -> list[str]:
+    """Which partition has the most records, by offsets, of the most uneven topics without Kafka's own."""
+    found = []
+    for topic in description.topics:
+        starts, ends = topic.get(START) or [], topic.get(END) or []
+        counts = [
+            end - (start or 0) for start, end in zip_longest(starts, ends[: topic.get("partitions_count", 0)]) if end is not None
+        ]
+        if (
+            len(counts) == topic.get("partitions_count")
+            and max(counts) > min(counts)
+            and not topic["topic_name"].startswith("__")
+        ):
+            most, total = max(counts), sum(counts)
+            sentence = (
+                f"By offsets, partition {counts.index(most)} of topic {topic['topic_name']!r} has the most: {most} of {total} "
+                f"records, {most * len(counts) / total:.4g} times the mean."
+            )
+            found.append((-most * len(counts) / total, sentence))
+    return [sentence for _, sentence in sorted(found)[:MOST_SKEWS]]

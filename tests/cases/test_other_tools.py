@@ -133,6 +133,7 @@ def test_members_that_rpk_leaves_out_are_missed() -> None:
 
 def test_offsets_give_counts_and_ends() -> None:
     description = read("get-offsets.txt")
+    assert "partition 2 of topic 'orders' has the most: 52 of 130 records, 1.2 times" in description.notes[0]
     counts = {topic["topic_name"]: (topic["partitions_count"], topic["log_end_offsets"]) for topic in description.topics}
     assert counts == {"orders": (3, [47, 31, 52]), "parcels-eu": (1, [9])}
     [both] = read_description("a:0:5\na:1:9\na:0:2\na:1:9\n").topics
@@ -267,3 +268,21 @@ def test_members_own_logs_are_read_where_the_leaders_is_missing(tmp_path: Path) 
     (tmp_path / "member.log").write_text(text)
     answer = json.loads(run("assign", str(tmp_path / "member.log"), "--topic", "a:2").stdout)
     assert "conclusion" not in answer, "one member's log is not the group's assignment"
+
+
+def test_a_member_of_an_old_log_is_its_client_if_only_one_can_be() -> None:
+    two = (TOOLS / "consumer-2.4.log").read_text()
+    [group] = read_description(two).groups
+    assert "leader" not in group
+    assert not any("topic_names" in member for member in group["members"])
+    [group] = read_description(two.replace("consumer-billing-1-bbbb", "consumer-billing-2-bbbb")).groups
+    assert group["leader"] == "consumer-billing-1-aaaa"
+    assert [member.get("topic_names") for member in group["members"]] == [["late-orders", "orders"], None]
+
+
+def test_members_of_a_share_group_gain_beyond_the_partitions() -> None:
+    group = (case("share-group-tool/members.txt"), "--snapshot", case("share-group-tool/topics.txt"))
+    shown = run("members", *group, "--output", "table").stdout
+    assert "More members gain as well" in shown
+    assert "gain nothing" not in shown
+    assert json.loads(run("members", *group, "--counts", "1-4").stdout)["worth_using"] == [1, 2, 4]

@@ -135,6 +135,8 @@ def verdict(answer: Json) -> str:
         else ""
     )
     listed = ", ".join(map(str, answer["worth_using"][:NAMED])) + (" …" if len(answer["worth_using"]) > NAMED else "")
+    if answer["group_protocol"] == "share":
+        return f"Worth using: {listed}. More members gain as well: several of them read a partition of a share group.{same}"
     return f"Worth using: {listed}. More than {counted(enough, 'member')} gain nothing.{same}"
 
 
