@@ -15,7 +15,8 @@ kafka-get-offsets       ``kafka-get-offsets``: the ends of logs, or with ``--tim
 kcat                    ``kcat -L``, also with ``-J``
 rpk                     Redpanda's ``rpk topic describe``, ``rpk group describe``, ``rpk cluster metadata``
 connect                 Kafka Connect's ``/connectors?expand=status`` and ``/connectors/NAME/status``
-burrow, kt              Burrow's ``/consumer/GROUP`` and ``/lag``; the JSON of ``kt group`` and ``kt topic``
+burrow, kt              Burrow's ``/consumer/GROUP`` and ``/lag``; the JSON of ``kt group``
+topics                  JSON of topics with their partitions: ``kt topic``, clients, consoles
 strimzi                 Strimzi's KafkaTopic as YAML or JSON, ``kubectl get kafkatopics``
 consumer-logs           logs of Kafka's consumer and of librdkafka: what a group was assigned
 cruise-control          Cruise Control's ``kafka_cluster_state?json=true&verbose=true``

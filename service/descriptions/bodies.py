@@ -114,7 +114,12 @@ def described_group(description: Description, group_id: str | None) -> Json:
 
 def _members(group: Json) -> list[Json]:
     """The members of a group. Raises InvalidQuestion if there are none."""
-    if "members" not in group and group.get("group_state"):
+    if "members" not in group and group.get("group_state", "Stable") == "Stable":
+        tool = "kafka-share-groups" if group.get("group_protocol") == "share" else "kafka-consumer-groups"
+        raise InvalidQuestion(
+            f"The members of group {group['group_id']!r} are not known: {tool} --describe --members lists them."
+        )
+    if "members" not in group:
         # The coordinator describes them once the group has rebalanced.
         raise InvalidQuestion(f"The members of group {group['group_id']!r} are not known; its state is {group['group_state']}.")
     if not group.get("members"):

@@ -19,7 +19,7 @@ _FIELDS: Final = {
 }  # fmt: skip
 _NOTICE: Final = re.compile(r"\s*(?P<kind>Share|Streams) group '(?P<group>.*)' has no active members\.\s*")
 _MEMBERS: Final = {"GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT"}
-_OFFSETS: Final = ("START-OFFSET", "CURRENT-OFFSET", "OFFSET")
+_OFFSETS: Final = {"START-OFFSET", "CURRENT-OFFSET", "OFFSET"}
 _PARTITIONS: Final = re.compile(r"(\S+?):([0-9]{1,7}(?:,[0-9]{1,7})*)")
 _KIND: Final = r"\s*(TARGET-)?(ACTIVE|STANDBY|WARMUP)(?:-TASKS)?:+"
 _TASKS: Final = re.compile(rf"{_KIND}(.*?)(?={_KIND}|$)")
@@ -51,7 +51,7 @@ class OtherGroupsText(ForeignText):
         """Read a line; False if it is of another form. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
         if match := _NOTICE.fullmatch(line):
-            self.groups[match["group"]] = GroupRows(_FIELDS[match["kind"].lower()], {})
+            self.groups[match["group"]] = GroupRows({**_FIELDS[match["kind"].lower()]}, {})
             return True
         if line.startswith("GROUP"):
             return self._header(number, line)
@@ -79,7 +79,8 @@ class OtherGroupsText(ForeignText):
     def description(self) -> Description | None:
         """The groups."""
         self._decide("")
-        return self.topics.description("kafka-share-groups", (group.document(name) for name, group in self.groups.items()))
+        form = "kafka-streams-groups" if self.kind == STREAMS else "kafka-share-groups"
+        return self.topics.description(form, (group.document(name) for name, group in self.groups.items()))
 
     def _header(self, number: int, line: str) -> bool:
         """Begin a table; False if it is of another tool."""
@@ -127,10 +128,11 @@ class OtherGroupsText(ForeignText):
                 member["owned_partitions"][match[1]] = {int(each) for each in match[2].split(",")}
         elif "MEMBER" in row:
             self.member = group.member(row["MEMBER"], client_id=row["CLIENT-ID"], process_id=row["PROCESS"])
+            self.member.pop("owned_partitions", None)
             self._add_tasks(row.get("ASSIGNMENTS", ""))
         elif re.fullmatch("[0-9]{1,7}", row["PARTITION"]):
-            committed = next((offset_in(row, name) for name in _OFFSETS if name in row), None)
-            group.committed.setdefault(row["TOPIC"], {})[int(row["PARTITION"])] = committed
+            for name in row.keys() & _OFFSETS:
+                group.committed.setdefault(row["TOPIC"], {})[int(row["PARTITION"])] = offset_in(row, name)
             self.topics.add(row["TOPIC"], int(row["PARTITION"]), **{END: offset_in(row, "LOG-END-OFFSET")})
 
     def _add_tasks(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""JSON of tools beside Kafka's: kcat, Kafka Connect's REST API, Burrow, kt, Strimzi's resources."""
+"""JSON of tools beside Kafka's: topics, Kafka Connect's REST API, Burrow, ``kt group``, Strimzi's resources."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Final
 from service.core.documents import Json
 from service.core.printable import counted
 from service.core.wire.connect_protocol import CONNECT
-from service.descriptions.kcat import read_kcat
 from service.descriptions.model import Description
-from service.descriptions.rows import END, START, GroupRows, TopicRows
+from service.descriptions.rows import END, GroupRows, TopicRows
 from service.descriptions.source import SourceText
 from service.descriptions.strimzi import read_resource
+from service.descriptions.topic_documents import read_topics, topics_of
 
 CONNECT_GROUP: Final = "connect-cluster"
 """The name of a group of Connect: the example of ``group.id`` in Kafka's configuration; its REST API does not tell it."""
 
 _BURROW: Final = {"error", "message", "request"}
-_KT: Final = {"name", "topic", "offsets", "partitions", "config"}
+_KT_GROUP: Final = {"name", "topic", "offsets"}
 
 
 def read_other(document: Json, source: SourceText) -> Description | None:
     """What a document of another tool describes; None if it is none of these. Raises UnreadableDescription."""
-    for read in (read_kcat, read_resource, _read_connect, _read_burrow, _read_kt):
+    for read in (read_resource, _read_connect, _read_burrow, _read_kt_group, read_topics):
         description = read(document, source)
         if description is not None:
             return description
@@ -33,16 +33,11 @@ def read_other(document: Json, source: SourceText) -> Description | None:
 def is_other(document: Json) -> bool:
     """Is this a document of one of these tools, by its members?"""
     return (
-        "originating_broker" in document
-        or "apiVersion" in document
+        "apiVersion" in document
         or document.keys() >= _BURROW
-        or _is_kt(document)
-        or bool(_of_connectors(document, "status") or _of_connectors(document, "info"))
+        or document.keys() >= _KT_GROUP
+        or bool(topics_of(document) or _of_connectors(document, "status") or _of_connectors(document, "info"))
     )
-
-
-def _is_kt(document: Json) -> bool:
-    return bool(document.keys() & {"offsets", "partitions"}) and "name" in document and document.keys() <= _KT
 
 
 def _of_connectors(document: Json, member: str) -> list[tuple[tuple[str, ...], Json]]:
@@ -136,23 +131,13 @@ def _add_burrow(
         member["owned_partitions"].setdefault(topic, set()).add(partition)
 
 
-def _read_kt(document: Json, source: SourceText) -> Description | None:
-    """A line of ``kt group`` (offsets and lag of a group in a topic) or of ``kt topic -partitions -replicas``."""
-    if not _is_kt(document):
+def _read_kt_group(document: Json, source: SourceText) -> Description | None:
+    """A line of ``kt group``: offsets and lag of a group in a topic."""
+    if not document.keys() >= _KT_GROUP:
         return None
-    name, topics, group = source.member(document, "name", str, ()), TopicRows(), GroupRows()
-    if "offsets" in document:
-        topic = source.member(document, "topic", str, ())
-        for i, row in enumerate(source.rows(document, "offsets", ())):
-            partition, offset = (source.member(row, each, int, ("offsets", i)) for each in ("partition", "offset"))
-            group.committed.setdefault(topic, {})[partition] = offset if offset >= 0 else None
-            topics.add(topic, partition, **{END: offset + source.member(row, "lag", int, ("offsets", i))})
-        return topics.description("kt", (group.document(name),))
-    for i, row in enumerate(source.rows(document, "partitions", ())):
-        path = ("partitions", i)
-        known = {START: source.member(row, "oldest", int, path), END: source.member(row, "newest", int, path)}
-        if "replicas" in row:
-            known |= {"replicas": source.broker_ids(row, "replicas", path)}
-            known |= {"in_sync_replicas": source.broker_ids(row, "isrs", path)} if "isrs" in row else {}
-        topics.add(name, source.member(row, "id", int, path), **known)
-    return topics.description("kt", complete=True)
+    topic, topics, group = source.member(document, "topic", str, ()), TopicRows(), GroupRows()
+    for i, row in enumerate(source.rows(document, "offsets", ())):
+        partition, offset = (source.member(row, each, int, ("offsets", i)) for each in ("partition", "offset"))
+        group.committed.setdefault(topic, {})[partition] = offset if offset >= 0 else None
+        topics.add(topic, partition, **{END: offset + source.member(row, "lag", int, ("offsets", i))})
+    return topics.description("kt", (group.document(source.member(document, "name", str, ())),))

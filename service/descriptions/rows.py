@@ -104,7 +104,8 @@ class GroupRows:
         document: Json = {"group_id": group_id, **self.fields}
         if self.members is not None:
             document["members"] = [
-                {**member, "owned_partitions": listed(member["owned_partitions"])} for member in self.members.values()
+                {**member, **({"owned_partitions": listed(member[name])} if (name := "owned_partitions") in member else {})}
+                for member in self.members.values()
             ]
         if self.committed:
             document["committed_offsets"] = [

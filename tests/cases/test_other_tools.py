@@ -48,7 +48,10 @@ def test_a_share_group_is_assigned_as_one(file: str) -> None:
 
 def test_offsets_of_a_share_group_are_no_members() -> None:
     ended = run("assign", case("share-group-tool/offsets.txt"), "--snapshot", case("share-group-tool/topics.txt"))
-    assert (ended.exit_code, ended.stderr) == (2, "Error: Group 'packers' has no members.\n")
+    assert (ended.exit_code, ended.stderr) == (
+        2,
+        "Error: The members of group 'packers' are not known: kafka-share-groups --describe --members lists them.\n",
+    )
 
 
 def test_members_without_partitions_belong_to_the_group_that_the_other_rows_tell() -> None:
@@ -286,3 +289,53 @@ def test_members_of_a_share_group_gain_beyond_the_partitions() -> None:
     assert "More members gain as well" in shown
     assert "gain nothing" not in shown
     assert json.loads(run("members", *group, "--counts", "1-4").stdout)["worth_using"] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"topicName": "a", "partitions": [{"id": 1, "replicas": [2, 1]}, {"id": 0, "replicas": [1, 2]}]},
+        {"name": "a", "partitions": [{"partitionId": i, "leader": 1, "replicas": [1 + i, 2 - i], "isr": [1]} for i in (0, 1)]},
+        {
+            "topics": [
+                {"topic": "a", "partitions": [{"partition": i, "replicas": [{"id": 1 + i}, {"id": 2 - i}]} for i in (0, 1)]}
+            ]
+        },
+        {
+            "name": "a",
+            "partitions": [
+                {
+                    "partition": i,
+                    "replicas": [{"broker": 1 + i, "inSync": True}, {"broker": 2 - i, "inSync": False}],
+                    "offsetMax": 7,
+                }
+                for i in (0, 1)
+            ],
+        },
+    ],
+)
+def test_topics_of_clients_and_consoles(document: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "topic.json").write_text(json.dumps(document))
+    description = read_description(json.dumps(document))
+    assert placements(description) == {"a": [[1, 2], [2, 1]]}
+    assert description.topics[0]["partitions_count"] == 2
+    assert run("audit", str(tmp_path / "topic.json")).exit_code == 0
+    with pytest.raises(UnreadableDescription, match="not an integer"):
+        read_description(
+            json.dumps(document).replace("[1, 2]", '["x"]').replace('"id": 1', '"id": "x"').replace('r": 1', 'r": "x"')
+        )
+
+
+def test_groups_share_no_fields() -> None:
+    notice, header = (
+        "Share group 'a' has no active members.",
+        "GROUP COORDINATOR (ID) STATE GROUP-EPOCH ASSIGNMENT-EPOCH #MEMBERS",
+    )
+    text = f"{notice}\n{header}\na h:1 (1) Empty 1 1 0\nb h:1 (1) Stable 1 1 2\n"
+    assert [group["group_state"] for group in read_description(text).groups] == ["Empty", "Stable"]
+    assert [group.get("group_state") for group in read_description(notice).groups] == [None]
+
+
+def test_lag_of_a_streams_group_without_offsets_is_not_a_missing_commit() -> None:
+    [group] = read_description("GROUP TOPIC PARTITION OFFSET-LAG\ng words 0 12\n").groups
+    assert group == {"group_id": "g", "group_protocol": "streams"}
