@@ -74,13 +74,13 @@ class Events:
             course.ledger.start(owned, owners, np.zeros(len(owned), np.int64), None)
             self.clients.coordinator.resume(group)
 
-    def _start(self, fields: NewMember, assignors: tuple[Assignor, ...] = (), pace: str = "") -> Member:
-        """Start a new client. In a share group a ``group.instance.id`` means nothing. pace : see ``Member``"""
+    def _start(self, fields: NewMember, assignors: tuple[Assignor, ...] = ()) -> Member:
+        """Start a new client. In a share group a ``group.instance.id`` means nothing."""
         timeline = self.course.timeline
         instance_id = None if timeline.group_protocol == "share" else fields.instance_id
         chosen = assignors or timeline.assignor.listed
         name, protocol = fields.name or fields.member_id, timeline.group_protocol
-        member = Member(name, fields.member_id, instance_id, fields.rack_id, chosen, protocol, pace=pace)
+        member = Member(name, fields.member_id, instance_id, fields.rack_id, chosen, protocol)
         return self.course.start(member, fields.topics)
 
     def _happen(self, index: int, event: Event) -> None:
@@ -137,7 +137,7 @@ class Events:
         if not fields.member_id:
             (drawn,) = self.course.members.further(self.course.running(), 1, self.course.protocol, fields.name)
             fields = replace(fields, member_id=drawn.member_id)
-        self._join(self._start(fields, pace=name))
+        self._join(self._start(fields))
 
     def _member_leaves(self, event: Event) -> None:
         self._close(self._find(event))
@@ -171,8 +171,8 @@ class Events:
         if event.members_count > len(running) and len({course.members.topics_of(member.number) for member in running}) > 1:
             course.alike = topics
         further = course.members.further(running, max(0, event.members_count - len(running)), course.protocol)
-        for i, fields in enumerate(further):
-            self._join(self._start(replace(fields, topics=topics), assignors, f"scaled-{course.cause}-{i}"))
+        for fields in further:
+            self._join(self._start(replace(fields, topics=topics), assignors))
 
     # ---- restarts ------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ class Member:
     """An incarnation of a member: what never changes of it.
 
     name : the member_id that its first incarnation had, or what the request calls it
-    pace : what decides when it polls, other than its name
     assignors : its ``partition.assignment.strategy``; protocol : its ``group.protocol``
     number : its index in ``Members``, which numbers it when it starts
     """
@@ -31,7 +30,6 @@ class Member:
     protocol: str
     number: int = NONE
     started_ms: int = 0
-    pace: str = ""
 
     @property
     def is_static(self) -> bool:
@@ -139,7 +137,7 @@ class Members:
             self.assignor_lists.append(member.assignors)
         columns.beat[number] = columns.metadata_ms[number] = now_ms
         columns.joins[number] = columns.syncs[number] = columns.died[number] = NEVER
-        columns.phase[number] = zlib.crc32((member.pace or member.name).encode("utf-8", "surrogatepass")) % PHASES
+        columns.phase[number] = zlib.crc32(member.name.encode("utf-8", "surrogatepass")) % PHASES
         columns.topics[number] = columns.joined[number] = subscription
         columns.generation[number] = -1
         columns.hash_code[number] = string_hash_code(member.member_id)

@@ -25,8 +25,8 @@ from service.decisions.rebalances.timeline import read_timeline
 MOST_CELLS: Final = 6_000_000
 """What all timelines of an answer may cost together, in cells (see ``core.timelines.clock``): 0.3 s."""
 
-BEGINS_AT_INTERVAL: Final = 10
-"""Members come and go in the middle of this interval of heartbeats, by when the group is stable."""
+AT_MS: Final = 60_000
+"""When members come or go; so do the events of the command ``rebalances`` that are given no time."""
 
 REBALANCES: Final = 3
 """As many follow when members come or go: one, a second of the cooperative protocol, and one more if not all come at once."""
@@ -82,23 +82,16 @@ def standstills(
     return found, [f"{first} With fewer numbers in members_counts it is for more of them."]
 
 
-def _at_ms(timeline: Timeline) -> int:
-    """When members come or go."""
-    beat = timeline.timing.heartbeat_interval_ms
-    return BEGINS_AT_INTERVAL * beat + beat // 2
-
-
 def _joins(timeline: Timeline, further: pa.StructArray) -> tuple[Event, ...]:
     """The members that come, all at once."""
-    at_ms, topics = _at_ms(timeline), timeline.subscriptions[-1]
+    topics = timeline.subscriptions[-1]
     rows = zip(further.field("member_id").to_pylist(), further.field("rack_id").to_pylist(), strict=True)
-    return tuple(Event(at_ms, "member_joins", member=NewMember(name, None, rack or None, topics)) for name, rack in rows)
+    return tuple(Event(AT_MS, "member_joins", member=NewMember(name, None, rack or None, topics)) for name, rack in rows)
 
 
 def _leaves(timeline: Timeline, count: int) -> tuple[Event, ...]:
     """The last members leave, all at once."""
-    at_ms = _at_ms(timeline)
-    return tuple(Event(at_ms, "member_leaves", name) for name in timeline.group.member_ids[count:][::-1])
+    return tuple(Event(AT_MS, "member_leaves", name) for name in timeline.group.member_ids[count:][::-1])
 
 
 def _cost(timeline: Timeline, now: int, count: int) -> int:
