@@ -193,8 +193,8 @@ class Topics:
     listed : int32[topics]   the topics in the order of the request, which stands for that of the leader's metadata: the answers
         of some clients depend on it; None: they are listed in the order of their names
     leader_racks : int32[partitions]   the rack of each partition's first replica, its leader, or NONE; None where ``racks`` is
-    offsets : int64[2, partitions]   where readers of each partition are, and where its log ends; NONE: not known. None when the
-        request gives none
+    offsets : int64[3, partitions]   where readers of each partition are, where its log ends and where it begins; NONE: not
+        known. None when the request gives none
     """
 
     names: tuple[str, ...]

@@ -148,8 +148,12 @@ def with_lag(topics: list[Json], description: Description, group_id: str) -> lis
 def _lag(topic: Json, committed: Mapping[str, Mapping[int, int | None]], described: Json) -> Json:
     """The ``lag`` of a topic of a body; null is what is not known."""
     of_topic, ids = committed.get(topic["topic_name"], {}), range(topic["partitions_count"])
-    ends = dict(enumerate(described.get("log_end_offsets") or ()))
-    return {"committed_offsets": [of_topic.get(i) for i in ids], "log_end_offsets": [ends.get(i) for i in ids]}
+    logs = {}
+    for name in ("log_end_offsets", "log_start_offsets"):
+        if described.get(name) or name == "log_end_offsets":
+            offsets = dict(enumerate(described.get(name) or ()))
+            logs[name] = [offsets.get(i) for i in ids]
+    return {"committed_offsets": [of_topic.get(i) for i in ids], **logs}
 
 
 def placement_audit(description: Description, topic_name: str | None) -> Json:

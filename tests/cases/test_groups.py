@@ -120,3 +120,99 @@ def test_an_assumption_that_fits_is_said_and_one_that_only_has_no_better_too(tmp
     assert "although range (the default) would then not assign what they own" in unexplained.stderr
     one_topic = pasted(tmp_path, *(f"g a {i} 1 1 0 m1-{i // 2} /h m1" for i in range(4)))
     assert "subscriptions" not in run("assign", one_topic, "--snapshot", topics).stderr
+
+
+def concluded(*words: str) -> str:
+    answer = json.loads(run("members", *words).stdout)
+    assert run("members", *words, "--output", "table").stdout.replace("\n", " ").startswith(answer["conclusion"][:60])
+    return answer["conclusion"]
+
+
+def test_a_quantifier_ranges_over_what_was_planned_or_is_proven() -> None:
+    orders = ("--topic", "orders:12", "--members", "2")
+    assert concluded(*orders, "--counts", "2,3", "--max-load", "2") == (
+        "Neither 2 nor 3 members are within the limits; 6 members would be (12 partitions ÷ 2)."
+    )
+    assert concluded(*orders, "--counts", "12,24", "--max-load", "4") == (
+        "Of the numbers planned (12 and 24), 12 members are the fewest within the limits; now there are 2, not within them; "
+        "3 members would do (12 partitions ÷ 4), which was not planned."
+    )
+    assert concluded(*orders, "--max-load", "4").startswith("3 members are the fewest within the limits;")
+    assert concluded(*orders, "--counts", "2,3").endswith("3 is the largest number planned; more may gain.")
+    assert concluded(*orders, "--counts", "2,12").endswith("More than 12 members gain nothing.")
+    share = concluded(*orders, "--group-protocol", "share", "--counts", "12,24")
+    assert "gain nothing" not in share, "several members share a partition"
+
+
+def test_the_unit_is_pods() -> None:
+    assert concluded(case("sentence-threads-per-pod/threads.json")) == (
+        "1 pod of 5 members is the fewest pods within the limits; now there are 3 members, within them too, but no whole "
+        "number of pods."
+    )
+
+
+def test_further_members_read_what_the_last_one_reads() -> None:
+    file = case("sentence-further-members-subscribe-like-the-last/two.json")
+    text = "More members gain nothing if they read audit (as the last one does): clicks has 12 partitions with 1 reader."
+    assert concluded(file).startswith(text)
+    assert concluded(file, "--max-load", "6").startswith(
+        "No number of members is within the limits as long as further ones read audit (as the last one does): clicks has 12 "
+    )
+
+
+def test_one_partition_has_all_the_lag(tmp_path: Path) -> None:
+    text = concluded(case("one-partition-has-all-the-lag/body.json"))
+    assert text.startswith(
+        "All of the lag (450,000) is on 1 of 64 partitions, te-0, which only one member can read: more members cannot"
+    )
+    assert "no better" not in text
+    lag = {"committed_offsets": [5, 5, 5, 5], "log_end_offsets": [9, 5, 7, 5]}
+    body = {"topics": [{"topic_name": "t", "partitions_count": 4, "lag": lag}], "members": [{"member_id": "a"}]}
+    file = tmp_path / "body.json"
+    file.write_text(json.dumps(body))
+    two = "All of the lag (6) is on 2 of 4 partitions, t-0, t-2: more than 2 members cannot shorten it"
+    assert concluded(str(file)).startswith(two)
+    lag["log_end_offsets"] = [5, 5, 5, 5]
+    file.write_text(json.dumps(body))
+    assert concluded(str(file)).startswith("There is no lag, which does not tell")
+    lag["log_end_offsets"] = [5, 5, 5, 1]
+    file.write_text(json.dumps(body))
+    (negative, *_) = json.loads(run("members", str(file)).stdout)["warnings"]
+    assert negative.startswith(
+        "1 of 4 partitions has a committed offset beyond the end of the log (t-3): there is nothing to read"
+    )
+
+
+def test_what_is_not_committed_is_not_known() -> None:
+    folder = case("sentence-uncommitted-lag")
+    expected = (
+        "2 of 4 partitions have no committed offset (orders-2, orders-3). With auto.offset.reset=earliest they have 1,800,000 "
+        "records of lag: No number of members is within the limits: orders-2 alone has 90,000 s of lag, and only one member can "
+        "read it. With latest: 1 member is the fewest within the limits; now there are 2, also within them."
+    )
+    assert concluded(folder + "/lagnull.json") == expected
+    assert concluded(folder + "/lagnull.txt", "--rate", "10", "--max-lag", "60s") == expected
+    unknown = run("members", folder + "/lagnull.json")
+    assert unknown.exit_code == 1
+    assert json.loads(unknown.stdout)["plans"][0]["meets"] == {"max_lag_seconds": None}
+    latest = run("members", folder + "/lagnull.json", "--offset-reset", "latest")
+    assert latest.exit_code == 0
+    assert json.loads(latest.stdout)["conclusion"].startswith("1 member is the fewest within the limits")
+    earliest = json.loads(run("members", folder + "/offset_reset.json").stdout)
+    assert earliest["conclusion"].startswith("No number of members is within the limits: orders-0 alone has 90,000 s of lag")
+    assert earliest["policies"][-1]["total_lag"] == earliest["plans"][0]["worst_load"], "KEDA counts the same"
+
+
+def test_a_log_end_or_a_topic_that_is_not_known_is_named(tmp_path: Path) -> None:
+    known = {"committed_offsets": [5, 5], "log_end_offsets": [9, -1]}
+    topics = [{"topic_name": "t", "partitions_count": 2, "lag": known}, {"topic_name": "u", "partitions_count": 1}]
+    file = tmp_path / "body.json"
+    file.write_text(json.dumps({"topics": topics, "members": [{"member_id": "a"}], "limits": {"max_load": 4}}))
+    text = concluded(str(file))
+    assert text == (
+        "2 of 3 partitions have no known log end (t-1, u-0), so what is to be read there is not known. Without that: 1 member is "
+        "the fewest within the limits."
+    )
+    answer = json.loads(run("members", str(file)).stdout)
+    assert answer["current"]["worst_load_at_most"] is None
+    assert answer["recommended"] is None

@@ -48,10 +48,19 @@ class LagSchema(Schema):
 
     committed_offsets = Array(
         Int(minimum=NONE, maximum=INT64, allow_none=True),
-        "what the group has committed; null or -1: nothing, which counts as no lag, since it is not known",
+        "what the group has committed; null or -1: nothing, so that the lag is not known",
         required=True,
     )
-    log_end_offsets = Array(Int(minimum=NONE, maximum=INT64, allow_none=True), "the logs' ends; null: unknown", required=True)
+    log_end_offsets = Array(
+        Int(minimum=NONE, maximum=INT64, allow_none=True),
+        "the logs' ends; null or -1: unknown, as without a leader",
+        required=True,
+    )
+    log_start_offsets = Array(
+        Int(minimum=NONE, maximum=INT64, allow_none=True),
+        "where the logs begin, which bounds the lag of what is not committed; absent, null or -1: unknown",
+        allow_none=True,
+    )
 
 
 @topic_of_a_snapshot("topic_id", "partitions_count")
@@ -85,8 +94,9 @@ class TopicSchema(Schema):
     )
     lag = fields.Nested(
         LagSchema,
-        "instead of `partition_weights`: a partition's load is its lag, in records; of all topics or of none. To "
-        "`spark:kafka-source` it is where a batch starts and ends",
+        "instead of `partition_weights`: a partition's load is its lag, in records. A lag that is not known, as that of a topic "
+        "without this field, is left out of loads, which `warnings` say. To `spark:kafka-source` it is where a batch starts and "
+        "ends",
         allow_none=True,
     )
 

@@ -10,7 +10,7 @@ from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.member_counts.keda import RELEASE
 from service.core.member_counts.plans import MembersLoad
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
-from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, meets
+from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, surely_meets
 from service.decisions.rows.arrays import columns
 from service.web import described as fields
 from service.web.forms import Form
@@ -29,7 +29,15 @@ class MembersLoadSchema(AnswerSchema):
         allow_none=True,
     )
     zone_traffic = fields.Nested(ZoneTrafficSchema, "if topics have `partition_racks` and members a `rack_id`", optional=True)
-    meets = fields.Dict("limit → whether it is kept", keys=fields.String(), values=fields.Boolean())
+    worst_load_at_most = fields.Float(
+        "if some lags are not known, which the other loads leave out: the most that `worst_load` can be; null: not known",
+        allow_none=True,
+        optional=True,
+    )
+    drain_seconds_at_most = fields.Float("the same of `drain_seconds`", allow_none=True, optional=True)
+    meets = fields.Dict(
+        "limit → whether it is kept; null: not known", keys=fields.String(), values=fields.Boolean(allow_none=True)
+    )
 
 
 class MembersPlanSchema(MembersLoadSchema):
@@ -61,7 +69,9 @@ class MembersPlansSchema(AnswerSchema):
     plans = fields.List(fields.Nested(MembersPlanSchema), "by `members_count`")
     worth_using = fields.List(fields.Integer(), "the numbers that gain")
     recommended = fields.Integer(
-        "the smallest number that keeps all limits; null if none does, or there are no limits", allow_none=True, required=True
+        "the smallest number planned that surely keeps all limits; null if none does, or there are no limits",
+        allow_none=True,
+        required=True,
     )
     out_of_reach = fields.Dict(
         "limit → why no number of members that was planned keeps it", keys=fields.String(), values=fields.String(), required=True
@@ -108,6 +118,8 @@ class MemberCountPlansAnswerSchema(MembersPlansSchema):
         fields.Nested(PolicySchema),
         "with `lag`, or `partition_weights` in its place: what KEDA would choose; not for share groups",
     )
+    planned = fields.String("`all`: from 1 to the number of partitions; `useful`: those that can gain with equal loads; `listed`")
+    conclusion = fields.String("how many members are enough, or which numbers gain, of those planned or proven for all")
     warnings = fields.List(fields.String(), "the assumptions behind the figures")
 
 
@@ -124,11 +136,16 @@ def document(answer: MemberCountsAnswer) -> dict[str, Any]:
         **_plans(answer, answer.own),
         "balanced": None if answer.balanced is None else _plans(answer, answer.balanced),
         "policies": [_policy(answer, each) for each in answer.policies],
+        "planned": answer.planned,
+        "conclusion": answer.conclusion,
         "warnings": list(answer.warnings),
     }
 
 
 def _load(answer: MemberCountsAnswer, load: MembersLoad) -> dict[str, Any]:
+    at_most = None if answer.is_unbounded else load.worst_at_most
+    rate = answer.question.consumption_rate
+    longest = None if at_most is None or rate is None else at_most / rate
     return {
         "worst_load": load.worst,
         "mean_load": load.mean,
@@ -136,7 +153,8 @@ def _load(answer: MemberCountsAnswer, load: MembersLoad) -> dict[str, Any]:
         "idle_members": load.idle_members,
         "drain_seconds": drain_seconds(answer.question, load),
         **({} if load.traffic is None else {"zone_traffic": _traffic(answer, load)}),
-        "meets": meets(answer.question, load),
+        **({} if answer.are_known else {"worst_load_at_most": at_most, "drain_seconds_at_most": longest}),
+        "meets": surely_meets(answer.question, load, is_unbounded=answer.is_unbounded),
     }
 
 
@@ -200,7 +218,8 @@ def table(answer: MemberCountsAnswer) -> pa.Table:
     for plans in (answer.own, *(() if answer.balanced is None else (answer.balanced,))):
         for each in plans.plans:
             row = {"assignor": plans.assignor.name, **_plan(answer, each), **_traffic(answer, each.plan.load)}
-            row["meets_limits"] = all(each.meets.values()) if each.meets else None
+            kept = set(each.meets.values())
+            row["meets_limits"] = False if False in kept else None if None in kept or not kept else True
             row["recommended"] = each.plan.members_count == plans.recommended
             rows.append(row)
     return pa.Table.from_pylist(rows, COLUMNS)

@@ -45,8 +45,9 @@ class KedaSchema(Schema):
     lag_threshold = Int("`lagThreshold`", minimum=1, maximum=INT64, load_default=10)
     activation_lag_threshold = Int("`activationLagThreshold`", minimum=0, maximum=INT64, load_default=0)
     offset_reset_policy = fields.String(
-        "`offsetResetPolicy`: a partition without a committed offset counts as a lag of 1, or of its whole log",
-        load_default="latest",
+        "`offsetResetPolicy`, and that of the members: to KEDA a partition without a committed offset counts as a lag of 1, or "
+        "of its whole log. Absent: `latest` for KEDA; what members would read is not known",
+        load_default=None,
         validate=validate.OneOf(["latest", "earliest"]),
     )
     scale_to_zero_on_invalid_offset = Bool("`scaleToZeroOnInvalidOffset`: it counts as no lag", load_default=False)
@@ -97,7 +98,7 @@ class MemberCountPlansSchema(Schema):
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> MemberCountsQuestion:
         """The question."""
-        keda = body.pop("keda")
+        keda = {name: value for name, value in body.pop("keda").items() if value is not None}
         trigger, scaling = (
             {each.name: keda[each.name] for each in fields_of(kind) if each.name in keda} for kind in (Trigger, Scaling)
         )
@@ -108,5 +109,6 @@ class MemberCountPlansSchema(Schema):
             limits=Limits(**body.pop("limits")),
             trigger=Trigger(**trigger),
             scaling=Scaling(**scaling),
+            offset_reset_policy=keda.get("offset_reset_policy"),
             **body,
         )

@@ -28,6 +28,11 @@ PATH: Final = "/v1/member-count-plans"
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
 @click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
 @options.PRICE
+@click.option(
+    "--offset-reset",
+    type=click.Choice(["latest", "earliest"]),
+    help="auto.offset.reset of the members, for partitions without a committed offset. Default: not known.",
+)
 @click.option("--lag-threshold", type=int, help="KEDA's lagThreshold. Default: 10.")
 @click.option("--max-replicas", type=int, help="KEDA's maxReplicaCount. Default: 100.")
 @click.option("--poll", type=options.DURATION, help="How often members poll. Default: 1s.")
@@ -71,13 +76,13 @@ def members(
 
 
 def _fields(
-    *, counts: tuple[int, ...] | None, max_lag: int | None, max_load: float | None, lag_threshold: int | None,
-    max_replicas: int | None, poll: int | None, **plain: Any,
+    *, counts: tuple[int, ...] | None, max_lag: int | None, max_load: float | None, offset_reset: str | None,
+    lag_threshold: int | None, max_replicas: int | None, poll: int | None, **plain: Any,
 ) -> Json:  # fmt: skip
     """The fields of a body that options give."""
     nested: Json = {
         "limits": {"max_lag_seconds": None if max_lag is None else max_lag / 1000, "max_load": max_load},
-        "keda": {"lag_threshold": lag_threshold, "max_replica_count": max_replicas},
+        "keda": {"offset_reset_policy": offset_reset, "lag_threshold": lag_threshold, "max_replica_count": max_replicas},
         "timing": {"poll_interval_ms": poll},
     }
     given = {name: {key: value for key, value in fields.items() if value is not None} for name, fields in nested.items()}
@@ -125,24 +130,23 @@ def _lag_if_any(*described: Any, **given: Any) -> Json:
 
 def picture(answer: Json) -> str:
     """The worst load of each number of members, under the group's own assignor and under ``balanced``, as SVG."""
-    from service.cli.members.tables import verdict  # noqa: PLC0415 - imports that --help does not need
-    from service.report.curves import curve  # noqa: PLC0415
+    from service.report.curves import curve  # noqa: PLC0415 - an import that --help does not need
 
     counts = [plan["members_count"] for plan in answer["plans"]]
     even = None
     if answer["balanced"] is not None and answer["assignor"] != "balanced":
         even = ("balanced", [plan["worst_load"] for plan in answer["balanced"]["plans"]])
     own = (f"worst load, {answer['assignor']}", [plan["worst_load"] for plan in answer["plans"]])
-    return curve(verdict(answer), ("members", counts), own, even)
+    return curve(answer["conclusion"], ("members", counts), own, even)
 
 
 def _show(answer: Json) -> None:
-    """Print the verdict, the tables and what to know of them."""
-    from service.cli.members.tables import POLICIES, columns, notes, plan_rows, policy_rows, verdict  # noqa: PLC0415
+    """Print the conclusion, the tables and what to know of them."""
+    from service.cli.members.tables import POLICIES, columns, notes, plan_rows, policy_rows  # noqa: PLC0415
     from service.cli.terminal import Console, table  # noqa: PLC0415 - imports that other forms do not need
 
     console = Console()
-    console.say(verdict(answer))
+    console.say(answer["conclusion"])
     console.print(table(columns(answer), plan_rows(answer)))
     if answer["policies"]:
         console.print()

@@ -1,14 +1,13 @@
-"""Plans of numbers of members as rows and sentences, for the terminal and for pages."""
+"""Plans of numbers of members as rows for the terminal, and what their columns mean."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from service.core.printable import counted
 from service.report.numbers import duration, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from service.cli.terminal import Cells
     from service.core.documents import Json
@@ -23,9 +22,6 @@ MOST_ROWS: Final = 40
 """Plans up to which each has a row; of more, those that gain, that of now and the recommended one."""
 
 LONGEST_OPTION: Final = 24
-
-NAMED: Final = 12
-"""Numbers that a sentence lists."""
 
 
 def columns(answer: Json) -> tuple[str, ...]:
@@ -57,9 +53,9 @@ def _row(answer: Json, plan: Json, even: dict[int, Json]) -> Cells:
     return (
         f"{count}{marks}",
         "" if plan["pods"] == count else str(plan["pods"]),
-        number(plan["worst_load"]),
+        _range(plan, "worst_load", number),
         str(plan["idle_members"] or ""),
-        _drain(plan),
+        _range(plan, "drain_seconds", duration),
         number(plan["moved"]),
         "" if idle_ms is None else duration(idle_ms / 1000),
         "" if beside is None or answer["assignor"] == "balanced" else number(beside["worst_load"]),
@@ -67,13 +63,17 @@ def _row(answer: Json, plan: Json, even: dict[int, Json]) -> Cells:
     )
 
 
+def _range(plan: Json, name: str, written: Callable[[float], str]) -> str:
+    """A figure, or what it is at least and at most."""
+    least, most = plan[name], plan.get(f"{name}_at_most", plan[name])
+    if least is None or most == least:
+        return "" if least is None else written(least)
+    return f"≥ {written(least)}" if most is None else f"{written(least)} to {written(most)}"
+
+
 def _traffic(plan: Json, figures: list[str]) -> Cells:
     known = [plan.get("zone_traffic", {}).get(figure) for figure in figures]
     return tuple(map(number, known))
-
-
-def _drain(plan: Json) -> str:
-    return "" if plan["drain_seconds"] is None else duration(plan["drain_seconds"])
 
 
 def _limits(plan: Json) -> str:
@@ -81,7 +81,9 @@ def _limits(plan: Json) -> str:
         return f"✗ {plan['unread_partitions']} unread"
     if not plan["meets"]:
         return ""
-    broken = [limit.removeprefix("max_").removesuffix("_seconds") for limit, kept in plan["meets"].items() if not kept]
+    broken = [limit.removeprefix("max_").removesuffix("_seconds") for limit, kept in plan["meets"].items() if kept is False]
+    if not broken and None in plan["meets"].values():
+        return "not known"
     return f"✗ {' '.join(broken)}" if broken else "✓"
 
 
@@ -104,46 +106,11 @@ def _cut(option: str) -> str:
 
 
 def _load(each: Json) -> Cells:
-    return number(each["worst_load"]), str(each["idle_members"] or ""), _drain(each)
-
-
-def verdict(answer: Json) -> str:
-    """How many members the group needs, in a sentence."""
-    now, plans = answer["current_members_count"], answer["plans"]
-    if answer["recommended"] is not None:
-        recommended, of_now = answer["recommended"], (answer["current"] or {}).get("meets", {})
-        even = (answer["balanced"] or {}).get("recommended")
-        better = f" With balanced {even} would do." if even is not None and even < recommended else ""
-        state = (
-            f"; now there are {now}, {'also' if all(of_now.values()) else 'not'} within them"
-            if now and now != recommended
-            else ""
-        )
-        return (
-            f"{counted(recommended, 'member')} {'are' if recommended > 1 else 'is'} the fewest within the limits{state}.{better}"
-        )
-    if answer["out_of_reach"]:
-        return "No number of members is within the limits."
-    if any(plan["meets"] for plan in plans):
-        return "No number of members is within all limits at once."
-    least = min(plan["worst_load"] for plan in plans)
-    enough = next(plan["members_count"] for plan in plans if plan["worst_load"] <= least * (1 + 1e-9))
-    below = [count for count in answer["worth_using"] if count < now]
-    same = (
-        f" The current {now} members are no better than {below[-1]}."
-        if now and now not in answer["worth_using"] and below
-        else ""
-    )
-    listed = ", ".join(map(str, answer["worth_using"][:NAMED])) + (" …" if len(answer["worth_using"]) > NAMED else "")
-    if answer["group_protocol"] == "share":
-        return f"Worth using: {listed}. More members gain as well: several of them read a partition of a share group.{same}"
-    return f"Worth using: {listed}. More than {counted(enough, 'member')} gain nothing.{same}"
+    return _range(each, "worst_load", number), str(each["idle_members"] or ""), _range(each, "drain_seconds", duration)
 
 
 def notes(answer: Json) -> Iterator[str]:
     """What to know beside the tables."""
-    for limit, reason in answer["out_of_reach"].items():
-        yield f"{limit}: {reason}"
     yield "* gains: the worst load is lower than with every smaller number."
     if any(plan["idle_partition_ms"] for plan in answer["plans"]):
         yield "Standstill: how long partitions have no reader on the way there, the sum over partitions."

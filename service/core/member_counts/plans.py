@@ -27,17 +27,42 @@ ALIKE: Final = 1 - 1e-9
 
 
 @dataclass(frozen=True)
+class Loads:
+    """What there is to read of each partition, float64[partitions] each: the least and the most that it can be.
+
+    is_unbounded : have some partitions no most? They have the least there
+    """
+
+    least: Float64s
+    most: Float64s
+    is_unbounded: bool = False
+
+    @classmethod
+    def of(cls, group: Group) -> Loads:
+        """The weights of a group, all known."""
+        weights = np.ones(group.topics.partitions_count) if group.topics.weights is None else group.topics.weights
+        return cls(weights, weights)
+
+    @property
+    def are_known(self) -> bool:
+        """Is there no doubt about any?"""
+        return not self.is_unbounded and bool((self.least == self.most).all())
+
+
+@dataclass(frozen=True)
 class MembersLoad:
     """How much the members of a group have to read.
 
     worst, mean : of the members, in partitions, or in the unit of the partitions' weights, divided by the member's capacity. A
-        partition that several members share counts for each as its share
+        partition that several members share counts for each as its share. Of what is not known the least counts
+    worst_at_most : with the most that is not known
     most_partitions : of one member
     idle_members : those without a partition
     traffic : between zones; None without racks
     """
 
     worst: float
+    worst_at_most: float
     mean: float
     most_partitions: int
     idle_members: int
@@ -64,13 +89,15 @@ class MembersPlan:
     left_open: LeftOpen | None
 
 
-def load_of(group: Group, rows: Ragged) -> MembersLoad:
-    """The load of an assignment of a group. rows : Ragged member → partitions"""
-    weights = np.ones(group.topics.partitions_count) if group.topics.weights is None else group.topics.weights
+def load_of(group: Group, rows: Ragged, of_partitions: Loads | None = None) -> MembersLoad:
+    """The load of an assignment of a group. rows : Ragged member → partitions; of_partitions : None: the group's weights"""
+    weights = of_partitions or Loads.of(group)
     capacities = np.ones(len(rows)) if group.capacities is None else group.capacities
-    loads, counts = _shares(rows.offsets, rows.values, weights)
+    loads, counts = _shares(rows.offsets, rows.values, weights.least)
+    most = loads if weights.are_known else _shares(rows.offsets, rows.values, weights.most)[0]
     return MembersLoad(
         float((loads / capacities).max(initial=0.0)),
+        float((most / capacities).max(initial=0.0)),
         float(loads.sum() / capacities.sum()) if len(rows) else 0.0,
         int(counts.max(initial=0)),
         int(np.count_nonzero(counts == 0)),
@@ -101,7 +128,7 @@ def _shares(offsets: Int32s, values: Int32s, weights: Float64s) -> tuple[Float64
 
 
 def plans(
-    group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None]
+    group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None], loads: Loads
 ) -> list[MembersPlan]:
     """A plan for each number of members.
 
@@ -110,16 +137,26 @@ def plans(
     check_time : is called before each; raises what ends it
     """
     now, read = group.first_members(current), _read_by_first(group)
-    made: list[MembersPlan] = []
-    least = np.inf
+    made = []
     for count in counts:
         check_time()
-        plan = _plan(group.first_members(count), now, int(read[-1] - read[count]), assignor)
+        made.append(_plan(group.first_members(count), now, int(read[-1] - read[count]), assignor, loads))
+    return _with_gains(made)
+
+
+def at_most(made: Sequence[MembersPlan]) -> list[MembersPlan]:
+    """The plans with the most that is to be read, where that is not known."""
+    return _with_gains([replace(plan, load=replace(plan.load, worst=plan.load.worst_at_most)) for plan in made])
+
+
+def _with_gains(made: Sequence[MembersPlan]) -> list[MembersPlan]:
+    least, judged = np.inf, []
+    for plan in made:
         gains = not plan.unread and plan.load.worst < ALIKE * least
         if gains:
             least = plan.load.worst
-        made.append(replace(plan, gains=gains))
-    return made
+        judged.append(replace(plan, gains=gains))
+    return judged
 
 
 def _read_by_first(group: Group) -> Int64s:
@@ -130,12 +167,12 @@ def _read_by_first(group: Group) -> Int64s:
     return np.append(0, np.cumsum(new)).astype(np.int64)
 
 
-def _plan(group: Group, now: Group, unread: int, assignor: Assignor) -> MembersPlan:
+def _plan(group: Group, now: Group, unread: int, assignor: Assignor, loads: Loads) -> MembersPlan:
     assignment = assignor.run(group)
     rows = final_rows(assignment)
     moves = movement(now, transposed(rows, group.total_partitions))
-    bound = assignment.certificate.load.bound if assignment.certificate else None
-    load = load_of(group, rows)
+    bound = assignment.certificate.load.bound if assignment.certificate and loads.are_known else None
+    load = load_of(group, rows, loads)
     return MembersPlan(len(group), load, moves.moved, unread, bound, gains=False, left_open=assignment.left_open)
 
 

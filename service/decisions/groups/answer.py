@@ -10,7 +10,7 @@ import numpy as np
 from service.core.measures.skew import weighted_load
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
-from service.core.printable import first_few
+from service.core.printable import counted, first_few
 from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves
 from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.figures import Figures
@@ -209,6 +209,12 @@ def warnings(group: Group) -> list[str]:
     sentences = []
     if group.topics.racks is None and (group.racks != NONE).any():
         sentences.append("The rack_id of a member does not matter, because no topic has partition_racks.")
+    if group.topics.offsets is not None:
+        committed, ends, _ = group.topics.offsets
+        unknown_lags = int(np.count_nonzero((ends < 0) | ((committed < 0) & (ends > 0))))
+        if unknown_lags:
+            of_all = counted(len(ends), "partition")
+            sentences.append(f"The lag of {unknown_lags:,} of {of_all} is not known, for want of an offset; loads leave it out.")
     is_subscribed = np.zeros(group.total_topics, np.bool_)
     if group.unknown_topic_names:
         is_subscribed[group.subscriptions.values] = True

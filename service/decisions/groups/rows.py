@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-LAG = pa.struct({"committed_offsets": pa.list_(pa.int64()), "log_end_offsets": pa.list_(pa.int64())})
+LAG = pa.struct({name: pa.list_(pa.int64()) for name in ("committed_offsets", "log_end_offsets", "log_start_offsets")})
 TOPIC = pa.struct(
     {
         "topic_name": NAME,
@@ -79,7 +79,8 @@ def plain_topics(topics: pa.StructArray) -> bool:
     return bool(
         names.null_count == counts.null_count == racks.values.null_count == racks.values.values.null_count == 0
         and weights.null_count == 0
-        and all(lists.null_count == lag.null_count and in_range(lists.values, NONE) for lists in lag.flatten())
+        and all(lists.null_count == lag.null_count for lists in lag.flatten()[:2])
+        and all(in_range(lists.values, NONE) for lists in lag.flatten())
         and plain_rates(weights)
         and plain_names(names, LONGEST_TOPIC_NAME)
         and plain_names(racks.values.values, shortest=0)
@@ -163,7 +164,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
         members.field("rack_id"), topics.field("partition_racks"), np.diff(first)
     )
     owned, unknown_partitions = _owned(members.field("owned_partitions"), owned_topics, first)
-    offsets = _offsets(topics)
+    offsets = lag_offsets(topics) if has_lag(topics) else None
     return Group(
         topics=Topics(
             tuple(known.to_pylist()),
@@ -210,10 +211,12 @@ def topic_faults(topics: pa.StructArray) -> Iterator[InvalidQuestion]:
         for at in np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[:MAX_ERRORS].tolist():
             detail = f"Must have {counted(counts[at].as_py(), 'entry', 'entries')}, one for each partition, not {len(lists[at])}."
             yield InvalidQuestion(detail, "topics", at, *path)
-    for name, given in (("partition_weights", weights), ("lag", lag)):
-        if 0 < given.null_count < len(given):
-            for at in np.flatnonzero(_nulls(given))[:MAX_ERRORS].tolist():
-                yield InvalidQuestion(f"Required, because another topic has {name}.", "topics", at, name)
+    if 0 < weights.null_count < len(weights) and lag.null_count == len(lag):
+        for at in np.flatnonzero(_nulls(weights))[:MAX_ERRORS].tolist():
+            yield InvalidQuestion("Required, because another topic has partition_weights.", "topics", at, "partition_weights")
+    elif weights.null_count < len(weights) and lag.null_count < len(lag):
+        for at in np.flatnonzero(_nulls(lag) & ~_nulls(weights))[:MAX_ERRORS].tolist():
+            yield InvalidQuestion("Give lag or partition_weights, the same for all topics.", "topics", at, "partition_weights")
     for at in np.flatnonzero(~_nulls(weights) & ~_nulls(lag))[:MAX_ERRORS].tolist():
         yield InvalidQuestion("Give either lag or partition_weights, not both.", "topics", at, "lag")
 
@@ -300,19 +303,20 @@ def _racks(
     return rack_ids, member_racks, Ragged.of_lengths(lengths, racks.astype(np.int32)), leader_racks
 
 
-def _offsets(topics: pa.StructArray) -> Int64s | None:
-    """int64[2, partitions], committed offset and log end of each, NONE: not known; None where no topic has any."""
-    if not has_lag(topics):
-        return None
-    return np.stack([pc.fill_null(lists.flatten(), NONE).to_numpy() for lists in topics.field("lag").flatten()])
+def lag_offsets(topics: pa.StructArray) -> Int64s:
+    """int64[3, partitions], committed offset, log end and log start of each, in the order of the rows; NONE: not known."""
+    counts = topics.field("partitions_count").to_numpy(zero_copy_only=False)
+    found = np.full((3, int(counts.sum())), NONE, np.int64)
+    for offsets, lists in zip(found, topics.field("lag").flatten(), strict=True):
+        offsets[np.repeat(~_nulls(lists), counts)] = pc.fill_null(lists.flatten(), NONE).to_numpy()
+    return found
 
 
 def _weights(topics: pa.StructArray, offsets: Int64s | None) -> Float64s | None:
-    """float64[partitions], the load or the lag of each; None where no topic has any (``topic_faults``: all have, or none)."""
+    """float64[partitions], the load, or the least that the lag of each can be; None where no topic has any."""
     weights = topics.field("partition_weights")
     if offsets is not None:
-        committed, ends = offsets
-        # Nothing committed, or no end known: how far the group is behind is unknown.
+        committed, ends, _ = offsets
         known = (committed >= 0) & (ends >= 0)
         return np.where(known, np.maximum(ends - committed, 0), 0).astype(np.float64)
     return None if weights.null_count else weights.flatten().to_numpy(zero_copy_only=False)

@@ -1,24 +1,29 @@
 """The answer: a plan for each number of members, under the group's own assignor and under ``balanced``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.assignors.balanced.exhaustive import MOST_NODES
 from service.core.assignors.balanced.weighted import Glance
-from service.core.errors import faults_of, raise_all
-from service.core.member_counts.plans import MembersLoad, MembersPlan, load_of, plans, useful_counts
+from service.core.errors import LimitExceeded, faults_of, raise_all
+from service.core.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
+from service.core.model import Float64s, Group
 from service.core.printable import counted
 from service.core.rebalances.moves import final_rows
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
-from service.decisions.member_counts.judging import Plans, judged_plans
+from service.decisions.member_counts.conclusions import Case, concluded, read_partitions
+from service.decisions.member_counts.judging import Plans, judged_plans, surely
+from service.decisions.member_counts.lags import lags_of
 from service.decisions.member_counts.members import extended, owning
 from service.decisions.member_counts.policies import Policy, policies
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, faults
@@ -52,6 +57,10 @@ class MemberCountsAnswer:
     now : the load as it is; None without members
     own, balanced : under the group's own assignor, and under ``balanced``, which share groups have not
     policies : what KEDA would choose
+    are_known : is it known what there is to read? If not, ``own`` and ``balanced`` have what is sure, and loads are least ones
+    is_unbounded : can what is not known be any amount?
+    planned : which numbers were planned: ``all`` from 1 to the number of partitions, ``useful`` ones, ``listed`` ones
+    conclusion : what it comes to, in sentences
     """
 
     question: MemberCountsQuestion
@@ -60,6 +69,10 @@ class MemberCountsAnswer:
     own: Plans
     balanced: Plans | None
     policies: tuple[ChosenCount, ...]
+    are_known: bool
+    is_unbounded: bool
+    planned: str
+    conclusion: str
     warnings: tuple[str, ...]
 
     @property
@@ -82,7 +95,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     raise_all(chain(faults_of(lambda: found.append(check_group(question.group, budget))), faults(question)))
     own = found[0]
     partitions, current = partitions_total(question.group.topics), len(question.group.members)
-    counts = _counts(question, partitions)
+    planned, counts = _counts(question, partitions)
     chosen = policies(question) if question.is_weighted and question.group.protocol != "share" else ()
     beside = sorted({each.members_count for each in chosen if 0 < each.members_count <= max(MOST_PLANS, counts[-1])} - {*counts})
     _reserve(question, [*counts, *beside], budget)
@@ -93,36 +106,83 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     present, warnings = _present(question, own)
     further = everyone.slice(current)
     group = read_group(question.group.topics, pa.concat_arrays([present, further]))
-    several = [
-        (each, plans(group, current, counts, each, budget.check_time)) for each in _assignors(question, own, len(counts), budget)
-    ]
+    lags = lags_of(group, question.offset_reset_policy)
+    planning = partial(plans, current=current, check_time=budget.check_time, loads=lags.loads)
+    if group.topics.offsets is not None:
+        group = replace(group, topics=replace(group.topics, weights=lags.loads.most))
+    several = [(each, planning(group, counts=counts, assignor=each)) for each in _assignors(question, own, len(counts), budget)]
     standing, notes = _standstills(question, present, further, several, budget)
-    judged = [judged_plans(question, group, each, made, of_each) for (each, made), of_each in zip(several, standing, strict=True)]
     assignor, made = several[0]
-    loads = {each.members_count: each.load for each in (*made, *plans(group, current, beside, assignor, budget.check_time))}
+    loads = {each.members_count: each.load for each in (*made, *planning(group, counts=beside, assignor=assignor))}
     now = group.first_members(current)
+    owned = load_of(now, now.owned, lags.loads) if current else None
+    cases = [_case(question, group, owned, several, standing, lags.loads.least)]
+    judged = list(cases[0].judged)
+    if not lags.loads.are_known:
+        most = [(each, at_most(of_each)) for each, of_each in several]
+        owned_at_most = None if owned is None else replace(owned, worst=owned.worst_at_most)
+        cases.append(replace(_case(question, group, owned_at_most, most, standing, lags.loads.most), is_most=True))
+        pairs = zip(judged, cases[1].judged, strict=True)
+        judged = [surely(*pair, is_unbounded=lags.loads.is_unbounded) for pair in pairs]
+    cases = [replace(case, planned=planned, probe=_probe(case, present, planning, budget)) for case in cases]
+    conclusion, further_warnings = concluded(lags, cases)
     return MemberCountsAnswer(
         question,
         partitions,
-        load_of(now, now.owned) if current else None,
+        owned,
         judged[0],
         judged[-1] if judged[-1].assignor.name == BALANCED else None,
         tuple(ChosenCount(each, loads.get(each.members_count)) for each in chosen),
-        (*warnings, *notes, *_left_open(made)),
+        lags.loads.are_known,
+        lags.loads.is_unbounded,
+        planned,
+        conclusion,
+        (*further_warnings, *warnings, *notes, *_left_open(made)),
     )
 
 
-def _counts(question: MemberCountsQuestion, partitions: int) -> list[int]:
-    """The numbers of members to plan, ascending, none twice: multiples of the threads of a pod, unless they are listed."""
+def _case(
+    question: MemberCountsQuestion,
+    group: Group,
+    now: MembersLoad | None,
+    several: list[tuple[Assignor, list[MembersPlan]]],
+    standing: list[dict[int, Standstill]],
+    weights: Float64s,
+) -> Case:
+    weights = np.where(read_partitions(group), weights, 0.0)
+    pairs = zip(several, standing, strict=True)
+    judged = tuple(judged_plans(question, group, weights, each, made, of_each) for (each, made), of_each in pairs)
+    return Case(question, group, weights, now, judged)
+
+
+def _probe(case: Case, present: pa.StructArray, planning: Callable[..., list[MembersPlan]], budget: Budget) -> MembersPlan | None:
+    """The plan with the fewest members that could be enough, if that number was not planned and no smaller one is."""
+    question, count = case.question, case.probed
+    if count is None or count > max(MOST_PLANS, case.counts[-1]):
+        return None
+    try:
+        _reserve(question, [count], budget)
+    except LimitExceeded:
+        return None
+    further = extended(question.group.members, count).slice(len(present))
+    group = read_group(question.group.topics, pa.concat_arrays([present, further]))
+    plans = planning(group, counts=[count], assignor=case.own.assignor)
+    return (at_most(plans) if case.is_most else plans)[0]
+
+
+def _counts(question: MemberCountsQuestion, partitions: int) -> tuple[str, list[int]]:
+    """The numbers of members to plan, ascending, none twice: multiples of the threads of a pod, unless they are listed; and which
+    they are.
+    """
     if question.members_counts is not None:
-        return sorted(question.members_counts)
+        return "listed", sorted(question.members_counts)
     threads = question.threads_per_pod
     pods = -(-max(1, partitions) // threads)
     subscriptions = len(question.group.topics) * threads
     if pods <= MOST_PLANS and pods * max(partitions, pods * subscriptions // 2) <= ALL_CELLS:
-        return [count * threads for count in range(1, pods + 1)]
+        return "all", [count * threads for count in range(1, pods + 1)]
     useful = sorted({-(-count // threads) * threads for count in useful_counts(max(1, partitions))})
-    return [count for count in useful if count <= MOST_MEMBERS][:MOST_PLANS]
+    return "useful", [count for count in useful if count <= MOST_MEMBERS][:MOST_PLANS]
 
 
 def _reserve(question: MemberCountsQuestion, counts: list[int], budget: Budget) -> None:

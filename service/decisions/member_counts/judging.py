@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from service.core.member_counts.plans import MembersLoad, MembersPlan, smallest
@@ -10,7 +10,7 @@ from service.core.printable import counted
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.model import Group
+    from service.core.model import Float64s, Group
     from service.decisions.member_counts.question import MemberCountsQuestion
     from service.decisions.member_counts.standstill import Standstill
 
@@ -20,12 +20,12 @@ class JudgedPlan:
     """A number of members.
 
     standstill : None where it was not simulated
-    meets : limit → is it kept?
+    meets : limit → is it kept? None: not known
     """
 
     plan: MembersPlan
     standstill: Standstill | None
-    meets: dict[str, bool]
+    meets: dict[str, bool | None]
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,34 @@ class Plans:
 
 
 def judged_plans(
-    question: MemberCountsQuestion, group: Group, assignor: Assignor, made: list[MembersPlan], standstills: dict[int, Standstill]
+    question: MemberCountsQuestion,
+    group: Group,
+    weights: Float64s,
+    assignor: Assignor,
+    made: list[MembersPlan],
+    standstills: dict[int, Standstill],
 ) -> Plans:
-    """The plans with what the limits say of them."""
+    """The plans with what the limits say of them. weights : float64[partitions], their loads"""
     judged = [JudgedPlan(plan, standstills.get(plan.members_count), meets(question, plan.load)) for plan in made]
     limits = judged[0].meets
     recommended = smallest(made, [not each.plan.unread and all(each.meets.values()) for each in judged]) if limits else None
     unkept = [limit for limit in limits if not any(each.meets[limit] for each in judged)]
-    reasons = {limit: _reason(question, group, limit, made) for limit in unkept}
+    reasons = {limit: _reason(question, group, weights, limit, made) for limit in unkept}
     return Plans(assignor, tuple(judged), tuple(plan.members_count for plan in made if plan.gains), recommended, reasons)
+
+
+def surely(least: Plans, most: Plans, *, is_unbounded: bool) -> Plans:
+    """What is sure of plans, of which there are those with the least that can be to read, and those with the most.
+
+    A limit of which it is not known whether it is kept is None. Numbers gain if they do with the least, or with the most.
+    """
+    plans = []
+    for one, other in zip(least.plans, most.plans, strict=True):
+        kept = _surely(one.meets, other.meets, is_unbounded=is_unbounded)
+        gains = one.plan.gains or other.plan.gains
+        plans.append(replace(one, plan=replace(one.plan, gains=gains), meets=kept))
+    worth = tuple(each.plan.members_count for each in plans if each.plan.gains)
+    return replace(least, plans=tuple(plans), worth_using=worth, recommended=None if is_unbounded else most.recommended)
 
 
 def drain_seconds(question: MemberCountsQuestion, load: MembersLoad) -> float | None:
@@ -61,29 +80,54 @@ def drain_seconds(question: MemberCountsQuestion, load: MembersLoad) -> float | 
     return None if question.consumption_rate is None else load.worst / question.consumption_rate
 
 
-def meets(question: MemberCountsQuestion, load: MembersLoad) -> dict[str, bool]:
+def meets(question: MemberCountsQuestion, load: MembersLoad) -> dict[str, bool | None]:
     """Limit → is it kept?, of the limits that are set."""
-    limits, drain = question.limits, drain_seconds(question, load)
-    kept = {}
-    if limits.max_load is not None:
-        kept["max_load"] = load.worst <= limits.max_load
-    if limits.max_lag_seconds is not None and drain is not None:
-        kept["max_lag_seconds"] = drain <= limits.max_lag_seconds
-    return kept
+    limits = [name for name, most in vars(question.limits).items() if most is not None]
+    return {limit: keeps(question, limit, load.worst) for limit in limits}
 
 
-def _reason(question: MemberCountsQuestion, group: Group, limit: str, made: list[MembersPlan]) -> str:
+def surely_meets(question: MemberCountsQuestion, load: MembersLoad, *, is_unbounded: bool) -> dict[str, bool | None]:
+    """Limit → is it kept?; None where that is not known."""
+    most = meets(question, replace(load, worst=load.worst_at_most))
+    return _surely(meets(question, load), most, is_unbounded=is_unbounded)
+
+
+def _surely(least: dict[str, bool | None], most: dict[str, bool | None], *, is_unbounded: bool) -> dict[str, bool | None]:
+    return {limit: None if kept and (is_unbounded or not most[limit]) else kept for limit, kept in least.items()}
+
+
+def keeps(question: MemberCountsQuestion, limit: str, load: float) -> bool:
+    """Does a member with this load keep a limit?"""
+    return bool(load / _rate(question, limit) <= getattr(question.limits, limit))
+
+
+def _rate(question: MemberCountsQuestion, limit: str) -> float:
+    """What a load is divided by to be compared with a limit."""
+    return question.consumption_rate or 1.0 if limit == "max_lag_seconds" else 1.0
+
+
+def most_load(question: MemberCountsQuestion, limit: str) -> float:
+    """The most that a member may have by a limit, in the unit of its load."""
+    return float(getattr(question.limits, limit)) * _rate(question, limit)
+
+
+def heaviest_load(group: Group, weights: Float64s) -> float:
+    """The load of the heaviest partition for the member with the largest capacity: no member that reads it can have less."""
+    strongest = 1.0 if group.capacities is None or not len(group) else float(group.capacities.max())
+    return float(weights.max(initial=0.0)) / strongest
+
+
+def _reason(question: MemberCountsQuestion, group: Group, weights: Float64s, limit: str, made: list[MembersPlan]) -> str:
     """Why no number of members that was planned keeps a limit."""
-    best = min(made, key=lambda plan: plan.load.worst)
-    strongest = 1.0 if group.capacities is None else float(group.capacities.max(initial=1.0))
-    heaviest = (1.0 if group.topics.weights is None else float(group.topics.weights.max(initial=0.0))) / strongest
-    rate = question.consumption_rate if limit == "max_lag_seconds" else None
-    most = getattr(question.limits, limit) * (rate or 1.0)
-    alone, least = (_figure(load, rate) for load in (heaviest, best.load.worst))
-    if heaviest > most and question.group.protocol != "share":
+    best, heaviest = min(made, key=lambda plan: plan.load.worst), heaviest_load(group, weights)
+    alone, least = (figure(question, limit, load) for load in (heaviest, best.load.worst))
+    if not keeps(question, limit, heaviest) and question.group.protocol != "share":
         return f"The heaviest partition alone has {alone}, and only one member can read it."
     return f"The least that was found is {least}, with {counted(best.members_count, 'member')}."
 
 
-def _figure(load: float, rate: float | None) -> str:
-    return f"a load of {load:,.12g}" if rate is None else f"{load / rate:,.6g} s of lag"
+def figure(question: MemberCountsQuestion, limit: str, load: float) -> str:
+    """A load in the unit of a limit, in words."""
+    if limit == "max_lag_seconds":
+        return f"{load / _rate(question, limit):,.6g} s of lag"
+    return f"a load of {load:,.12g}"

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow.compute as pc
 
-from service.core.member_counts.keda import INT64, UNKNOWN, Trigger, metric, partition_lags, replicas
-from service.decisions.groups.rows import has_lag
+from service.core.member_counts.keda import INT64, Trigger, metric, partition_lags, replicas
+from service.decisions.groups.rows import has_lag, lag_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,8 +61,7 @@ def _lags(question: MemberCountsQuestion) -> list[Int64s]:
     topics = question.group.topics
     first = np.cumsum(topics.field("partitions_count"))[:-1]
     if has_lag(topics):
-        offsets = (pc.fill_null(lists.flatten(), UNKNOWN) for lists in topics.field("lag").flatten())
-        committed, ends = (each.to_numpy(zero_copy_only=False) for each in offsets)
+        committed, ends, _ = lag_offsets(topics)
         of_topics = zip(np.split(committed, first), np.split(ends, first), strict=True)
         return [partition_lags(*each, question.trigger) for each in of_topics]
     weights = topics.field("partition_weights").flatten().to_numpy(zero_copy_only=False)

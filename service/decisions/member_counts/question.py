@@ -42,6 +42,7 @@ class MemberCountsQuestion:
     beside_balanced : plan under ``balanced`` too, where the protocol has it?
     standstill : simulate how long partitions have no reader until the group has each number of members?
     trigger, scaling : of KEDA's ScaledObject
+    offset_reset_policy : what members read of partitions without a committed offset: ``latest``, ``earliest``; None: not known
     """
 
     group: GroupQuestion
@@ -55,6 +56,7 @@ class MemberCountsQuestion:
     beside_balanced: bool = True
     trigger: Trigger = field(default_factory=Trigger)
     scaling: Scaling = field(default_factory=Scaling)
+    offset_reset_policy: str | None = None
 
     @property
     def assignors_count(self) -> int:

@@ -71,8 +71,8 @@ def assign(
 
 
 def _whole(group: Group, offsets: Int64s) -> OffsetRanges:
-    """A range for each partition that has records. offsets : int64[2, partitions]"""
-    starts, ends = offsets
+    """A range for each partition that has records. offsets : see ``Topics``"""
+    starts, ends, _ = offsets
     unknown = np.flatnonzero((starts == NONE) | (ends == NONE))
     if len(unknown):
         topic = int(np.searchsorted(group.topics.first, unknown[0], "right")) - 1

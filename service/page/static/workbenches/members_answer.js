@@ -1,6 +1,6 @@
 /** The answer about a number of members: load, drain time and standstill against the number. */
 import { DataTable, Figure, Figures, Legend } from "../figure.js";
-import { count, duration, listed, number, percent } from "../format.js";
+import { count, duration, number, percent } from "../format.js";
 import { html } from "../lib.js";
 import { curve } from "../pictures/curve.js";
 import { Warnings } from "./warnings.js";
@@ -23,9 +23,9 @@ export function MembersAnswer({ state, answer }) {
       label: "Recommended",
       value: number(recommended),
       note: recommended
-        ? `the fewest within the limits${pods ? `, in ${count(planned.pods, "pod")}` : ""}`
+        ? `the fewest planned within the limits${pods ? `, in ${count(planned.pods, "pod")}` : ""}`
         : Object.keys(state.limits ?? {}).length > 0
-          ? "no number keeps the limits"
+          ? "no number planned surely keeps the limits"
           : "there are no limits",
     },
     planned && {
@@ -45,7 +45,7 @@ export function MembersAnswer({ state, answer }) {
         note: `${count(planned.moved, "partition")} ${planned.moved === 1 ? "moves" : "move"}`,
       },
   ];
-  return html`<p class="verdict" role="status">${conclusion(answer)}</p>
+  return html`<p class="verdict" role="status">${answer.conclusion}</p>
     <${Figures} figures=${figures.filter(Boolean)} />
     <${Load} state=${state} answer=${answer} />
     <${Standstill} answer=${answer} />
@@ -55,25 +55,6 @@ export function MembersAnswer({ state, answer }) {
 
 /** Whether each number up to the largest is planned. @param {any[]} plans */
 const isEach = (plans) => plans.length === plans.at(-1).members_count;
-
-/** @param {any} answer */
-function conclusion({ plans, recommended, current_members_count, worth_using, out_of_reach, balanced }) {
-  const all = isEach(plans);
-  const reasons = Object.values(out_of_reach);
-  const now = `the group has ${number(current_members_count)}`;
-  if (recommended !== null) {
-    const fewer = balanced?.recommended ?? recommended;
-    const keeps = `${number(recommended)} ${recommended === 1 ? "member keeps" : "members keep"} the limits; ${now}.`;
-    return fewer < recommended ? `${keeps} With balanced, ${number(fewer)} would do.` : keeps;
-  }
-  if (reasons.length > 0)
-    return String(reasons[0])
-      .replace(/\.?$/, ".")
-      .replace(/^./, (first) => first.toUpperCase());
-  const others = all ? ", and no others do" : " below that of all smaller ones that are planned";
-  const worth = worth_using.length > 10 ? `${worth_using.slice(0, 9).join(", ")} …` : listed(worth_using.map(String));
-  return `Each of these numbers of members lowers the largest load${others}: ${worth}; ${now}.`;
-}
 
 /** @param {{state: MembersState, answer: any}} props */
 function Load({ state, answer }) {
