@@ -99,9 +99,10 @@ def _amount(share: float, plan: CountPlan, column: int) -> str:
     """A share of the topic's load as a rate, if the topic's rate is known."""
     of, busiest = _measure(plan, column), plan.busiest
     fullest = of.spread.max / of.total if of.total else 1.0
-    per_second, what = (busiest.bytes_per_second, "bytes/s") if column == BYTES else (busiest.records_per_second, "records/s")
-    if busiest.mb_per_second is not None and (column == BYTES or plan.bytes is None) and per_second is None:
-        return f"{busiest.mb_per_second * share / fullest:.3g} MB/s"
+    limit, what = ("bytes_per_second", "bytes/s") if column == BYTES else ("records_per_second", "records/s")
+    per_second: float | None = getattr(busiest, limit)
+    if busiest.mb_per_second is not None and (column == BYTES or plan.bytes is None) and limit not in plan.meets:
+        return f"{_number(busiest.mb_per_second * share / fullest)} MB/s"
     if per_second is not None:
         return f"{_number(per_second * share / fullest)} {what}"
     return f"{_percent(share)} of the {NOUNS[column]}"

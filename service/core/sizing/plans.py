@@ -179,7 +179,7 @@ def _plan(
     measures = {what: measure(totals[what], of, chance, unhashed.get(what, 0)) for what, of in weights.items()}
     for column, what in ((RECORDS, "records"), (BYTES, "bytes")):
         if what in measures:
-            without = _without_hot_keys(counter, name, column, measures[what])
+            without = _without_hot_keys(counter, name, column, totals[what], measures[what])
             measures[what] = replace(measures[what], skew_without_hot_keys=without)
     records, sizes = measures["records"], measures.get("bytes")
     busiest = Rates(
@@ -245,15 +245,15 @@ def measure(counts: Int64s, weights: Weights, chance: Chance = random_skew, unha
     )
 
 
-def _without_hot_keys(counter: KeyCounter, name: str, column: int, of: Measure) -> float | None:
-    """The skew of all but the hot keys; see Measure."""
+def _without_hot_keys(counter: KeyCounter, name: str, column: int, hashed: Int64s, of: Measure) -> float | None:
+    """The skew of all but the hot keys; see Measure. hashed : int64[partitions], what keys put on each"""
     if not 0 < of.hot_keys <= HEAVY or counter.distinct.level or counter.as_one_key(name)[0]:
         return None
     hashes, weights = counter.heaviest_hashes(name, column)
     hot = slice(0, of.hot_keys)
-    n = len(of.counts)
-    left = of.counts - np.bincount(hashing_rule(name).sign.run(hashes[hot], n), weights[hot], n).astype(np.int64)
-    return spread(left).skew if left.any() else None
+    n = len(hashed)
+    left = hashed - np.bincount(hashing_rule(name).sign.run(hashes[hot], n), weights[hot], n) + of.unhashed / n
+    return spread(left.astype(np.float64)).skew if left.any() else None
 
 
 def _busiest(load: Measure | None, rate: float | None) -> float | None:
