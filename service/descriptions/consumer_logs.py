@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -61,6 +62,7 @@ _RD_MEMBER: Final = re.compile(
 )
 _RD_ROW: Final = re.compile(r"(?:^|\s)(?P<topic>\S+) \[(?P<partition>-?[0-9]+)\]$")
 
+_MAP: Final = re.compile(r'\s*\{[^\s"}]')
 _MESSAGE: Final = ("message", "msg", "log", "@message", "short_message")
 _FORGETFUL: Final = ("range", "roundrobin")
 """Assignors for which it does not matter who owned what."""
@@ -69,8 +71,11 @@ UNNAMED: Final = "unnamed"
 
 
 def messages(text: str) -> str:
-    """The text with the message of each line that is a log line in JSON, if consumers' messages are among them."""
-    if not _TOLD.search(text) or '{"' not in text:
+    """The text with the message of each line that is a log line in JSON, if consumers' messages are among them.
+
+    A line that begins with a map as Java prints it, which is no JSON, becomes blank.
+    """
+    if not _TOLD.search(text):
         return text
     return "\n".join(_message(line) if line.lstrip().startswith("{") else line for line in text.split("\n"))
 
@@ -79,19 +84,23 @@ def _message(line: str) -> str:
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
-        return line
+        return "" if _MAP.match(line) else line
     found = next((document[name] for name in _MESSAGE if isinstance(document.get(name), str)), None)
     return line if found is None else " ".join(found.split("\n")).rstrip()
 
 
 @dataclass
 class _Client:
-    """What a member's own log tells of it. owned : it revokes ``gone`` of them before it gets others"""
+    """What a member's own log tells of it.
+
+    owned : it revokes ``gone`` of them before it gets others; heard : as the leader, member → what it has told before it assigns
+    """
 
     fields: Json = field(default_factory=dict)
     generation: int = -1
     owned: Partitions | None = None
     gone: Partitions = field(default_factory=dict)
+    heard: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass
@@ -139,7 +148,27 @@ class ConsumerLogs(ForeignText):
     def description(self) -> Description | None:
         """The groups whose members are told."""
         groups = [found for name, group in self.groups.items() if (found := self._told(name, group))]
-        return Description("consumer-logs", groups=tuple(groups)) if groups else None
+        topics = (topic for group in groups for topic in self._withheld(group))
+        return Description("consumer-logs", topics=tuple(topics), groups=tuple(groups)) if groups else None
+
+    def _withheld(self, group: Json) -> Iterator[Json]:
+        """The topics of which partitions are assigned only in a further rebalance, with their counts if there is no gap."""
+        owned, before = (
+            [
+                (part["topic_name"], i)
+                for member in group["members"]
+                for part in member.get(name, ())
+                for i in part["partition_ids"]
+            ]
+            for name in ("owned_partitions", "previous_partitions")
+        )
+        for topic in sorted({topic for topic, _ in {*before} - {*owned}}):
+            ids = {i for name, i in (*owned, *before) if name == topic}
+            if max(ids) + 1 == len(ids):
+                self.notes.append(
+                    f"Topic {topic!r} has the {len(ids)} partitions that members of {group['group_id']!r} have or had."
+                )
+                yield {"topic_name": topic, "partitions_count": len(ids)}
 
     def _java(self, number: int, line: str) -> bool:
         """Read a line of Java's client; False if it is none that tells something."""
@@ -150,13 +179,14 @@ class ConsumerLogs(ForeignText):
             group, generation = self.groups[self.group], int(match["generation"] or 0)
             if generation >= group.generation:
                 group.generation, group.leading, group.fields["client"] = generation, client, "java"
+                group.subscribed, client.heard = client.heard, {}
                 group.assigned = {
                     each["member"]: _partitions(each["partitions"]) for each in _ASSIGNMENT.finditer(match["members"])
                 }
         elif match := _PERFORMING.search(line):
             self.groups[self.group].fields["assignor"] = match["name"]
             found = _SUBSCRIPTION.finditer(match["members"])
-            self.groups[self.group].subscribed = {each["member"]: _subscribed(each["fields"], match["name"]) for each in found}
+            client.heard = {each["member"]: _subscribed(each["fields"], match["name"]) for each in found}
         elif match := _JOINED.search(line):
             self._joined(match, client)
         elif match := _OWN.search(line):
@@ -212,20 +242,22 @@ class ConsumerLogs(ForeignText):
                 f"The log does not have what the leader of group {name!r} assigned (Finished assignment for group …): members "
                 "whose logs are not here are not known."
             )
-        elif latest > group.generation >= 0 and group.fields["client"] == "java":
+        elif latest > group.generation and group.fields["client"] == "java":
             self.notes.append(f"Group {name!r} is described as of generation {group.generation}, though the log has {latest}.")
+        assignor = group.fields.get("assignor", "range")
+        known = all("previous_partitions" in group.subscribed.get(each, {}) for each in assigned)
+        if group.assigned and assignor not in _FORGETFUL and not known:
+            self.notes.append(
+                f"What members of group {name!r} owned before is not in the log (Java's leader logs it at DEBUG), so assign says "
+                f"whether {assignor} keeps the assignment."
+            )
         own = {each: client.fields for each, client in group.own.items()}
         for client in group.own.values():  # before 2.7 a member does not log its id, which begins with that of the client
             ids = [each for each in assigned if each.startswith(f"{client.fields.get('client_id')}-")]
             if client.fields["member_id"] not in assigned and len(ids) == 1:
                 client.fields["member_id"], own[ids[0]] = ids[0], client.fields
         members = [
-            {
-                **own.get(each, {}),
-                **group.subscribed.get(each, {}),
-                "member_id": each,
-                "owned_partitions": listed(owned),
-            }
+            own.get(each, {}) | group.subscribed.get(each, {}) | {"member_id": each, "owned_partitions": listed(owned)}
             for each, owned in assigned.items()
         ]
         leader = group.leading.fields.get("member_id")

@@ -11,7 +11,8 @@ _IDS: Final = r"-?[0-9]{1,10}(?:,-?[0-9]{1,10})*"
 _BROKER: Final = re.compile(r"\s*broker (?P<id>[0-9]{1,10}) at \S+:[0-9]+(?: \(controller\))?")
 _TOPIC: Final = re.compile(r'\s*topic "(?P<name>[^"]+)" with (?P<count>[0-9]{1,7}) partitions:(?: (?P<error>.+))?')
 _PARTITION: Final = re.compile(
-    rf"\s*partition (?P<id>[0-9]{{1,10}}), leader -?[0-9]+, replicas: (?P<replicas>{_IDS})?, isrs: (?P<isr>{_IDS})?(?:, .*)?"
+    rf"\s*partition (?P<id>[0-9]{{1,10}}), leader (?P<leader>-?[0-9]{{1,10}}), replicas: (?P<replicas>{_IDS})?, isrs:"
+    rf" (?P<isr>{_IDS})?(?:, .*)?"
 )
 _OTHER: Final = re.compile(r"Metadata for .+ \(from broker .*|\s*[0-9]+ (?:brokers|topics):")
 
@@ -37,7 +38,8 @@ class KcatText(ForeignText):
                 self.rows.fields[self.name] = {"partitions_count": int(match["count"])}
         elif self.name and (match := _PARTITION.fullmatch(line)):
             replicas, in_sync = ([int(part) for part in (match[name] or "").split(",") if part] for name in ("replicas", "isr"))
-            self.rows.add(self.name, int(match["id"]), replicas=replicas, in_sync_replicas=in_sync)
+            leader = max(int(match["leader"]), -1)
+            self.rows.add(self.name, int(match["id"]), replicas=replicas, in_sync_replicas=in_sync, leader=leader)
         else:
             return _OTHER.fullmatch(line) is not None
         return True

@@ -18,7 +18,8 @@ MOST_GAPS: Final = 1_000
 UNKNOWN: Final = (None, "", "-")
 """What stands for a value that a tool does not know."""
 
-_PLACEMENT: Final = ("replicas", "in_sync_replicas")
+_PLACEMENT: Final = ("replicas", "in_sync_replicas", "leader")
+_NO_LEADER: Final = (-1, -2)
 START, END = "log_start_offsets", "log_end_offsets"
 
 
@@ -35,7 +36,8 @@ class ForeignText:
 class TopicRows:
     """What rows tell of topics.
 
-    fields : topic → such as ``partitions_count``; rows : topic → partition id → ``replicas``, ``in_sync_replicas``, START, END
+    fields : topic → such as ``partitions_count``; rows : topic → partition id → ``replicas``, ``in_sync_replicas``, ``leader``
+    (negative: none), START, END
     """
 
     def __init__(self) -> None:
@@ -56,7 +58,10 @@ class TopicRows:
         for name in {**self.fields, **self.rows}:
             rows, topic = self.rows.get(name, {}), {"topic_name": name, **self.fields.get(name, {})}
             placements = [
-                {"partition_id": i, **{each: row[each] for each in _PLACEMENT if each in row}}
+                {
+                    "partition_id": i,
+                    **{each: None if row[each] in _NO_LEADER else row[each] for each in _PLACEMENT if each in row},
+                }
                 for i, row in sorted(rows.items())
                 if "replicas" in row
             ]

@@ -119,7 +119,8 @@ class RpkText(ForeignText):
             in_sync = _ids(row["IN-SYNC-REPLICAS"]) if "IN-SYNC-REPLICAS" in row else None
             ends = {START: offset_in(row, "LOG-START-OFFSET"), END: offset_in(row, "HIGH-WATERMARK")}
             partition, replicas = int(row["PARTITION"]), _ids(row["REPLICAS"])
-            self.topics.add(self.topic, partition, replicas=replicas, in_sync_replicas=in_sync, **ends)
+            leader = int(row["LEADER"]) if re.fullmatch("-1|[0-9]{1,10}", row["LEADER"]) else None
+            self.topics.add(self.topic, partition, replicas=replicas, in_sync_replicas=in_sync, leader=leader, **ends)
         return True
 
     def _offsets(self, row: dict[str, str], partition: int) -> None:

@@ -41,7 +41,9 @@ def read_topics(document: Json, source: SourceText) -> Description | None:
         for j, row in enumerate(source.rows(topic, "partitions", of_topic)):
             path: Path = (*of_topic, "partitions", j)
             known: Json = {each: _first(row, names) for each, names in _OFFSETS.items()}
+            leader = _first(row["leader"], _ID) if isinstance(row.get("leader"), dict) else row.get("leader")
             if "replicas" in row:
+                known["leader"] = leader if isinstance(leader, int) else None
                 replicas = source.member(row, "replicas", list, path)
                 in_sync = [_id(one, path, source) for one in replicas if isinstance(one, dict) and _first(one, _FLAG)]
                 told = next((source.member(row, each, list, path) for each in _IN_SYNC if each in row), in_sync or None)

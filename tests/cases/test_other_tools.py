@@ -339,3 +339,25 @@ def test_groups_share_no_fields() -> None:
 def test_lag_of_a_streams_group_without_offsets_is_not_a_missing_commit() -> None:
     [group] = read_description("GROUP TOPIC PARTITION OFFSET-LAG\ng words 0 12\n").groups
     assert group == {"group_id": "g", "group_protocol": "streams"}
+
+
+@pytest.mark.parametrize(
+    ("generation", "members", "follow_up"), [(1, 1, ""), (2, 2, "more"), (3, 2, ""), (4, 3, "more"), (5, 3, "")]
+)
+def test_each_rebalance_of_a_cooperative_log(generation: int, members: int, follow_up: str, tmp_path: Path) -> None:
+    text = (TOOLS / "consumer-4.3.1-cooperative.log").read_text()
+    end = text.index("\n", text.index(f"Finished assignment for group at generation {generation}:"))
+    (tmp_path / "cut.log").write_text(text[:end])
+    answer = json.loads(run("assign", str(tmp_path / "cut.log")).stdout)
+    assert answer["follow_up_rebalance"] is bool(follow_up)
+    counted = f"{members} member{'s' * (members > 1)}"
+    assert answer["conclusion"] == f"The assignor cooperative-sticky gives exactly what is expected: 11 partitions, {counted}."
+
+
+def test_a_sticky_log_says_what_is_not_known_of_it() -> None:
+    text = (TOOLS / "consumer-4.3.1-cooperative.log").read_text()
+    assert not read_description(text).notes
+    without = "\n".join(line for line in text.split("\n") if "Performing" not in line)
+    assert "assign says whether cooperative-sticky keeps the assignment" in " ".join(read_description(without).notes)
+    range_log = (TOOLS / "consumer-2.4.log").read_text()
+    assert "keeps" not in " ".join(read_description(range_log).notes)
