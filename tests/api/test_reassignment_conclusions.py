@@ -150,10 +150,21 @@ def sentences_are_true(body: dict[str, Any], answer: dict[str, Any]) -> None:  #
             moved = {(row["topic"], row["partition"]) for row in answer["reassignment"]["partitions"]}
             stays = {key for key, leader in before.leader.items() if leader not in demoted and key not in moved}
             assert all(kafka.leader[key] == before.leader[key] for key in stays)
+    changed = sum(kafka.leader[key] != before.leader[key] for key in kafka.leader)
+    told = " ".join([text, *answer["effects"]])
+    for found in re.findall(r"others lead (\d+)|(\d+) partitions? gets? another leader", told):
+        assert int(max(found)) == changed, told
+    if waits := re.search(r"\((\d+) of them wait for a leader", text):
+        assert int(waits[1]) == sum(len(set(planned(answer, key, [])) - set(before.replicas[key])) for key in kafka.stuck)
+    what_else_is_said(body, answer, before, known=known)
+
+
+def what_else_is_said(body: dict[str, Any], answer: dict[str, Any], before: Kafka, *, known: bool) -> None:
+    """Of racks, of the way back, and of what the copies are for."""
     racks = [broker.get("rack_id") for broker in body["brokers"]]
     matters = body.get("racks") != "none" and body.get("leaders") not in ("only", "demote")
-    matters &= any(len(kafka.replicas[key]) > 1 for key in kafka.replicas if key[0] not in body.get("excluded_topics", ()))
-    assert ("racks are not known" in text) == (matters and not any(racks) and body.get("racks") != "unknown")
+    matters &= any(len(before.replicas[key]) > 1 for key in before.replicas if key[0] not in body.get("excluded_topics", ()))
+    assert ("racks are not known" in answer["conclusion"]) == (matters and not any(racks) and body.get("racks") != "unknown")
     assert any("no rack and count" in each for each in answer["warnings"]) == (matters and any(racks) and None in racks)
     back = {i for row in answer["rollback"]["partitions"] for i in row["replicas"]}
     alive = {i for i in before.serving if not known or any(i in in_sync for in_sync in before.in_sync.values())}

@@ -31,43 +31,46 @@ def conclusion(planned: Planned) -> tuple[str, bool]:
     if not len(planned.placements):
         asked = bool((planned.left | planned.brokers.demoted).any())
         return "No partition is given, so nothing is planned: what the brokers have is not known.", not asked
-    failures = [*_without_leader(planned), *_not_empty(planned), *_still_lead(planned)]
-    done = [*_main(planned), *_led_no_more(planned)]
-    if planned.brokers.demoted.any() and not planned.copies and len(done) > 1:
-        done = done[1:]  # what became of the demoted brokers says more
-    done += [] if planned.copies else _offers(planned)
-    sentences = [*failures, *done]
+    failures = [*_without_leader(planned), *_not_empty(planned), *(text for text, done in _demotions(planned) if not done)]
+    demoted = [text for text, done in _demotions(planned) if done]
+    moves = [] if demoted and not planned.copies else [_main(planned)]  # what became of the demoted brokers says more
+    sentences = [*failures, *_empty(planned), *filter(None, moves), *demoted, *_offers(planned), *_in_progress(planned)]
     if planned.racks_matter and not (len(planned.brokers.cluster.rack_ids) or planned.racks_accepted):
         sentences[0] += f"; {RACKS_UNKNOWN}"
-    sentences += _in_progress(planned)
     return " ".join(f"{sentence}." for sentence in sentences), not failures and not len(planned.plan.outside)
 
 
-def _main(planned: Planned) -> Iterator[str]:
-    """What moves."""
-    before, after = (load.replicas for load in planned.loads)
-    on_the_way = planned.left & (before == 0)
-    for broker in np.flatnonzero(on_the_way)[:NAMED].tolist():
-        running = _leaving(planned, broker)
-        if len(running):
-            yield f"{planned.broker(broker).capitalize()} is being emptied: {_reassignments(planned, running)}"
-        else:
-            yield f"{planned.broker(broker).capitalize()} has no replica of {planned.topics}"
+def _empty(planned: Planned) -> Iterator[str]:
+    """The brokers to be emptied that are empty already, or by reassignments in progress."""
+    for broker in np.flatnonzero(planned.left & (planned.loads[0].replicas == 0))[:NAMED].tolist():
+        running, name = _leaving(planned, broker), planned.broker(broker).capitalize()
+        empties = (
+            f"is being emptied: {_reassignments(planned, running)}" if len(running) else f"has no replica of {planned.topics}"
+        )
+        yield f"{name} {empties}"
+
+
+def _main(planned: Planned) -> str:
+    """What moves; nothing where another sentence says why nothing does."""
+    emptied = _emptied(planned)
+    moved = (
+        f"Empties {broker_names(planned.brokers.cluster.broker_ids[emptied].tolist())}"
+        if len(emptied)
+        else "Changes the placement"
+    )
     if planned.copies:
         proof = _limited_proof(planned.goal, planned.plan) if planned.goal.limited else _proof(planned)
         waiting = int(copied(planned.placements, planned.plan.replicas)[planned.leadership.stuck].sum())
         wait = f" ({waiting:,} of them wait for a leader)" if waiting else ""
-        yield f"{_moved(planned)} with {counted(planned.copies, 'copy', 'copies')}{wait}, {proof}{_leave(planned)}"
-        return
+        return f"{moved} with {counted(planned.copies, 'copy', 'copies')}{wait}, {proof}{_leave(planned, emptied)}"
     changes = list(_changes(planned))
-    if (before[planned.left] > after[planned.left]).any() and len(_emptied(planned)):
-        yield f"{_moved(planned)} without a copy{_leave(planned)}"
-    elif changes:
-        yield f"Copies nothing: {all_of(changes, len(changes))}"
-    elif on_the_way.any():
-        yield "Nothing is left to plan"
-    elif not list(_offers(planned)):
-        yield f"Nothing changes: {_nothing(planned)}"
+    if planned.left[emptied].any():
+        return f"{moved} without a copy{_leave(planned, emptied)}"
+    if changes:
+        return f"Copies nothing: {all_of(changes, len(changes))}"
+    if list(_empty(planned)):
+        return "Nothing is left to plan"
+    return "" if list(_offers(planned)) else f"Nothing changes: {_nothing(planned)}"
 
 
 def _nothing(planned: Planned) -> str:
@@ -78,7 +81,8 @@ def _nothing(planned: Planned) -> str:
     if goal.tolerance is not None and not len(planned.plan.outside):
         return f"every broker is within {_within(planned)}"
     if goal.objective == "even":
-        return "no plan is more even" if planned.plan.evenness_gap == 0 else "nothing more even was found"
+        within = f" with {_limits(goal)}" if goal.limited else ""
+        return f"{'no plan' if planned.plan.evenness_gap == 0 else 'none that was found'} is more even{within}"
     return f"no rule asks for a copy of the {count} given"
 
 
@@ -94,81 +98,74 @@ def _changes(planned: Planned) -> Iterator[str]:
     if len(planned.changed) and not preferred and not fewer:
         yield f"the order of {counted(len(planned.changed), 'list')} of replicas changes"
     if lead.known and len(lead.elected):
-        now, after = lead.counts(len(planned.brokers))
-        fullest = int(now.argmax())
-        leads = f"after which {planned.broker(fullest)} leads {counted(int(after[fullest]), 'partition')}, {now[fullest]:,} now"
+        changes = counted(int((lead.now != lead.after).sum()), "partition")
         elections = counted(len(lead.elected), "preferred leader election")
-        yield f"there {'is' if len(lead.elected) == 1 else 'are'} {elections}, {leads}"
+        yield f"{elections} let{'s' * (len(lead.elected) == 1)} others lead {changes}"
 
 
-def _moved(planned: Planned) -> str:
-    emptied = _emptied(planned)
-    return f"Empties {broker_names(emptied)}" if emptied else "Changes the placement"
-
-
-def _emptied(planned: Planned) -> list[int]:
-    """The ids of the brokers that end empty."""
+def _emptied(planned: Planned) -> Int32s:
+    """int32[...], the brokers that end empty."""
     before, after = (load.replicas for load in planned.loads)
-    emptied = (before > 0) & (after == 0)
-    stuck = planned.leadership.stuck
-    for broker in np.flatnonzero(emptied).tolist() if len(stuck) else ():
-        emptied[broker] = not np.isin(planned.on(broker, after=False), stuck).any()
-    return [int(broker_id) for broker_id in planned.brokers.cluster.broker_ids[emptied].tolist()]
+    stuck = planned.placements.replicas.row_of_each_value()
+    stuck = planned.placements.replicas.values[np.isin(stuck, planned.leadership.stuck)]
+    return np.setdiff1d(np.flatnonzero((before > 0) & (after == 0)), stuck).astype(np.int32)
 
 
-def _leave(planned: Planned) -> str:
+def _leave(planned: Planned, emptied: Int32s) -> str:
     """How much leaves the brokers that end empty, of what."""
-    emptied = np.isin(planned.brokers.cluster.broker_ids, _emptied(planned))
-    if not (emptied & planned.left).any():
+    if not planned.left[emptied].any():
         return ""
     count = int(planned.loads[0].replicas[emptied].sum())
-    whose = "its" if emptied.sum() == 1 else "their"
+    whose = "its" if len(emptied) == 1 else "their"
     return f": {whose} {counted(count, 'replica')} of {planned.topics} leave{'s' * (count == 1)}"
 
 
 def _not_empty(planned: Planned) -> Iterator[str]:
     """The brokers that were to be emptied and are not."""
-    kept = np.flatnonzero(planned.left & (planned.loads[1].replicas > 0)).tolist()
-    for broker in kept[:NAMED]:
-        partitions, lead = planned.on(broker, after=True), planned.leadership
-        leaders = lead.after if lead.known else planned.plan.replicas.firsts()
+    lead = planned.leadership
+    leaders = lead.after if lead.known else planned.plan.replicas.firsts()
+    for broker in np.flatnonzero(planned.left & (planned.loads[1].replicas > 0)).tolist():
+        partitions = planned.on(broker, after=True)
         leads = int((leaders[partitions] == broker).sum())
         excluded = planned.placements.excluded[partitions].all()
         why = "excluded" if excluded else f"with leaders = {planned.goal.leaders}, no replica moves"
-        led = f" and {'leads' if lead.known else 'is the preferred leader of'} {leads:,}" if leads else ""
-        replicas = f"keeps {counted(len(partitions), 'replica')}, of {planned.topics_of(partitions)} ({why}),"
-        yield f"{planned.broker(broker).capitalize()} {replicas}{led}: it is not empty afterwards".replace(",:", ":")
-    if len(kept) > NAMED:
-        yield f"{broker_names(planned.brokers.cluster.broker_ids[kept[NAMED:]].tolist()).capitalize()} keep replicas too"
+        led = f", and {'leads' if lead.known else 'is the preferred leader of'} {leads:,}" if leads else ""
+        keeps = f"keeps {counted(len(partitions), 'replica')}, of {planned.topics_of(partitions)} ({why}){led}"
+        yield f"{planned.broker(broker).capitalize()} {keeps}: it is not empty afterwards"
 
 
 def _without_leader(planned: Planned) -> Iterator[str]:
     """What cannot be copied."""
-    stuck = planned.leadership.stuck
-    if not len(stuck):
-        return
-    waiting = [
-        broker for broker in np.flatnonzero(planned.left).tolist() if np.isin(planned.on(broker, after=False), stuck).any()
-    ]
-    several = len(stuck) > 1
-    reason = f"{planned.names(stuck)} {'have' if several else 'has'} no leader, so {'they' if several else 'it'} cannot be copied"
-    ids = broker_names(planned.brokers.cluster.broker_ids[waiting].tolist())
-    then = f"; {ids} {'is' if len(waiting) == 1 else 'are'} empty only then" if waiting else ""
-    yield f"{reason} until a replica is back{then}"
+    stuck, rows = planned.leadership.stuck, planned.placements.replicas
+    if len(stuck):
+        waiting = np.intersect1d(rows.values[np.isin(rows.row_of_each_value(), stuck)], np.flatnonzero(planned.left))
+        have, they = ("has", "it") if len(stuck) == 1 else ("have", "they")
+        ids = broker_names(planned.brokers.cluster.broker_ids[waiting].tolist())
+        then = f"; {ids} {'is' if len(waiting) == 1 else 'are'} empty only then" if len(waiting) else ""
+        yield f"{planned.names(stuck)} {have} no leader, so {they} cannot be copied until a replica is back{then}"
 
 
-def _still_lead(planned: Planned) -> Iterator[str]:
-    """The demoted brokers that go on leading."""
-    lead, demoted = planned.leadership, planned.brokers.demoted
-    after = lead.after if lead.known else planned.plan.replicas.firsts()
-    now = lead.now if lead.known else planned.placements.replicas.firsts()
-    for broker in np.flatnonzero(demoted)[:NAMED].tolist():
-        partitions = np.flatnonzero(after == broker).astype(np.int32)
-        if len(partitions):
+def _demotions(planned: Planned) -> Iterator[tuple[str, bool]]:
+    """What becomes of the demoted brokers, and whether they lead nothing afterwards."""
+    lead = planned.leadership
+    preferred = planned.placements.replicas.firsts(), planned.plan.replicas.firsts()
+    now, after = (lead.now, lead.after) if lead.known else preferred
+    for broker in np.flatnonzero(planned.brokers.demoted).tolist():
+        led, leads = (np.flatnonzero(leaders == broker).astype(np.int32) for leaders in (now, after))
+        name, elected = planned.broker(broker).capitalize(), led[np.isin(led, lead.elected)]
+        if len(leads):
             verb = "still leads" if lead.known else "stays the preferred leader of"
-            of = f"{len(partitions):,} of {counted(int((now == broker).sum()), 'partition')}"
-            names = f"{planned.names(partitions)} ({_why_led(planned, partitions)})"
-            yield f"{planned.broker(broker).capitalize()} {verb} {of} afterwards: {names}"
+            names = f"{planned.names(leads)} ({_why_led(planned, leads)})"
+            yield f"{name} {verb} {len(leads):,} of {counted(len(led), 'partition')} afterwards: {names}", False
+        elif not lead.known:
+            goes = f"goes from {len(led):,} to 0 preferred leaders" if len(led) else "is no partition's preferred leader"
+            yield f"{name} {goes}; who leads now is not known", True
+        elif not len(led):
+            yield f"{name} leads none of the {counted(len(planned.placements), 'partition')} given", True
+        else:
+            none = "" if (preferred[0][led] == broker).any() else ", none of which prefers it"
+            run = f": run a preferred leader election for {planned.names(elected)}" if len(elected) else ""
+            yield f"{name} leads {counted(len(led), 'partition')} now{none}, and 0 afterwards{run}", True
 
 
 def _why_led(planned: Planned, partitions: Int32s) -> str:
@@ -183,28 +180,6 @@ def _why_led(planned: Planned, partitions: Int32s) -> str:
     return " or ".join(reasons)
 
 
-def _led_no_more(planned: Planned) -> Iterator[str]:
-    """The demoted brokers that lead nothing afterwards, and how that comes."""
-    lead, now, then = planned.leadership, planned.placements.replicas.firsts(), planned.plan.replicas.firsts()
-    for broker in np.flatnonzero(planned.brokers.demoted)[:NAMED].tolist():
-        name = planned.broker(broker).capitalize()
-        prefers, led = np.flatnonzero(now == broker), np.flatnonzero(lead.now == broker).astype(np.int32)
-        if (lead.after == broker).any() if lead.known else (then == broker).any():
-            continue
-        if not lead.known:
-            goes = f"goes from {len(prefers):,} to 0 preferred leaders" if len(prefers) else "is no partition's preferred leader"
-            yield f"{name} {goes}; who leads now is not known"
-        elif not len(led):
-            yield f"{name} leads none of the {counted(len(planned.placements), 'partition')} given"
-        else:
-            elected = led[np.isin(led, lead.elected)]
-            none = ", none of which prefers it" if len(led) > 1 else ", which does not prefer it"
-            leads = f"{name} leads {counted(len(led), 'partition')} now{none * (not np.isin(led, prefers).any())}"
-            leads = f"{leads}, and 0 afterwards"
-            run = f": run a preferred leader election for {planned.names(elected)}" if len(elected) else ""
-            yield f"{leads}{run}"
-
-
 def _offers(planned: Planned) -> Iterator[str]:
     """What would fill brokers that stay empty."""
     brokers, goal = planned.brokers, planned.goal
@@ -212,7 +187,7 @@ def _offers(planned: Planned) -> Iterator[str]:
     if planned.placements.leaving is not None:
         new[planned.placements.leaving.values] = False
     new = np.flatnonzero(new)
-    if not len(new) or goal.objective != "fewest-moves" or goal.only_leaders:
+    if not len(new) or planned.copies or goal.objective != "fewest-moves" or goal.only_leaders:
         return
     total = int(planned.loads[1].replicas[brokers.usable].sum())
     share = total * float(brokers.weights[new].sum() / brokers.weights[brokers.usable].sum())
@@ -273,17 +248,18 @@ def _within(planned: Planned) -> str:
     beyond = np.flatnonzero(brokers.usable & ((loads < least - _NEAR * (1 + least)) | (loads > most + _NEAR * (1 + most))))
     if not len(beyond):
         return text
-    low, high = (limits[brokers.usable] for limits in band(brokers.usable, brokers.weights, loads, tolerance))
-    if (low == low[0]).all() and (high == high[0]).all():
-        return f"{text}, rounded outwards to whole {unit} ({low[0]:,} to {high[0]:,} each)"
-    worst = int(np.flatnonzero(np.flatnonzero(brokers.usable) == beyond[0])[0])
-    kept = f"{low[worst]:,} to {high[worst]:,} on {planned.broker(int(beyond[0]))}"
-    return f"{text}, rounded outwards to whole {unit} (such as {kept})"
+    low, high = band(brokers.usable, brokers.weights, loads, tolerance)
+    at = int(beyond[0])
+    alike = (low == low[at])[brokers.usable].all() and (high == high[at])[brokers.usable].all()
+    kept = f"{low[at]:,} to {high[at]:,} {'each' if alike else f'on {planned.broker(at)}'}"
+    return f"{text}, rounded outwards to whole {unit} ({kept})"
+
+
+def _limits(goal: Goal) -> str:
+    limits = ((goal.max_moves, "copies"), (goal.max_bytes, "bytes copied"))
+    return f"at most {' and '.join(f'{limit:,} {unit}' for limit, unit in limits if limit is not None)}"
 
 
 def _limited_proof(goal: Goal, plan: Plan) -> str:
-    limits = [
-        f"{limit:,} {unit}" for limit, unit in ((goal.max_moves, "copies"), (goal.max_bytes, "bytes copied")) if limit is not None
-    ]
-    evenest = f"the evenest load with at most {' and '.join(limits)}"
+    evenest = f"the evenest load with {_limits(goal)}"
     return evenest if plan.evenness_gap == 0 else f"whose unevenness is at most {plan.evenness_gap:.1%} above that of {evenest}"

@@ -207,7 +207,6 @@ def warnings(planned: Planned) -> Iterator[str]:
     brokers, placements, plan, timing = planned.brokers, planned.placements, planned.plan, planned.timing
     cluster, racks = brokers.cluster, brokers.racks()
     yield from _rackless(planned)
-    yield from _kept_by_lost(planned)
     holders = np.zeros(len(brokers), np.bool_)
     holders[placements.replicas.values] = True
     left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])
@@ -250,16 +249,6 @@ def _rackless(planned: Planned) -> Iterator[str]:
             f"{names.capitalize()} {have} no rack and count{'s' * (have == 'has')} as one rack; Kafka's own tool refuses such a "
             "cluster (Not all brokers have rack information)."
         )
-
-
-def _kept_by_lost(planned: Planned) -> Iterator[str]:
-    """The replicas that stay on brokers that are fenced or gone."""
-    lost = ~planned.brokers.live & ~planned.left & (planned.loads[1].replicas > 0)
-    for broker in np.flatnonzero(lost)[:NAMED].tolist():
-        partitions = planned.on(broker, after=True)
-        state = "fenced" if planned.brokers.listed[broker] else "gone"
-        kept = f"keeps {counted(len(partitions), 'replica')}, of {planned.topics_of(partitions)}"
-        yield f"{planned.broker(broker).capitalize()}, which is {state}, {kept}."
 
 
 def _in_sync(planned: Planned) -> Iterator[str]:
