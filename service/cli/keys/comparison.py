@@ -35,8 +35,12 @@ def pair_rows(answer: Json) -> list[tuple[str, ...]]:
 def verdict(answer: Json) -> str:
     """The first sentence of the report."""
     count, pairs = sum(len(writer["partitioners"]) for writer in answer["writers"]), answer["pairs"]
+    if count < 2:
+        return "There is nothing to compare: fewer than two of these partitioners hash such keys."
     if not pairs:
         return f"{counted(count, 'partitioner')}: no two of them put a key on different partitions."
+    if not any(pair["keys"] for pair in pairs):
+        return "There is nothing to compare: no record has a key."
     if len(pairs) == 1:
         agreement, chance = _share(pairs[0]["agreement"]), _share(answer["chance_agreement"])
         names = " and ".join(pairs[0]["partitioners"])
@@ -64,7 +68,10 @@ def report_of(answer: Json, figures: dict[str, str], source: str) -> Report:
 
 
 def _share(value: float | None) -> str:
-    return "—" if value is None else f"{value:.2%}"
+    """Never 100 % of what is not all, nor 0 % of something."""
+    if value is None:
+        return "—"
+    return "over 99.99%" if 0.99995 <= value < 1 else "under 0.01%" if 0 < value < 0.00005 else f"{value:.2%}"
 
 
 def _matrix(axes: Axes, answer: Json) -> None:

@@ -58,7 +58,7 @@ def compare(
     answer = ask_stream(COMPARISONS, fields, batches, form)
     if printed(answer, form):
         return
-    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - imports that other forms do not need
+    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, verdict, writer_rows  # noqa: PLC0415 - imports that other forms do not need
     from service.cli.terminal import Console, table  # noqa: PLC0415 - as above
 
     document, console = loads(answer), Console()
@@ -66,6 +66,7 @@ def compare(
     console.print()
     console.print(table(PAIRS, pair_rows(document)))
     records, chance = document["keys_count"], document["chance_agreement"]
+    console.say(verdict(document))
     console.say(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance")
 
 

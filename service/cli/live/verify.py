@@ -123,7 +123,7 @@ def _written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, 
         return Finding("keys", name, "", "not_checked", str(error))
     writers = [names[0] if names else "no client" for names in found.result.writers[: len(found.result.mixture.components)]]
     reason = conclusion(found.result, found.observations)
-    return Finding("keys", name, ", ".join(writers), "alike" if writers else "differs", reason)
+    return Finding("keys", name, ", ".join(dict.fromkeys(writers)), "alike" if writers else "differs", reason)
 
 
 def _print(findings: Sequence[Finding], not_known: Sequence[dict[str, Any]], form: str) -> None:

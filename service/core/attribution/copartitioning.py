@@ -30,6 +30,10 @@ NUMBERS: Final = {
 }
 
 
+HASH_BITS: Final = 32
+"""Bits of the hashes whose sign rules are compared."""
+
+
 @dataclass(frozen=True)
 class Topic:
     """One side of the join."""
@@ -95,10 +99,12 @@ class Copartitioning:
 
 def copartitioning(first: Topic, second: Topic) -> Copartitioning:
     """Whether two topics can be joined, and what has to change."""
-    possible = [_counts(first, second), _key_bytes(first, second)]
+    possible = [_key_bytes(first, second)]
     if (first.partitions_count, second.partitions_count) != (1, 1):  # with one partition, the partitioner has no choice
-        possible.insert(1, _ignoring(first, second) or _hashes(first, second))
-    differences = tuple(difference for difference in possible if difference is not None)
+        possible.insert(0, _ignoring(first, second) or _hashes(first, second))
+    others = [difference for difference in possible if difference is not None]
+    of_counts = _counts(first, second, same_hashes=not others)
+    differences = (*([] if of_counts is None else [of_counts]), *others)
     return Copartitioning(differences, _meeting(first, second, differences), _streams(first, second), _notes(first, second))
 
 
@@ -115,14 +121,14 @@ def check(topic: Topic) -> None:
         raise InvalidQuestion(detail, "key_format")
 
 
-def _counts(first: Topic, second: Topic) -> Difference | None:
+def _counts(first: Topic, second: Topic, *, same_hashes: bool) -> Difference | None:
     a, b = first.partitions_count, second.partitions_count
     if a == b:
         return None
     fewer, more = (first, second) if a < b else (second, first)
     n, m = fewer.partitions_count, more.partitions_count
     detail = f"a key's hash is taken modulo {a} in one topic and modulo {b} in the other"
-    if m % n == 0:
+    if m % n == 0 and same_hashes:
         detail += f"; {m} being a multiple of {n}, partition p of {more.topic_name} belongs to partition p mod {n} of the other"
     repartitioned = f"Kafka Streams: repartition() with Repartitioned.numberOfPartitions({m})"
     return Difference(
@@ -159,7 +165,7 @@ def _hashes(first: Topic, second: Topic) -> Difference | None:
     a, b = first.partitioner.hashing_rule, second.partitioner.hashing_rule
     assert a is not None  # noqa: S101 - _ignoring and check have checked
     assert b is not None  # noqa: S101
-    if (a.hash, a.sign) == (b.hash, b.sign):
+    if a.hash == b.hash and (a.sign == b.sign or _signs_agree(first, second)):
         return None
     settings = (*_settings(first, second), *_settings(second, first))
     remedies = [
@@ -171,6 +177,20 @@ def _hashes(first: Topic, second: Topic) -> Difference | None:
         return Difference("hash", (a.hash.name, b.hash.name), detail, tuple(remedies), settings)
     detail = f"the hash is the same, but what becomes of a negative one is not: {a.sign.rule} and {b.sign.rule}"
     return Difference("sign_rule", (a.sign.name, b.sign.name), detail, tuple(remedies), settings)
+
+
+def _signs_agree(first: Topic, second: Topic) -> bool:
+    """Do two sign rules give each hash the same partition, as ``mask`` and ``unsigned`` do with a power of two?"""
+    a, b = first.partitioner.hashing_rule, second.partitioner.hashing_rule
+    assert a is not None  # noqa: S101 - _hashes has checked
+    assert b is not None  # noqa: S101
+    if a.hash.bits != HASH_BITS:
+        return False
+    bounds = np.iinfo(np.int32)
+    drawn = np.random.default_rng(0).integers(bounds.min, bounds.max, 4096, np.int32)
+    hashes = np.concatenate([drawn, np.array([bounds.min, bounds.min + 1, -2, -1, 0, 1, bounds.max], np.int32)])
+    counts = {first.partitions_count, second.partitions_count}
+    return all(np.array_equal(a.sign.run(hashes, count), b.sign.run(hashes, count)) for count in counts)
 
 
 def _settings(topic: Topic, other: Topic) -> tuple[Setting, ...]:
@@ -242,6 +262,9 @@ def _notes(first: Topic, second: Topic) -> tuple[str, ...]:
         notes.append("the strings have to be UUIDs in lower case, as UUIDSerializer writes them")
     if first.partitioner.hash is not None and first.partitioner.empty_key != second.partitioner.empty_key:
         notes.append("records with an empty key do not meet: one partitioner treats an empty key as no key")
+    a, b = first.partitioner.hashing_rule, second.partitioner.hashing_rule
+    if a is not None and b is not None and a.hash == b.hash and a.sign != b.sign and _signs_agree(first, second):
+        notes.append("with this number of partitions, the sign rules agree; with others they need not")
     if first.partitions_count == second.partitions_count == 1:
         notes.append("with one partition each, keys meet whatever the partitioners")
     return tuple(notes)

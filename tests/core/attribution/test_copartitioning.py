@@ -149,3 +149,27 @@ def test_kafka_streams_starts_or_refuses_in_these_words(counts):
     except Exception as error:  # noqa: BLE001 - py4j's, with Java's inside
         said = error.java_exception.getMessage()
     assert result.streams_message == said
+
+
+def test_sign_rules_may_agree_at_a_count():
+    """Of one hash, platformatic takes the hash as unsigned, Java without its sign bit: alike with any power of two."""
+
+    def of(n, m=None):
+        topics = (Topic("a", n, PARTITIONERS["java"], "string"), Topic("b", m or n, PARTITIONERS["platformatic"], "string"))
+        return copartitioning(*topics)
+
+    assert of(8).joinable
+    assert of(8).meeting == 1
+    assert any("the sign rules agree" in note for note in of(8).notes)
+    assert [each.what for each in of(12).differences] == ["sign_rule"]
+    assert of(12).meeting < 1
+    (of_counts, of_signs) = of(6, 12).differences
+    assert "belongs to partition" not in of_counts.detail, "only of the same hash and sign rule"
+    assert of_signs.what == "sign_rule"
+
+
+def test_what_belongs_together_is_said_of_equal_hashes_only():
+    different = copartitioning(
+        Topic("a", 6, PARTITIONERS["java"], "string"), Topic("b", 12, PARTITIONERS["librdkafka:consistent"], "string")
+    )
+    assert "belongs to partition" not in different.differences[0].detail
