@@ -19,7 +19,7 @@ def test_each_lane_is_what_the_service_simulates(page, service):
             {"at_ms": 60_000, "type": "member_crashes", "member_id": "billing-2"},
             {"at_ms": 150_000, "type": "rolling_restart", "down_ms": 4000, "pause_ms": 10_000},
         ],
-        "timing": {"session_timeout_ms": 45_000, "poll_interval_ms": 500},
+        "timing": {"session_timeout_ms": 45_000},
     }
     ways = [("classic", "cooperative-sticky"), ("classic", "range"), ("consumer", "uniform")]
     answers = [

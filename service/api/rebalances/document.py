@@ -147,6 +147,7 @@ class DrawsSchema(AnswerSchema):
     """Timelines that differ in the ids that new and restarted members draw."""
 
     count = fields.Integer("how many; the first is the one that is answered")
+    failed = fields.Integer("in how many of them the assignor fails; `totals` are those of the others")
     totals = fields.Dict(
         "`rebalances`, `moved`, `revoked`, `idle_partition_ms` and `longest_idle_ms` of `totals`",
         keys=fields.String(),

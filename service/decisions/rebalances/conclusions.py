@@ -82,7 +82,11 @@ def _asked(answer: RebalancesAnswer) -> Iterator[str]:
     if outcome.totals.moved or (way.draws is not None and way.draws.totals["moved"].most):
         yield f"Moves of partitions from one member to another: {_moves(outcome.totals.moved, way.draws)}."
     if way.draws is not None:
-        idle = way.draws.totals["idle_partition_ms"]
+        if way.draws.failed:
+            yield f"In {way.draws.failed} of {way.draws.count} draws of these ids the assignor fails."
+        number, idle = way.draws.totals["rebalances"], way.draws.totals["idle_partition_ms"]
+        if number.least < number.most:
+            yield f"With other ids there are {number.least} to {number.most} rebalances."
         if idle.most - idle.least > WIDE * idle.mean:
             spread = f"{seconds(idle.least)} to {seconds(idle.most)}, {seconds(idle.mean)} on average"
             yield f"The time without a reader depends on these ids, too: {spread}."
@@ -130,7 +134,7 @@ def _moves(shown: int, draws: Draws | None) -> str:
         return f"{shown:,}"
     if draws.count == 1:
         return f"{shown:,} with the ids that starting members draw here, which are one possible outcome"
-    moved, of = draws.totals["moved"], f"{draws.count} draws of the ids of starting members"
+    moved, of = draws.totals["moved"], f"{draws.count - draws.failed} draws of the ids of starting members"
     if moved.least == moved.most:
         return f"{shown:,} in each of {of}"
     return f"{moved.mean:,.0f} on average, {moved.least:,} to {moved.most:,} in {of}; {shown:,} in the one that is shown"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from service.core.errors import KafkaAssignorFails
 from service.decisions.groups.outcomes import Range
 
 if TYPE_CHECKING:
@@ -29,12 +31,14 @@ FIGURES: Final[dict[str, Callable[[Totals], float]]] = {
 
 @dataclass(frozen=True)
 class Draws:
-    """Timelines that differ in the ids that their members draw. count : how many; the first is the one that is answered
+    """Timelines that differ in the ids that their members draw.
 
-    totals : the range of each of ``FIGURES``
+    count : how many; the first is the one that is answered; failed : in how many of them the assignor fails
+    totals : the range of each of ``FIGURES`` over the others
     """
 
     count: int
+    failed: int
     totals: dict[str, Range]
 
 
@@ -45,6 +49,9 @@ def draws(
     if not first.derived_ids:
         return None
     count = max(1, min(MOST_DRAWS, cells // max(1, first.cells)))
-    others = (replace(timeline, draw=i, detail="totals", most_explained=0) for i in range(1, count))
-    totals = [first.totals, *(simulate(other).totals for other in others)]
-    return Draws(count, {name: Range.of([figure(each) for each in totals]) for name, figure in FIGURES.items()})
+    totals = [first.totals]
+    for i in range(1, count):
+        with suppress(KafkaAssignorFails):
+            totals.append(simulate(replace(timeline, draw=i, detail="totals", most_explained=0)).totals)
+    ranges = {name: Range.of([figure(each) for each in totals]) for name, figure in FIGURES.items()}
+    return Draws(count, count - len(totals), ranges)

@@ -66,7 +66,7 @@ async function overTime({ group_protocol, assignor, topics, members: all }) {
     topics: topics.map(({ partitions_then: _, lag: __, ...topic }) => topic),
     members: members.filter(({ change }) => change !== "joins"),
     events,
-    timing: { session_timeout_ms: 45_000, poll_interval_ms: 500 },
+    timing: { session_timeout_ms: 45_000 },
     generation: 1,
   });
 }

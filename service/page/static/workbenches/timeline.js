@@ -84,7 +84,7 @@ function example() {
       { at_ms: 60_000, type: "member_crashes", member_id: "billing-2" },
       { at_ms: 150_000, type: "rolling_restart", down_ms: 4000, pause_ms: 10_000 },
     ],
-    timing: { session_timeout_ms: 45_000, poll_interval_ms: 500 },
+    timing: { session_timeout_ms: 45_000 },
     generation: 1,
   };
 }
