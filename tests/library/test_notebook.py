@@ -49,6 +49,15 @@ def test_names_are_never_markup():
         assert "\u202e" not in page
 
 
+def test_a_plan_is_shown_with_its_whole_conclusion_and_its_warnings():
+    brokers = [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2}, {"broker_id": 3, "draining": True}]
+    answer = library.reassign(brokers, {"t": [[3, 1], [1, 2]], "u": [[3]]}, excluded_topics=["u"])
+    page = "".join(parsed(answer._repr_html_()).itertext())
+    assert answer["conclusion"].startswith("Broker 3 keeps 1 replica, of u (excluded)")
+    assert all(page.count(sentence) == 1 for sentence in (answer["conclusion"], *answer["warnings"]))
+    assert "no rack" in answer["warnings"][0]
+
+
 def test_a_large_answer_is_cut_with_a_count_of_the_rest():
     page = library.assign({"orders": 3_000}, 1_000)._repr_html_()
     assert len(parsed(page).findall(".//tr")) == ROWS + 2

@@ -31,13 +31,19 @@ def conclusion(planned: Planned) -> tuple[str, bool]:
     if not len(planned.placements):
         asked = bool((planned.left | planned.brokers.demoted).any())
         return "No partition is given, so nothing is planned: what the brokers have is not known.", not asked
-    failures = [*_without_leader(planned), *_not_empty(planned), *(text for text, done in _demotions(planned) if not done)]
-    demoted = [text for text, done in _demotions(planned) if done]
+    leads, led = (_first([text for text, none in _demotions(planned) if none == done]) for done in (False, True))
+    failures, demoted = [*_without_leader(planned), *_first(list(_not_empty(planned))), *leads], led
     moves = [] if demoted and not planned.copies else [_main(planned)]  # what became of the demoted brokers says more
     sentences = [*failures, *_empty(planned), *filter(None, moves), *demoted, *_offers(planned), *_in_progress(planned)]
     if planned.racks_matter and not (len(planned.brokers.cluster.rack_ids) or planned.racks_accepted):
         sentences[0] += f"; {RACKS_UNKNOWN}"
     return " ".join(f"{sentence}." for sentence in sentences), not failures and not len(planned.plan.outside)
+
+
+def _first(sentences: list[str]) -> list[str]:
+    """The first sentences, and how many there are besides."""
+    more = len(sentences) - NAMED
+    return [*sentences[:NAMED], *([f"The same is true of {counted(more, 'more broker')}"] if more > 0 else [])]
 
 
 def _empty(planned: Planned) -> Iterator[str]:

@@ -10,23 +10,8 @@ from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
+from service.core.reassignments import moves as why
 from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names
-from service.core.reassignments.moves import (
-    DEMOTES,
-    DRAINS,
-    EVENS,
-    FACTOR,
-    FENCED,
-    GONE,
-    LEADER,
-    LEADS,
-    MAKES_ROOM,
-    OUTSIDE,
-    RACK,
-    REPLACES,
-    ROOM,
-    WAS_FULL,
-)
 from service.core.reassignments.order import added
 from service.core.reassignments.planned import NAMED
 from service.core.reassignments.resources.loads import names_of
@@ -64,15 +49,14 @@ def effects(planned: Planned) -> Iterator[str]:
     yield from timing_sentences(planned.timing, planned.pace, _not_counted(planned), rates_known=known)
 
 
-_LEAVES: Final = (DRAINS, FENCED, GONE, OUTSIDE, REPLACES)
 _REASONS: Final = (
-    (_LEAVES, "leave {brokers}"),
-    ((RACK,), "keep the rack rule of {partitions}"),
-    ((ROOM,), "keep the limits of {brokers}"),
-    ((EVENS,), "even out the load"),
-    ((FACTOR,), "raise the replication factor"),
-    ((LEADS,), "bring leaders of a topic"),
-    ((MAKES_ROOM, WAS_FULL), "are detours"),
+    ((why.DRAINS, why.FENCED, why.GONE, why.OUTSIDE, why.REPLACES), "leave {brokers}"),
+    ((why.RACK,), "keep the rack rule of {partitions}"),
+    ((why.ROOM,), "keep the limits of {brokers}"),
+    ((why.EVENS,), "even out the load"),
+    ((why.FACTOR,), "raise the replication factor"),
+    ((why.LEADS,), "bring leaders of a topic"),
+    ((why.MAKES_ROOM, why.WAS_FULL), "are detours"),
 )
 """What copies are for, by the reasons of moves."""
 
@@ -80,8 +64,7 @@ _REASONS: Final = (
 def _why(planned: Planned) -> Iterator[str]:
     """What the copies are for, if not all for the same."""
     moves, ids = planned.moves, planned.brokers.cluster.broker_ids
-    copied, parts = moves.targets != NONE, list[str]()
-    copied &= (moves.reasons != LEADER) & (moves.reasons != DEMOTES)
+    copied, parts = (moves.targets != NONE) & ~np.isin(moves.reasons, (why.LEADER, why.DEMOTES)), list[str]()
     for reasons, text in _REASONS:
         which = copied & np.isin(moves.reasons, reasons)
         if which.any():
