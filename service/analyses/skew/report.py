@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.printable import counted, first_few, printable
+from service.core.printable import first_few, printable
 from service.core.sizing.conclusions import LISTED, cause, partitions
 from service.core.sizing.plans import EVEN, CountPlan, Measure
-from service.core.sizing.reach import LimitReach, plan_in_question
+from service.core.sizing.reach import plan_in_question
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share, size
 from service.report.pages import COLORS, LABELLED, SOFT, Figure, FigureRow, Plot, Report, Section, Table, chart, charts, label
@@ -48,8 +48,8 @@ def headline(answer: SkewAnswer) -> dict[str, str]:
         figures[f"conclusion {name}"] = answer.reach_of(name).conclusion
         for plan in (plan for plan in answer.plans if plan.partitioner == name):
             figures[f"skew {name} × {plan.partitions_count}"] = f"{plan.records.spread.skew:.4g}  ({_band(plan.records)})"
-        if answer.reach and answer.reach[0].smallest:
-            figures[f"recommended {name}"] = _recommended(answer, name)
+        if answer.reach_of(name).smallest:
+            figures[f"recommended {name}"] = str(answer.reach_of(name).recommended or "none")
     return figures
 
 
@@ -131,9 +131,7 @@ def _glance(answer: SkewAnswer) -> FigureRow:
         for name in counts.names:
             reach = answer.reach_of(name)
             best = reach.recommended
-            reasons = (f"limit of {limit.replace('_', ' ')}: {reason}" for limit, reason in reach.out_of_reach.items())
-            why_none = "; ".join(reasons) or _none_within(reach)
-            remark = ("partitions, within every limit" if best else why_none) + _new_topic(reach)
+            remark = "partitions, within every limit" if best else "of the planned counts keeps every limit"
             figures.append(Figure(f"recommended, {name}", number(best) if best else "none", remark, "good" if best else "bad"))
     return FigureRow(tuple(figures))
 
@@ -147,25 +145,6 @@ def _placed_as(answer: SkewAnswer) -> str:
 def _rejected(answer: SkewAnswer) -> str:
     total = sum(answer.rejected.values())
     return number(total) if not total else f"{number(total)} ({', '.join(f'{n:,} {why}' for why, n in answer.rejected.items())})"
-
-
-def _recommended(answer: SkewAnswer, name: str) -> str:
-    reach = answer.reach_of(name)
-    best = reach.recommended
-    as_now = ", as now" if best == answer.counts.current else ""
-    return (f"{counted(best, 'partition')}{as_now}" if best else _none_within(reach)) + _new_topic(reach)
-
-
-def _none_within(reach: LimitReach) -> str:
-    counts = "no planned count" if reach.needs_new_topic is None else "no planned count as large as the current one"
-    return f"{counts} is within every limit"
-
-
-def _new_topic(reach: LimitReach) -> str:
-    """What Kafka cannot do to the existing topic."""
-    if reach.needs_new_topic is None:
-        return ""
-    return f"; {reach.needs_new_topic} would need a new topic, because Kafka cannot remove partitions"
 
 
 def _band(measure: Measure) -> str:

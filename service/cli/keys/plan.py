@@ -199,7 +199,7 @@ def _print_plans(answer: dict[str, Any]) -> None:
     from service.cli.terminal import Console, table  # noqa: PLC0415 - an import that other forms do not need
 
     console = Console()
-    console.say(*(limits["conclusion"] for limits in answer["limits"]), *_throughput_lines(answer), *_limits(answer))
+    console.say(*(limits["conclusion"] for limits in answer["limits"]), *_throughput_lines(answer))
     for limits in answer["limits"]:
         name = limits["partitioner"]
         if len(answer["limits"]) > 1:
@@ -260,30 +260,6 @@ def _plans(plans: list[dict[str, Any]]) -> tuple[list[str], list[Cells]]:
 
 def _times(skew: float) -> str:
     return f"{skew:.2f}" if skew < 100 else f"{skew:,.0f}"
-
-
-def _limits(answer: dict[str, Any]) -> Iterator[str]:
-    """The smallest count within the limits, and the limits that every count exceeds."""
-    for limits in answer["limits"]:
-        if limits["smallest"]:
-            smallest = ", ".join(f"{limit.replace('_', ' ')}: {count or 'none'}" for limit, count in limits["smallest"].items())
-            yield f"{limits['partitioner']}: smallest count within the limit: {smallest}"
-            yield f"{limits['partitioner']}: {_recommended(limits, answer['current_partitions_count'])}"
-        for limit, reason in limits["out_of_reach"].items():
-            yield f"{limits['partitioner']}: limit of {limit.replace('_', ' ')}: {reason}"
-
-
-def _recommended(limits: dict[str, Any], current: int | None) -> str:
-    """What can be done, and what would need a new topic."""
-    count, smaller = limits["recommended"], limits["needs_new_topic"]
-    if count is None:
-        counts = "no planned count" if smaller is None else "no planned count as large as the current one"
-        text = f"{counts} is within every limit"
-    else:
-        text = f"recommended: {counted(count, 'partition')}" + (", as now" if count == current else "")
-    if smaller is not None:
-        text += f"; {smaller} would need a new topic, because Kafka cannot remove partitions"
-    return text
 
 
 def _hottest(answer: dict[str, Any]) -> Iterator[str]:

@@ -219,17 +219,13 @@ def fingerprint(
     result = search.explain(observations)
     if result.mixture.components or not result.leaves_pairs or observations.keys < 2:
         return result
-    found = find_serialization(
+    likeliest, tried, hypotheses = find_serialization(
         search.classes_of("bytes", observations), observations, partitions_counts, schema_ids, result.hypotheses, check_time
     )
-    if found is None:
-        return result
-    result = replace(result, transformations_tried=found.tried, hypotheses=found.hypotheses)
-    other = serialized(observations, found.likeliest, reserve) if found.likeliest else None
-    if other is None or found.likeliest is None:
-        return result
-    wider = replace(search, hypotheses=found.hypotheses).explain(other)
-    return replace(wider, transformation=found.likeliest.name) if wider.mixture.components else result
+    result = replace(result, transformations_tried=tried, hypotheses=hypotheses)
+    other = serialized(observations, likeliest, reserve) if likeliest else None
+    wider = replace(search, hypotheses=hypotheses).explain(other) if other else result
+    return replace(wider, transformation=likeliest.name) if likeliest and wider.mixture.components else result
 
 
 @dataclass(frozen=True)

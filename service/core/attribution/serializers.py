@@ -6,19 +6,18 @@ coincidence. A few pairs are enough to tell a transformation from chance, so eac
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses, hash_all
+from service.core.attribution.equivalents import PartitionerClasses, hash_all
 from service.core.attribution.growth import evidence_of
 from service.core.attribution.mixtures import SIGNIFICANCE
 from service.core.attribution.observations import NO_KEY, KeyObservations
 from service.core.clock import UNLIMITED, TimeLimit
 from service.core.keys import columns
 from service.core.keys.transformations import Transformation, texts_of, transformations, transformed
-from service.core.model import Int32s, Int64s
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.murmur2 import MURMUR2
@@ -33,15 +32,6 @@ COMMON: Final = (MURMUR2, CRC32, FNV1A)
 """The hashes of the clients whose serializers write schema ids."""
 
 
-@dataclass(frozen=True)
-class Serialization:
-    """What was tried. likeliest : None if no transformation explains more than chance does; tried : how many transformations"""
-
-    likeliest: Transformation | None
-    tried: int
-    hypotheses: int
-
-
 def find_serialization(
     classified: PartitionerClasses,
     observations: KeyObservations,
@@ -49,37 +39,28 @@ def find_serialization(
     schema_ids: Sequence[int] | None,
     hypotheses: int,
     check_time: TimeLimit = UNLIMITED,
-) -> Serialization | None:
-    """Try all transformations that apply to the keys; None if the keys are bytes, or have none.
+) -> tuple[Transformation | None, int, int]:
+    """The likeliest of all transformations that apply, if it explains more than chance; how many were tried; all hypotheses.
 
     classified : by what they do with bytes; hypotheses : the number of those tried before
     """
     rows = np.flatnonzero(observations.kinds != NO_KEY)[:SAMPLE]
-    texts = texts_of(columns.rows_of(observations.column, rows)) if len(rows) else None
-    if texts is None:
-        return None
-    partitions = observations.partition_ids[rows]
+    few, partitions = columns.rows_of(observations.column, rows), observations.partition_ids[rows]
+    texts, plain = texts_of(few), columns.SERIALIZED.run(few, observations.key_format)
     counts = np.arange(partitions_counts.start, min(partitions_counts.stop, partitions_counts.start + COUNTS), dtype=np.int64)
     common = tuple(each for each in classified.classes if each.rule.hash in COMMON)
-    found: list[tuple[float, Transformation]] = []
-    tried = 0
-    for transformation in transformations(schema_ids):
+    best, likeliest, tried = 0.0, None, 0
+    for transformation in transformations(schema_ids) if texts else ():
         check_time()
         column = transformed(transformation, texts)
-        if column is None:
+        if column is None or (np.array_equal(column.offsets, plain.offsets) and np.array_equal(column.data, plain.data)):
             continue
-        classes = common if transformation.is_one_of_many else classified.classes
-        tried += 1
+        classes, tried = common if transformation.is_one_of_many else classified.classes, tried + 1
         hypotheses += len(classes) * len(counts)
         if classes:
-            found.append((_evidence(classes, column, partitions, counts), transformation))
-    best = min(found, key=lambda each: each[0], default=(0.0, None))
-    return Serialization(best[1] if best[0] <= math.log(SIGNIFICANCE / hypotheses) else None, tried, hypotheses)
-
-
-def _evidence(classes: tuple[PartitionerClass, ...], column: columns.Column, partitions: Int32s, counts: Int64s) -> float:
-    dividends = hash_all(classes, column, "bytes").dividends()
-    return float(evidence_of(dividends, partitions, counts).min())
+            evidence = float(evidence_of(hash_all(classes, column, "bytes").dividends(), partitions, counts).min())
+            best, likeliest = min((best, likeliest), (evidence, transformation), key=lambda each: each[0])
+    return likeliest if best <= math.log(SIGNIFICANCE / hypotheses) else None, tried, hypotheses
 
 
 TEXT_BYTES, DATA_BYTES = 160, 4
@@ -94,5 +75,5 @@ def serialized(
     reserve : is called with the memory that this takes
     """
     reserve(TEXT_BYTES * observations.pairs + DATA_BYTES * columns.data_bytes(observations.column))
-    column = transformed(transformation, texts_of(observations.column) or [])
+    column = transformed(transformation, texts_of(observations.column))
     return None if column is None else replace(observations, column=column, key_format="bytes")

@@ -4,7 +4,6 @@ They are considered only if the partitioners of the list leave records unexplain
 """
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from service.core.attribution.equivalents import PartitionerClass
 from service.core.attribution.probe_keys import PROBES
 from service.core.keys import columns
 from service.core.keys.columns import Column, Encoding
-from service.core.model import Keys, offsets_of
+from service.core.model import Keys
 from service.core.partitioners import hashing_rule
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
@@ -80,37 +79,19 @@ def _parsed(keys: Keys) -> npt.NDArray[np.int64]:
 
 
 def _of_whole_numbers(column: Column, key_format: str) -> list[HashingRule]:
-    """What people do with keys that are whole numbers; nothing if they are not.
-
-    The number modulo the partition count; and the hashes of Java and librdkafka of the number as another type, which is what a
-    topic has if its keys were written as numbers and are read as text, or the reverse.
-    """
-    numbers = whole_numbers(column, key_format)
-    if numbers is None:
+    """The number modulo the partition count, if the keys are whole numbers."""
+    if whole_numbers(column, key_format) is None:
         return []
     identity = Hash("the number itself", lambda encoded, _: encoded.data.view(">i8").astype(np.int64))  # type: ignore[arg-type,return-value]
-    rules = [HashingRule(_encoding("long", key_format), identity, MODULO, None, empty_as_null=False)]
-    for kind in ("string", "int", "long"):
-        if kind != key_format and not (kind == "int" and (numbers >= 2**31).any()):
-            encoding = _encoding(kind, key_format)
-            for hash_keys, sign in ((MURMUR2, hashing_rule.MASK), (CRC32, hashing_rule.UNSIGNED)):
-                named = Hash(f"{hash_keys.name}, of the number as {kind}", hash_keys.run)
-                rules.append(HashingRule(encoding, named, sign, None, empty_as_null=False))
-    return rules
+    return [HashingRule(Encoding("the number", (key_format,), _longs), identity, MODULO, None, empty_as_null=False)]
 
 
-def _encoding(kind: str, key_format: str) -> Encoding:
-    return Encoding(f"the number as {kind}", (key_format,), partial(_encoded, kind))
-
-
-def _encoded(kind: str, column: Column, key_format: str) -> Keys:
-    """Whole numbers in the bytes of another serializer: decimal digits, or four or eight bytes."""
-    numbers = _parsed(column.keys) if isinstance(column, columns.Text) else column.values.astype(np.int64)  # type: ignore[union-attr]
-    valid = column.keys.valid if isinstance(column, columns.Text) else column.valid  # type: ignore[union-attr]
-    if kind != "string":
-        return columns.SERIALIZED.run(columns.Numbers(numbers.astype(columns.INTEGERS[kind]), valid), key_format)
-    texts = numbers.astype(f"S{DIGITS}").view(np.uint8).reshape(len(numbers), DIGITS)
-    return Keys(offsets_of(np.count_nonzero(texts, axis=1)), texts[texts != 0], valid)
+def _longs(column: Column, key_format: str) -> Keys:
+    """Whole numbers in eight bytes each."""
+    valid = column.keys.valid if isinstance(column, columns.Text) else column.valid
+    numbers = whole_numbers(column, key_format)
+    assert numbers is not None  # noqa: S101 - the caller has checked
+    return columns.SERIALIZED.run(columns.Numbers(numbers, valid), "long")
 
 
 def probe_numbers(key_format: str) -> Column:

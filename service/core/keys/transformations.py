@@ -13,6 +13,7 @@ from uuid import UUID
 
 from service.core.keys import columns
 from service.core.keys.columns import Column
+from service.core.model import Keys
 
 SMALL_IDS: Final = range(101)
 """Schema ids that are tried unless the caller names some: registries count from 1."""
@@ -32,31 +33,24 @@ class Transformation(NamedTuple):
     is_one_of_many: bool = False
 
 
-def texts_of(column: Column) -> list[str | None] | None:
-    """The keys as people see them; None if these are the bytes themselves, or not text."""
-    if isinstance(column, columns.Numbers):
-        if column.values.dtype.kind != "i":
-            return None
-        valid = column.valid
-        return [str(value) if valid is None or valid[i] else None for i, value in enumerate(column.values.tolist())]
-    if not isinstance(column, columns.Text):
-        return None
-    data, offsets, valid = column.keys.data.tobytes(), column.keys.offsets.tolist(), column.keys.valid
-    return [
-        data[start:end].decode(errors="replace") if valid is None or valid[i] else None
-        for i, (start, end) in enumerate(pairwise(offsets))
-    ]
+def texts_of(column: Column) -> list[str | None]:
+    """The keys as people see them; empty if these are the bytes themselves, or neither text nor integers."""
+    if isinstance(column, columns.Numbers) and column.values.dtype.kind == "i":
+        texts, valid = [str(value) for value in column.values.tolist()], column.valid
+    elif isinstance(column, columns.Text):
+        data, valid = column.keys.data.tobytes(), column.keys.valid
+        texts = [data[start:end].decode(errors="replace") for start, end in pairwise(column.keys.offsets.tolist())]
+    else:
+        return []
+    return [*texts] if valid is None else [text if known else None for text, known in zip(texts, valid.tolist(), strict=True)]
 
 
-def transformed(transformation: Transformation, texts: Sequence[str | None]) -> Column | None:
-    """The keys' other bytes; None if the transformation does not apply, or changes nothing."""
+def transformed(transformation: Transformation, texts: Sequence[str | None]) -> Keys | None:
+    """The keys' other bytes; None if the transformation does not apply."""
     try:
-        keys = [None if text is None else transformation.run(text) for text in texts]
+        return columns.byte_strings([None if text is None else transformation.run(text) for text in texts])
     except (ValueError, OverflowError, struct.error):
         return None
-    if all(text is None or text.encode() == key for text, key in zip(texts, keys, strict=True)):
-        return None
-    return columns.byte_strings(keys)
 
 
 def transformations(schema_ids: Iterable[int] | None) -> Iterator[Transformation]:
@@ -83,18 +77,8 @@ def _json(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode()
 
 
-def _from_json(text: str) -> bytes:
-    return str(json.loads(text)).encode() if text.startswith('"') else _within(text, '"', '"')
-
-
-def _within(text: str, start: str, end: str) -> bytes:
-    if len(text) < len(start + end) or not (text.startswith(start) and text.endswith(end)):
-        raise ValueError(text)
-    return text[len(start) : len(text) - len(end)].encode()
-
-
-def _without_prefix(text: str) -> bytes:
-    return text[text.index(":") + 1 :].encode()
+def _within(start: str, end: str) -> Callable[[str], bytes]:
+    return lambda text: text[text.index(start) + len(start) : text.rindex(end, len(start))].encode()
 
 
 def _varint(number: int) -> bytes:
@@ -152,8 +136,9 @@ _MESSAGES: Final[dict[str, Callable[[str], bytes]]] = {
 """With the indices of the message in its Protobuf schema: 0 for the first, [7] for the StringValue of wrappers.proto."""
 
 _PLAIN: Final = (
+    Transformation("the text as decimal digits", lambda text: str(_number(text)).encode()),
     Transformation("JSON strings with their quotes", _json),
-    Transformation("the text of the JSON strings, without quotes", _from_json),
+    Transformation("the text of the JSON strings, without quotes", lambda text: json.loads(text[text.index('"') :]).encode()),
     Transformation("the UUID's 16 bytes", lambda text: UUID(text).bytes),
     Transformation("the UUID's 16 bytes in .NET's order", lambda text: UUID(text).bytes_le),
     Transformation("lower-case text", lambda text: text.lower().encode()),
@@ -188,9 +173,8 @@ _PLAIN: Final = (
     Transformation("the text behind its length in 4 bytes", _sized(">I")),
     Transformation("MessagePack's string", _message_pack),
     Transformation("a serialized Java object", _behind(b"\xac\xed\x00\x05t", _sized(">H"))),
-    Transformation("what follows the first colon", _without_prefix),
-    Transformation("what is between single quotes", lambda text: _within(text, "'", "'")),
-    Transformation("what is between b' and '", lambda text: _within(text, "b'", "'")),
+    Transformation("what follows the first colon", lambda text: text[text.index(":") + 1 :].encode()),
+    Transformation("what is between single quotes", _within("'", "'")),
     *(
         Transformation(f"the text behind {prefix}", _behind(prefix.encode(), str.encode))
         for prefix in ("string:", "str:", "s:", "S:", "key:", "id:", "uuid:", "urn:uuid:")

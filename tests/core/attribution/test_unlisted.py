@@ -40,8 +40,6 @@ def label(found):
     [
         (NUMBERS, [int(key) % 12 for key in NUMBERS], "the number itself, modulo"),
         (KEYS, [(zlib.crc32(key.encode()) & 0x7FFFFFFF) % 12 for key in KEYS], "CRC-32 (IEEE), mask"),
-        (NUMBERS, place("java", INTEGERS, key_format="long"), "murmur2, seed 0x9747b28c, of the number as long, mask"),
-        (NUMBERS, place("librdkafka:consistent", INTEGERS, key_format="int"), "CRC-32 (IEEE), of the number as int, unsigned"),
     ],
 )
 def test_what_no_client_does_is_found_if_nothing_else_explains_it(keys, partition_ids, expected):
@@ -50,9 +48,17 @@ def test_what_no_client_does_is_found_if_nothing_else_explains_it(keys, partitio
     assert result.writers == ((),)
 
 
-def test_numbers_that_were_written_as_text_are_found_too():
-    result = judge([int(key) for key in NUMBERS], place("java", NUMBERS), key_format="long")
-    assert label(result) == "murmur2, seed 0x9747b28c, of the number as string, mask (no client in the list)"
+@pytest.mark.parametrize(
+    ("keys", "key_format", "partition_ids", "writer", "transformation"),
+    [
+        (INTEGERS, "long", place("java", NUMBERS), "java", "the text as decimal digits"),
+        (NUMBERS, "string", place("java", INTEGERS, key_format="long"), "java", "numbers of 8 bytes, big-endian"),
+        (NUMBERS, "string", place("sarama", INTEGERS, key_format="int"), "sarama", "numbers of 4 bytes, big-endian"),
+    ],
+)
+def test_numbers_that_were_written_in_another_way_are_found_too(keys, key_format, partition_ids, writer, transformation):
+    result = judge(keys, partition_ids, key_format=key_format)
+    assert (label(result), result.transformation) == (writer, transformation)
 
 
 def test_what_a_client_explains_is_asked_of_no_others():
