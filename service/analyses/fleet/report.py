@@ -264,7 +264,7 @@ def _disobeying(topics: Sequence[dict[str, Any]]) -> Table:
         for row in topics
     ]
     heads = ("doubled", "unknown broker", "wrong factor", "crowded racks", "unled")
-    return _without_zeros(("topic", "partitions", *heads, "copies", "leader changes"), rows)
+    return _without_zeros(("topic", "partitions", *heads, "copies", "preferred leader changes"), rows)
 
 
 def _failures(failures: Sequence[dict[str, Any]], subject: str, strategy: str, heading: str) -> Section:

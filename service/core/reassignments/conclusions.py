@@ -162,14 +162,15 @@ def _demotions(planned: Planned) -> Iterator[tuple[str, bool]]:
         if len(leads):
             verb = "still leads" if lead.known else "stays the preferred leader of"
             names = f"{planned.names(leads)} ({_why_led(planned, leads)})"
-            yield f"{name} {verb} {len(leads):,} of {counted(len(led), 'partition')} afterwards: {names}", False
+            yield f"{name} {verb} {counted(len(leads), 'partition')} afterwards, {len(led):,} now: {names}", False
         elif not lead.known:
             goes = f"goes from {len(led):,} to 0 preferred leaders" if len(led) else "is no partition's preferred leader"
             yield f"{name} {goes}; who leads now is not known", True
         elif not len(led):
             yield f"{name} leads none of the {counted(len(planned.placements), 'partition')} given", True
         else:
-            none = "" if (preferred[0][led] == broker).any() else ", none of which prefers it"
+            none = ", which does not prefer it" if len(led) == 1 else ", none of which prefers it"
+            none *= not (preferred[0][led] == broker).any()
             run = f": run a preferred leader election for {planned.names(elected)}" if len(elected) else ""
             yield f"{name} leads {counted(len(led), 'partition')} now{none}, and 0 afterwards{run}", True
 

@@ -190,6 +190,8 @@ def warnings(planned: Planned) -> Iterator[str]:
     brokers, placements, plan, timing = planned.brokers, planned.placements, planned.plan, planned.timing
     cluster, racks = brokers.cluster, brokers.racks()
     yield from _rackless(planned)
+    if placements.in_progress is not None and placements.in_progress.any() and len(planned.changed):
+        yield "Execute it when what is in progress is complete: kafka-reassign-partitions refuses it before without --additional."
     holders = np.zeros(len(brokers), np.bool_)
     holders[placements.replicas.values] = True
     left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])

@@ -43,8 +43,9 @@ class Leadership:
         changes = np.bincount(rows[added(before, then)], minlength=count) > 0
         changes |= np.bincount(before.row_of_each_value()[added(then, before)], minlength=count) > 0
         stuck = changes & ((now == NONE) | (next_leader == NONE))
-        stays = np.bincount(rows[then.values == now[rows]], minlength=count) > 0
-        leads = np.where(stays | stuck | (now == NONE), now, next_leader)
+        settled = now if placements.leaving is None else _settled(brokers, placements, now)
+        stays = np.bincount(rows[then.values == settled[rows]], minlength=count) > 0
+        leads = np.where(stays | stuck | (now == NONE), settled, next_leader)
         wants = before.firsts() != first
         if known:
             asked = ~placements.excluded & ~brokers.demoted[first]
@@ -69,6 +70,14 @@ def leaders_now(brokers: Brokers, placements: Placements) -> Int32s:
     if given is None:
         return following
     return np.where((given == NONE) | brokers.live[given], given, following).astype(np.int32)
+
+
+def _settled(brokers: Brokers, placements: Placements, now: Int32s) -> Int32s:
+    """int32[partitions], who leads once the reassignments in progress are complete. now : who leads now"""
+    replicas = placements.replicas
+    rows = replicas.row_of_each_value()
+    stays = np.bincount(rows[replicas.values == now[rows]], minlength=len(now)) > 0
+    return np.where(stays | (now == NONE), now, first_of(replicas, placements.in_sync_now(brokers))).astype(np.int32)
 
 
 def first_of(rows: Ragged, which: Bools) -> Int32s:

@@ -243,6 +243,9 @@ def read_placements(
         inner_place = partition - int(starts[topic]), "replicas", repeat - int(replicas.offsets[partition])
         raise InvalidQuestion(f"Duplicate broker {values[repeat]}.", "topics", topic, "placements", *inner_place)
     replicas = _without(replicas, leaving, len(brokers))
+    in_sync = _in_sync(inner.field("in_sync_replicas"), replicas, broker_ids)
+    if in_sync is not None and len(adding.values):  # those of a reassignment that is taken as done
+        in_sync = in_sync | _are_in(adding, replicas, len(brokers))
     lengths = replicas.lengths()
     factors = np.array(pc.fill_null(rows.field("replication_factor"), factor or 0), np.int32)[topics]
     return Placements(
@@ -254,7 +257,7 @@ def read_placements(
         _of_partitions(rows, "partition_bytes", counts, np.int64),
         _of_partitions(rows, RATES[0], counts, np.float64),
         excluded[topics],
-        _in_sync(inner.field("in_sync_replicas"), replicas, broker_ids),
+        in_sync,
         None
         if min_in_sync is None and rows.field("min_insync_replicas").null_count == len(rows)
         else np.array(pc.fill_null(rows.field("min_insync_replicas"), min_in_sync or 0), np.int32)[topics],
@@ -286,11 +289,16 @@ def _without(replicas: Ragged, leaving: Ragged, width: int) -> Ragged:
     """The replicas without those that are being removed; a row that would be left empty stays as it is."""
     if not len(leaving.values):
         return replicas
-    rows = replicas.row_of_each_value()
-    keys, removed = (each.row_of_each_value().astype(np.int64) * (width + 1) + each.values + 1 for each in (replicas, leaving))
-    gone = np.isin(keys, removed)
+    rows, gone = replicas.row_of_each_value(), _are_in(leaving, replicas, width)
     stays = ~gone | (np.bincount(rows[~gone], minlength=len(replicas)) == 0)[rows]
     return replicas.where(stays)
+
+
+def _are_in(lists: Ragged, replicas: Ragged, width: int) -> Bools:
+    """bool[replicas], those that the list of their row has too. width : of the brokers"""
+    keys, others = (each.row_of_each_value().astype(np.int64) * (width + 1) + each.values + 1 for each in (replicas, lists))
+    among: Bools = np.isin(keys, others)
+    return among
 
 
 def _leaders(ids: pa.Array, broker_ids: Int32s) -> Int32s | None:

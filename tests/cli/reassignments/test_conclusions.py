@@ -112,7 +112,7 @@ def planned(case: str, file: str, *options: str) -> tuple[int, dict[str, Any]]:
             "failover.txt --demote 2 --exclude-topics orders",
             1,
             (
-                "Broker 2 still leads 2 of 2 partitions afterwards: orders-0 and orders-1 (excluded). "
+                "Broker 2 still leads 2 partitions afterwards, 2 now: orders-0 and orders-1 (excluded). "
                 "Nothing changes: each of the 3 partitions is excluded."
             ),
         ),
