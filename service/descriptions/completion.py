@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from random import Random
 from typing import Final
-from uuid import UUID
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-from service.core.printable import first_few
+from service.core.member_ids import IdDraw, default_client_id
+from service.core.printable import counted, first_few
+from service.decisions.budget import Budget
+from service.decisions.groups.answer import answer
+from service.decisions.groups.outcomes import Range
+from service.decisions.groups.question import of_rows
 from service.descriptions.model import Description
 
 ADDED: Final = "is_added"
@@ -16,9 +19,17 @@ ADDED: Final = "is_added"
 
 NAMED: Final = 5
 
+DRAWS: Final = 50
+MOST_CELLS: Final = 4_000_000
+"""Partitions × members × draws up to which several draws are compared."""
+
 
 def completed(
-    description: Description, group_id: str | None, topics: Mapping[str, int], members: int | Sequence[str] | None
+    description: Description,
+    group_id: str | None,
+    topics: Mapping[str, int],
+    members: int | Sequence[str] | None,
+    number: int = 0,
 ) -> Description:
     """The description with these partition counts, and a group with so many members, or with those of these ids.
 
@@ -33,8 +44,9 @@ def completed(
         read = list(topics) or [topic["topic_name"] for topic in description.topics if not topic["topic_name"].startswith("__")]
         if not read:
             raise InvalidQuestion("Neither topics nor a group are known: give --topic.")
-        described = [{"member_id": name, "topic_names": read} for name in _ids("member", [], members)]
-        return whole.merged(Description(description.form, groups=({"group_id": group_id or "group", "members": described},)))
+        empty: Json = {"group_id": group_id or "group"}
+        described = [{**member, "topic_names": read} for member in _counted(empty, members, number)]
+        return whole.merged(Description(description.form, groups=({**empty, "members": described},)))
     chosen = [group for group in groups if group_id in (None, group["group_id"])]
     if len(chosen) != 1:
         return whole  # which the body refuses
@@ -44,7 +56,7 @@ def completed(
         raise InvalidQuestion(f"Group {chosen[0]['group_id']!r} does not read {min(unread)!r}; it reads {known}.")
     if members is None:
         return whole
-    counted = {**chosen[0], "members": _counted(chosen[0].get("members") or (), members)}
+    counted = {**chosen[0], "members": _counted(chosen[0], members, number)}
     return replace(whole, groups=tuple(counted if group is chosen[0] else group for group in groups))
 
 
@@ -68,22 +80,41 @@ def _read(group: Json) -> set[str]:
     )
 
 
-def _counted(described: Sequence[Json], members: int | Sequence[str]) -> list[Json]:
-    """The members described, as many as there are to be or those named, and further ones."""
+def _counted(group: Json, members: int | Sequence[str], number: int) -> list[Json]:
+    """The members described, as many as there are to be or those named, and further ones. number : of the draw of their ids"""
+    described = group.get("members") or ()
     if isinstance(members, int):
-        stay = list(described[:members])
-        names = _ids(str(described[-1].get("client_id") or "member") if described else "member", described, members)
+        stay, names = list(described[:members]), drawn_ids(group, members - len(described), number)
     else:
         stay = [member for member in described if member["member_id"] in members]
         known = {member["member_id"] for member in stay}
         names = [name for name in members if name not in known]
-    like_the_last = {name: described[-1][name] for name in ("topic_names",) if described and described[-1].get(name)}
+    like_the_last = {"topic_names": described[-1]["topic_names"]} if described and described[-1].get("topic_names") else {}
     return [*stay, *({"member_id": name, ADDED: True, **like_the_last} for name in names)]
 
 
-def _ids(client_id: str, described: Sequence[Json], members: int | Sequence[str]) -> list[str]:
-    """The ids of further members, drawn as Java's client draws them: ``<client.id>-<uuid>``."""
-    if not isinstance(members, int):
-        return list(members)
-    draw = Random(len(described))  # noqa: S311 - no secret
-    return [f"{client_id}-{UUID(int=draw.getrandbits(128), version=4)}" for _ in range(members - len(described))]
+def drawn_ids(group: Json, count: int, number: int) -> list[str]:
+    """The ids of further members. number : of the draw"""
+    present = [member["member_id"] for member in group.get("members") or ()]
+    draw = IdDraw(number=number, client_id=default_client_id(group.get("client"), group["group_id"]))
+    return draw.further(present, max(0, count), group.get("group_protocol", "classic"), present)
+
+
+def moves_of_draws(group: Json, body: Json) -> str | None:
+    """How many partitions move over several draws of the ids of members that join, in a sentence; None if none joins.
+
+    group : as described, without them; body : of ``POST /v1/group-assignments``, with them
+    """
+    present = {member["member_id"] for member in group.get("members", ())}
+    stay = [member for member in body["members"] if member["member_id"] in present]
+    joining = body["members"][len(stay) :]
+    cells = len(body["members"]) * sum(topic["partitions_count"] for topic in body["topics"])
+    if not joining or not any(member.get("owned_partitions") for member in stay) or cells * DRAWS > MOST_CELLS:
+        return None
+    moved = []
+    for number in range(DRAWS):
+        ids = drawn_ids(group, len(joining), number)
+        members = [*stay, *({**member, "member_id": name} for member, name in zip(joining, ids, strict=True))]
+        moved.append(answer(of_rows(**{**body, "members": members}), Budget()).settled.movement.moved)
+    ids_of = f"the ids that {counted(len(joining), 'new member draws', 'new members draw')}"
+    return f"What moves depends on {ids_of}: in {DRAWS} draws {Range.of(moved)} partitions. The answer is the first draw."

@@ -59,6 +59,7 @@ def test_assigns_by_classic_range_unless_told_otherwise(client):
         "implementation": {"client": "java", "release": LATEST, "symbol": "org.apache.kafka.clients.consumer.RangeAssignor"},
         "group_protocol": "classic",
         "assignor": "range",
+        "conclusion": "range gives 2 members 1 to 2 partitions each.",
         "assignments": [
             {"member_id": "c2", "partitions": [{"topic_name": "orders", "partition_ids": [2]}]},
             {"member_id": "c1", "partitions": [{"topic_name": "orders", "partition_ids": [0, 1]}]},

@@ -91,7 +91,7 @@ def test_members_complete_a_paste(tmp_path: Path, topics: str) -> None:
     answer = json.loads(run("assign", group, "--snapshot", topics, "--members", "4").stdout)
     ids = [each["member_id"] for each in answer["assignments"]]
     assert ids[:2] == ["m1-0", "m1-1"]
-    assert all(len(new) == len("m1-") + 36 for new in ids[2:])
+    assert all(new.startswith("m1-") and len(new) > 36 for new in ids[2:]), "as likely before as behind each of these"
     assert answer["movement"]["retained"] + answer["movement"]["moved"] == 4
     fewer = json.loads(run("assign", group, "--snapshot", topics, "--members", "m1-1,x").stdout)
     assert [each["member_id"] for each in fewer["assignments"]] == ["m1-1", "x"]

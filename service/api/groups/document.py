@@ -214,7 +214,7 @@ class GroupAssignmentAnswerSchema(AssignedSchema):
         "if `follow_up_rebalance` is true: the second rebalance, after all members have joined again",
         optional=True,
     )
-    conclusion = fields.String("with `expected`: whether the assignor gives it, in a sentence", optional=True)
+    conclusion = fields.String("who gets how many partitions, and what moves; with `expected`: whether the assignor gives it")
     alike = fields.Boolean("with `expected`: whether the assignments are the expected ones", optional=True)
     differences_count = fields.Integer("with `expected`: the partitions whose members differ", optional=True)
     differences = fields.List(
@@ -261,6 +261,7 @@ def document(answer: GroupAnswer) -> dict[str, Any]:
     question, group, outcome = answer.question, answer.first.group, answer.first.outcome
     body: dict[str, Any] = {
         **assigned_by(question.version, question.protocol, answer.assignor),
+        "conclusion": conclusion(answer),
         **_assigned(answer.first),
         **_certified(outcome.assignment.certificate),
     }
@@ -274,7 +275,7 @@ def document(answer: GroupAnswer) -> dict[str, Any]:
         if answer.second_is_alike is not None:
             body["follow_up"]["alike"] = answer.second_is_alike
     if answer.comparison is not None:
-        body |= {"conclusion": conclusion(answer), **_compared(answer.comparison)}
+        body |= _compared(answer.comparison)
     if outcome.assignment.left_open is not None:
         body["left_open"] = topic_partitions_json(group, outcome.assignment.left_open.partitions)
     if answer.outcomes is not None:

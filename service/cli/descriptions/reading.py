@@ -18,7 +18,7 @@ from service.core.errors import InvalidQuestion
 from service.core.reassignments.model import broker_names
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
-from service.descriptions.completion import completed
+from service.descriptions.completion import completed, moves_of_draws
 from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
 from service.web.json.codec import dumps, loads
@@ -154,6 +154,10 @@ def assignment_body(description: Description, group_id: str | None, **given: Any
     """The body of ``assign``: that of ``lag_body``, or of a group of Kafka Connect the body of ``/v1/connect-assignments``."""
     if not description.groups or not bodies.is_connect(description, group_id):
         body = lag_body(description, group_id, **given)
+        if description.groups and isinstance(given.get("members"), int):
+            sentence = moves_of_draws(bodies.described_group(description, group_id), body)
+            if sentence is not None:
+                note(f"Note on group {body['group_id']!r}: {sentence}")
         return as_logged(body, bodies.described_group(description, group_id)) if description.groups else body
     body = bodies.connect_assignment(description, group_id, given.get("assignor"))
     assumed = "the configured connectors and tasks are assumed to be those that run, and the leader to remember nothing"

@@ -1,15 +1,40 @@
 """What an assignment comes to, in a sentence."""
 
 from service.core.printable import counted
-from service.decisions.groups.answer import GroupAnswer
+from service.decisions.groups.answer import GroupAnswer, GroupComparison
 from service.decisions.groups.tables import difference_rows
 
 
-def conclusion(answer: GroupAnswer) -> str | None:
-    """Whether the assignor gives what is expected, with the partitions that decide; None if nothing is."""
+def conclusion(answer: GroupAnswer) -> str:
+    """Who gets how many partitions, and what moves; with what is expected, whether the assignor gives that."""
     comparison = answer.comparison
-    if comparison is None:
-        return None
+    return _assigned(answer) if comparison is None else _compared(answer, comparison)
+
+
+def _assigned(answer: GroupAnswer) -> str:
+    first, last = answer.first.outcome, (answer.second or answer.first).outcome
+    members, load, movement = len(answer.first.group), last.load, first.movement
+    if not members:
+        return "There are no members, so nothing is assigned."
+    many = counted(int(load.max), "partition") if load.min == load.max else f"{load.min:,} to {load.max:,} partitions"
+    parts = [f"{answer.assignor.name} gives {counted(members, 'member')} {many}{' each' * (members > 1)}"]
+    owned = movement.retained + movement.revoked
+    if owned:
+        moved = movement.moved if answer.second is None else movement.revoked  # which the second rebalance assigns
+        runs = (
+            "" if answer.outcomes is None else f" in this run, {answer.outcomes.movement['moved']} in {answer.outcomes.runs} runs"
+        )
+        parts.append(f"{moved:,} of {counted(owned, 'owned partition')} {'moves' if moved == 1 else 'move'}{runs}")
+    if len(last.unassigned):
+        parts.append(f"{counted(len(last.unassigned), 'partition goes', 'partitions go')} to no member")
+    chance = first.assignment.left_open
+    open_to = (
+        "" if chance is None else f" The library leaves the member of {counted(len(chance.partitions), 'partition')} to chance."
+    )
+    return f"{'; '.join(parts)}.{open_to}"
+
+
+def _compared(answer: GroupAnswer, comparison: GroupComparison) -> str:
     group, differing = comparison.expected, comparison.differences
     left_open = comparison.left_open
     compared = counted(group.total_partitions - left_open, "partition")

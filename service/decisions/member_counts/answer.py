@@ -34,6 +34,10 @@ BALANCED: Final = "balanced"
 ALL_CELLS: Final = 4_000_000
 """Partitions or subscriptions × numbers of members up to which every number is planned without being listed: half a second."""
 
+DRAWN: Final = (
+    "The ids of further members are one draw of what Kafka draws; what moves depends on it if the assignor orders by id."
+)
+
 MEMBER_BYTES: Final = 1_000
 PLAN_BYTES: Final = 1_500
 """Memory of a further member, and of a plan with its text."""
@@ -99,7 +103,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     chosen = policies(question) if question.is_weighted and question.group.protocol != "share" else ()
     beside = sorted({each.members_count for each in chosen if 0 < each.members_count <= max(MOST_PLANS, counts[-1])} - {*counts})
     _reserve(question, [*counts, *beside], budget)
-    everyone = extended(question.group.members, max(*counts, *beside, current))
+    everyone = extended(question.group, max(*counts, *beside, current))
     check_group(replace(question.group, members=everyone), budget)
     budget.lengthen()
 
@@ -137,7 +141,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
         lags.loads.is_unbounded,
         planned,
         conclusion,
-        (*further_warnings, *warnings, *notes, *_left_open(made)),
+        (*further_warnings, *warnings, *notes, *([DRAWN] if 0 < current < counts[-1] else ()), *_left_open(made)),
     )
 
 
@@ -164,7 +168,7 @@ def _probe(case: Case, present: pa.StructArray, planning: Callable[..., list[Mem
         _reserve(question, [count], budget)
     except LimitExceeded:
         return None
-    further = extended(question.group.members, count).slice(len(present))
+    further = extended(question.group, count).slice(len(present))
     group = read_group(question.group.topics, pa.concat_arrays([present, further]))
     plans = planning(group, counts=[count], assignor=case.own.assignor)
     return (at_most(plans) if case.is_most else plans)[0]

@@ -3,38 +3,33 @@
 import numpy as np
 import pyarrow as pa
 
+from service.core.member_ids import IdDraw, default_client_id
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
+from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import MEMBER
 from service.decisions.groups.tables import assignments_array, in_answer_order
 from service.decisions.rows.arrays import struct_rows, with_columns
 from service.decisions.rows.names import NAME
 
 
-def extended(members: pa.StructArray, count: int) -> pa.StructArray:
-    """The members, and further ones up to this number, which subscribe like the last and are on the members' racks in turn."""
-    now = len(members)
+def extended(group: GroupQuestion, count: int) -> pa.StructArray:
+    """The members of a group, and further ones up to this number, with ids as Kafka draws them.
+
+    Further ones subscribe like the last and are on the members' racks in turn.
+    """
+    members, now = group.members, len(group.members)
     if count <= now:
         return members
-    ids = pa.array(_new_ids(members.field("member_id").to_pylist(), count - now), NAME)
+    draw = IdDraw(client_id=default_client_id(group.client, group.group_id))
+    ids = members.field("member_id").to_pylist()
+    drawn = pa.array(draw.further(ids, count - now, group.protocol, {*ids}), NAME)
     columns = {}
     if now:
         like_the_last = members.take(pa.array(np.full(count - now, now - 1)))
         columns = {name: like_the_last.field(name) for name in ("topic_names", "capacity")}
         columns["rack_id"] = members.field("rack_id").take(pa.array(np.arange(now, count) % now))
-    return pa.concat_arrays([members, struct_rows(MEMBER, {**columns, "member_id": ids}, count - now)])
-
-
-def _new_ids(taken: list[str], count: int) -> list[str]:
-    """New ids, like that of the last member: c2-1, c2-2 … after c2."""
-    name, known = taken[-1] if taken else "member", set(taken)
-    ids: list[str] = []
-    number = 0
-    while len(ids) < count:
-        number += 1
-        if (new := f"{name}-{number}") not in known:
-            ids.append(new)
-    return ids
+    return pa.concat_arrays([members, struct_rows(MEMBER, {**columns, "member_id": drawn}, count - now)])
 
 
 def owning(members: pa.StructArray, group: Group, rows: Ragged) -> pa.StructArray:
