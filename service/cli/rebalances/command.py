@@ -10,7 +10,7 @@ import click
 from service.cli import options, request_bodies
 from service.cli.asking import ask
 from service.cli.descriptions import reading
-from service.cli.errors import BadInput, note
+from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
@@ -68,8 +68,6 @@ def rebalances(
     else:
         body = _body(file, snapshots, {**group, "topics": topics, "members": members})
     body = _extended(body, values, compare, price_per_gb, pictured=svg is not None or html is not None)
-    if snapshots and form != "table":  # whose table has its timings below
-        _name_defaults(loads(body).get("timing"))
     if form == "csv":
         click.echo(ask(PATH, body, form), nl=False)
         return
@@ -159,17 +157,6 @@ def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], grou
     if duplicates:
         raise BadInput(f"{file.name}: {', '.join(duplicates)}: the snapshot has these.")
     return dumps(body | rest)
-
-
-def _name_defaults(timing: Any) -> None:
-    """Note the timings that neither a snapshot nor its user has given."""
-    from service.api.rebalances.schema import TimingSchema  # noqa: PLC0415 - an import that --help does not need
-
-    given = timing if isinstance(timing, dict) else {}
-    fields = TimingSchema().fields.items()
-    names = [f"{name}={field.load_default}" for name, field in fields if field.load_default and name not in given]
-    if names:
-        note(f"Note: a snapshot has no timings. These are defaults, which options or FILE can change: {', '.join(names)}.")
 
 
 def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb: float | None, *, pictured: bool) -> bytes:
