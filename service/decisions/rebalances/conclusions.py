@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_NAMED: Final = 5
 """Topics, members or ways that a sentence names at most."""
 
-WIDE: Final = 0.1
+WIDE: Final = 0.5
 """The share of its mean by which a time must differ between draws to be worth a sentence."""
 
 WANTED: Final = ("scales", "rolling_restart", "assignor_changes", "member_joins", "partitions_added")

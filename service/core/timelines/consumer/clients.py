@@ -274,6 +274,8 @@ class ConsumerClients:
         self.coordinator.free_since[freed] = self.clock.now
         self.ledger.stop_one(freed, number, self.clock.now)
         work.revoking = np.empty(0, np.int32)
+        again = freed[self.coordinator.target[freed] == number]  # a later target has given them back meanwhile
+        work.gains = np.union1d(work.gains, again).astype(np.int32)
         self.heartbeat(number)
 
     def _read_held(self, number: int) -> None:
