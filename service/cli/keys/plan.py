@@ -253,7 +253,7 @@ def _plans(plans: list[dict[str, Any]]) -> tuple[list[str], list[Cells]]:
                     limits if first else "",
                 )
             )
-    columns = ("count", "skew", "cause", "by chance", "floor", "without hot keys", "empty", "busiest", "moved", "limits")
+    columns = ("count", "skew", "cause", "by chance", "floor", "w/o hot", "empty", "busiest", "moved", "limits")
     used = [i for i, column in enumerate(columns) if any(row[i] not in NOTHING.get(column, ("",)) for row in rows)]
     return [columns[i] for i in used], [tuple(row[i] for i in used) for row in rows]
 

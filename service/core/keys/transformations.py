@@ -65,6 +65,9 @@ def transformations(schema_ids: Iterable[int] | None) -> Iterator[Transformation
             if named:
                 header = struct.pack(">bQ", 0, schema_id)
                 yield Transformation(f"{name} with magic byte and schema id {schema_id} in 8 bytes", _behind(header, run))
+        for indices in _OTHER_MESSAGES if named else ():
+            header, label = struct.pack(">bI", 0, schema_id) + indices, f"{FRAMED} {schema_id} and message {indices.hex()}"
+            yield Transformation(f"the first field, a string, of Protobuf {label}", _behind(header, _field))
     for byte in range(256):
         yield Transformation(f"the text behind a byte {byte}", _behind(bytes([byte]), str.encode), is_one_of_many=True)
 
@@ -75,6 +78,10 @@ def _behind(prefix: bytes, run: Callable[[str], bytes]) -> Callable[[str], bytes
 
 def _json(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode()
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
 
 
 def _within(start: str, end: str) -> Callable[[str], bytes]:
@@ -135,6 +142,9 @@ _MESSAGES: Final[dict[str, Callable[[str], bytes]]] = {
 } | {"Protobuf's StringValue": _behind(b"\x02\x0e", _field), "a JSON string": _json}
 """With the indices of the message in its Protobuf schema: 0 for the first, [7] for the StringValue of wrappers.proto."""
 
+_OTHER_MESSAGES: Final = (b"\x02\x00", b"\x01\x00", *(bytes([2, 2 * index]) for index in range(1, 10)))
+"""The indices of the first message as older serializers write them, and of the next messages of a schema."""
+
 _PLAIN: Final = (
     Transformation("the text as decimal digits", lambda text: str(_number(text)).encode()),
     Transformation("JSON strings with their quotes", _json),
@@ -143,6 +153,8 @@ _PLAIN: Final = (
     Transformation("the UUID's 16 bytes in .NET's order", lambda text: UUID(text).bytes_le),
     Transformation("lower-case text", lambda text: text.lower().encode()),
     Transformation("upper-case text", lambda text: text.upper().encode()),
+    Transformation("the UUID without hyphens", lambda text: UUID(text).hex.encode()),
+    Transformation("the UUID with hyphens", lambda text: str(UUID(text)).encode()),
     Transformation(r"the text with \r at its end", lambda text: f"{text}\r".encode()),
     Transformation(r"the text with \n at its end", lambda text: f"{text}\n".encode()),
     Transformation(r"the text with \r\n at its end", lambda text: f"{text}\r\n".encode()),
@@ -156,7 +168,7 @@ _PLAIN: Final = (
     Transformation("UTF-32, big-endian", lambda text: text.encode("utf-32-be")),
     Transformation("ISO 8859-1", lambda text: text.encode("latin-1")),
     Transformation("UTF-8 with its byte order mark", lambda text: b"\xef\xbb\xbf" + text.encode()),
-    Transformation("the bytes of which the key is the base64 text", lambda text: base64.b64decode(text, validate=True)),
+    Transformation("the bytes of which the key is the base64 text", _from_base64),
     Transformation("the bytes of which the key is the hexadecimal text", lambda text: bytes.fromhex(text.removeprefix("0x"))),
     Transformation("base64 text", lambda text: base64.b64encode(text.encode())),
     Transformation("hexadecimal text", lambda text: text.encode().hex().encode()),
@@ -168,6 +180,7 @@ _PLAIN: Final = (
     Transformation("numbers of 2 bytes, big-endian", _packed(">h")),
     Transformation("double numbers of 8 bytes, big-endian", _packed(">d")),
     Transformation('JSON objects {"id":…}', lambda text: json.dumps({"id": text}, separators=(",", ":")).encode()),
+    Transformation('JSON objects {"id": …}', lambda text: json.dumps({"id": text}).encode()),
     Transformation('JSON objects {"id":…} of numbers', lambda text: f'{{"id":{_number(text)}}}'.encode()),
     Transformation("the text behind its length in 2 bytes", _sized(">H")),
     Transformation("the text behind its length in 4 bytes", _sized(">I")),

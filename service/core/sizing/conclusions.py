@@ -178,6 +178,10 @@ def _within_limits(counter: KeyCounter, decision: Decision, column: int, key_for
             f"the least that the fullest partition has is {amount(fullest, column)}, with {partitions(fullest.partitions_count)}"
         )
         yield f"Of the counts {planned}, none{larger} keeps {'the limit' if len(limits) == 1 else 'every limit'}; {least}."
+        share, skew = of.heaviest / max(of.total, 1), decision.limits.skew
+        if skew is not None and most.partitions_count * share > skew:
+            who = next(iter(_heaviest_names(counter, most, column, key_format)), "the heaviest key")
+            yield f"Above {partitions(int(skew / share))}, the {_percent(share)} of {who} alone exceed the limit of the skew."
     if decision.needs_new_topic is not None:
         yield f"{_capital(partitions(decision.needs_new_topic))} would, in a new topic: Kafka cannot remove partitions."
     yield from _of_ratios(decision, best, column)

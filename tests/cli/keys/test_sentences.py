@@ -204,6 +204,12 @@ def _(m, it):
     return not kept and least == pytest.approx(min(it.shares.values())) and close(m[2], rate(it, least, m[3]))
 
 
+@template(r"Above P, the N% of (\S+) alone exceed the limit of the skew")
+def _(m, it):
+    n = number(m[1])
+    return close(m[2], 100 * heaviest(it)) and n * heaviest(it) <= it.limits["skew"] < (n + 1) * heaviest(it)
+
+
 @template("P would, in a new topic: Kafka cannot remove partitions")
 def _(m, it):
     return it.keeps[number(m[1])] and number(m[1]) < it.current
