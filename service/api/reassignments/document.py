@@ -346,7 +346,7 @@ def document(answer: ReassignmentAnswer) -> dict[str, Any]:
         **({} if answer.frontier is None else {"frontier": answer.frontier.table().to_pylist()}),
         "reassignment": onward,
         "rollback": rollback,
-        "rollback_needs": answer.brokers.cluster.broker_ids[answer.planned.dead_before()],
+        "rollback_needs": answer.brokers.cluster.broker_ids[answer.dead_before()],
         "preferred_leader_elections": {
             "partitions": json_list(len(elected), texts.opened(elected, b"topic", b"partition"), Part([b"}"])),
         },

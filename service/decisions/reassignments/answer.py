@@ -13,7 +13,7 @@ from service.core.reassignments.batches.plan import plan_in_batches
 from service.core.reassignments.conclusions import conclusion
 from service.core.reassignments.effects import effects, warnings
 from service.core.reassignments.leadership import Leadership
-from service.core.reassignments.moves import ReplicaMoves, moves_of
+from service.core.reassignments.moves import moves_of
 from service.core.reassignments.planned import Planned
 from service.core.reassignments.rack_traffic import PlanRackTraffic, rack_traffic
 from service.core.reassignments.resources.loads import placed_loads
@@ -22,32 +22,21 @@ from service.decisions.reassignments.frontier import Frontier, frontier_of
 from service.decisions.reassignments.question import ReassignmentQuestion, id_of, read
 
 if TYPE_CHECKING:
-    from service.core.measures.broker_load import Load
-    from service.core.reassignments.batches.model import Batches, BatchTiming
-    from service.core.reassignments.model import Brokers, Placements, Plan
     from service.core.reassignments.replacements import Replacements
     from service.decisions.budget import Budget
 
 
-@dataclass(frozen=True)
-class ReassignmentAnswer:
+@dataclass(frozen=True, kw_only=True)
+class ReassignmentAnswer(Planned):
     """A plan.
 
-    loads : of the brokers, before and after; leadership : who leads; traffic : between zones, likewise; None without racks
+    traffic : between zones, before and after; None without racks
     across_racks : what the plan takes across racks; None without
     frontier : copies against evenness; replacements : of brokers that are gone; None if the question does not ask for it
     """
 
     question: ReassignmentQuestion
     plan_id: str
-    brokers: Brokers
-    placements: Placements
-    plan: Plan
-    batches: Batches
-    moves: ReplicaMoves
-    loads: tuple[Load, Load]
-    leadership: Leadership
-    timing: BatchTiming
     across_racks: PlanRackTraffic | None
     traffic: tuple[ZoneTraffic | None, ...]
     frontier: Frontier | None = None
@@ -60,29 +49,20 @@ class ReassignmentAnswer:
         return Figures(self.question.goal.objective, items, self.loads[1].spread().skew, tag=self.plan_id)
 
     @cached_property
-    def planned(self) -> Planned:
-        """What the sentences are made of."""
-        question = self.question
-        return Planned(
-            self.brokers, self.placements, question.goal, self.plan, self.batches, self.moves, self.loads, self.leadership,
-            self.timing, question.pace, question.racks_accepted,
-        )  # fmt: skip
-
-    @cached_property
     def conclusion(self) -> tuple[str, bool]:
         """What was asked, done or not, in sentences; and whether all of it is done."""
-        return conclusion(self.planned)
+        return conclusion(self)
 
     @property
     def effects(self) -> list[str]:
         """Sentences: what the plan does besides, and how long it takes."""
-        return list(effects(self.planned))
+        return list(effects(self))
 
     @property
     def warnings(self) -> list[str]:
         """Sentences: what to know before the plan is executed."""
         doubts = () if self.replacements is None else self.replacements.doubts(self.brokers)
-        return [*doubts, *warnings(self.planned)]
+        return [*doubts, *warnings(self)]
 
 
 def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer:
@@ -99,18 +79,21 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         stops = np.isin(np.arange(len(batches)), batches.batch_of[leadership.stuck])
         timing = replace(timing, seconds=np.where(stops, np.inf, timing.seconds))
     return ReassignmentAnswer(
-        question,
-        id_of(question, cluster),
-        brokers,
-        placements,
-        plan,
-        batches,
-        moves,
-        placed_loads(brokers, placements, plan.replicas),
-        leadership,
-        timing,
-        rack_traffic(brokers, placements, plan.replicas, batches.steps),
-        tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
-        frontier_of(cluster, goal, budget) if question.frontier else None,
-        cluster.replacements,
+        brokers=brokers,
+        placements=placements,
+        goal=goal,
+        plan=plan,
+        batches=batches,
+        moves=moves,
+        loads=placed_loads(brokers, placements, plan.replicas),
+        leadership=leadership,
+        timing=timing,
+        pace=question.pace,
+        racks_accepted=question.racks_accepted,
+        question=question,
+        plan_id=id_of(question, cluster),
+        across_racks=rack_traffic(brokers, placements, plan.replicas, batches.steps),
+        traffic=tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
+        frontier=frontier_of(cluster, goal, budget) if question.frontier else None,
+        replacements=cluster.replacements,
     )
