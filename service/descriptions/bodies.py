@@ -173,7 +173,8 @@ def partition_count_plan(description: Description, topic_name: str | None, *, ha
     """
     topic = _one(_described(description.topics, topic_name), "topic_name", topic_name, "topic")
     if "partitions_count" not in topic:
-        raise InvalidQuestion(f"The partition count of topic {topic['topic_name']!r} is not known.")
+        name = topic["topic_name"]
+        raise InvalidQuestion(f"The partition count of topic {name!r} is not known: kafka-topics --describe prints it.")
     body = {"topic_name": topic["topic_name"], "current_partitions_count": topic["partitions_count"]}
     for name in ("records_per_second", "bytes_per_second")[: 1 + has_sizes]:
         rates = topic.get(name) or [None]
@@ -320,5 +321,6 @@ def _one(rows: tuple[Json, ...], key: str, name: str | None, what: str) -> Json:
         return rows[names.index(name)]
     listed = ", ".join(map(repr, sorted(names)[:10])) + (", …" if len(names) > 10 else "")
     if not names:
-        raise InvalidQuestion(f"The description has no {what}.")
+        tool = {"group": "kafka-consumer-groups", "topic": "kafka-topics"}[what]
+        raise InvalidQuestion(f"The description has no {what}: {tool} --describe prints it.")
     raise InvalidQuestion(f"Which {what}? {listed}." if name is None else f"No {what} {name!r}; it must be one of {listed}.")

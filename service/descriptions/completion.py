@@ -117,4 +117,4 @@ def moves_of_draws(group: Json, body: Json) -> str | None:
         members = [*stay, *({**member, "member_id": name} for member, name in zip(joining, ids, strict=True))]
         moved.append(answer(of_rows(**{**body, "members": members}), Budget()).settled.movement.moved)
     ids_of = f"the ids that {counted(len(joining), 'new member draws', 'new members draw')}"
-    return f"What moves depends on {ids_of}: in {DRAWS} draws {Range.of(moved)} partitions. The answer is the first draw."
+    return f"What moves depends on {ids_of}: in {DRAWS} draws {Range.of(moved)} partitions move. The answer is the first draw."

@@ -4,6 +4,7 @@ kafka-consumer-groups prints neither. That all members read all topics is assume
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -14,6 +15,7 @@ from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.descriptions.completion import ADDED, NAMED, rows_of
+from service.descriptions.model import Description
 
 MOST_CELLS: Final = 4_000_000
 """Partitions × members up to which the assumption is tested."""
@@ -57,6 +59,20 @@ def partition_counts(group: Json, names: Sequence[str], ends: Callable[[str], in
             f"row; --topic {guessed[0]}:N, or the output of kafka-topics --describe, tells."
         )
     return counts, notes
+
+
+def counted_by_groups(description: Description) -> tuple[Description, list[str]]:
+    """The description with partition counts of topics that only its groups' rows tell, and what to know of them."""
+    found, notes = [], []
+    for topic in description.topics:
+        name, ends = topic["topic_name"], len(topic.get("log_end_offsets") or ())
+        for group in description.groups if "partitions_count" not in topic else ():
+            with suppress(InvalidQuestion):
+                counts, sentences = partition_counts(group, [name], lambda _, ends=ends: ends)  # type: ignore[misc]
+                found.append({"topic_name": name, "partitions_count": counts[name]})
+                notes += sentences
+                break
+    return description.merged(Description(description.form, topics=tuple(found))), notes
 
 
 def with_subscriptions(group: Json, body: Json) -> tuple[list[Json], list[str]]:

@@ -75,6 +75,20 @@ def test_only_the_groups_table_infers_partition_counts(command: str) -> None:
     assert "inferred" not in given.stderr
 
 
+def test_plan_infers_the_partition_count_of_a_paste(tmp_path: Path) -> None:
+    (tmp_path / "keys.csv").write_text("key\na\nb\n")
+    group = case("only-the-group-table/group.txt")
+    result = run("plan", str(tmp_path / "keys.csv"), "--snapshot", group, "--partitions", "3,6")
+    assert json.loads(result.stdout)["current_partitions_count"] == 3
+    assert "parcels 3" in result.stderr
+
+
+def test_a_command_says_which_tool_has_what_is_missing(tmp_path: Path, topics: str) -> None:
+    assert "has no group: kafka-consumer-groups --describe prints it" in run("assign", topics).stderr
+    lagless = pasted(tmp_path, *(f"g a {i} - - - m1-0 /h m1" for i in range(4)))
+    assert "kafka-consumer-groups --describe prints it" in run("members", lagless, "--rate", "5").stderr
+
+
 def test_a_gap_is_asked_for_and_a_group_without_members_gives_a_guess(tmp_path: Path) -> None:
     gap = pasted(tmp_path, "g a 0 1 1 0 m1-0 /h m1", "g a 2 1 1 0 m1-0 /h m1")
     assert "--topic a:2" in run("assign", gap).stderr
@@ -186,7 +200,7 @@ def test_one_partition_has_all_the_lag(tmp_path: Path) -> None:
 def test_what_is_not_committed_is_not_known() -> None:
     folder = case("sentence-uncommitted-lag")
     expected = (
-        "2 of 4 partitions have no committed offset (orders-2, orders-3). With auto.offset.reset=earliest they have 1,800,000 "
+        "2 of 4 partitions have no committed offset (orders-2, orders-3). With auto.offset.reset=earliest that is 1,800,000 "
         "records of lag: No number of members is within the limits: orders-2 alone has 90,000 s of lag, and only one member can "
         "read it. With latest: 1 member is the fewest within the limits; now there are 2, also within them."
     )

@@ -291,7 +291,7 @@ def judged(body: dict[str, Any]) -> set[str]:
         text = text[found.end() :]
         body = {**body, "topics": [ended(each) for each in body["topics"]]}
     otherwise = re.fullmatch(
-        r"([0-9]+) of [0-9]+ partitions? ha(?:s|ve) no committed offset \([^)]*\)\. With auto\.offset\.reset=earliest they have "
+        r"([0-9]+) of [0-9]+ partitions? ha(?:s|ve) no committed offset \([^)]*\)\. With auto\.offset\.reset=earliest that is "
         r"([0-9,]+) records of lag: (.*) With latest: (.*)",
         text,
     )

@@ -21,6 +21,7 @@ from service.descriptions.bodies import share_a_disk
 from service.descriptions.completion import completed, moves_of_draws
 from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
+from service.descriptions.subscriptions import counted_by_groups
 from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
@@ -188,9 +189,17 @@ def placement_body(description: Description, racks: Iterable[str], placer: str |
     return {**request, "brokers": bodies.brokers(described, "cordoned")}
 
 
+def noted_counts(description: Description) -> Description:
+    """The description with partition counts that are inferred from rows of groups, which notes say."""
+    counted, notes = counted_by_groups(description)
+    for sentence in notes:
+        note(f"Note: {sentence}")
+    return counted
+
+
 def plan_body(description: Description, topic_name: str | None, partitions_counts: tuple[int, ...] | None) -> dict[str, Any]:
     """The body of ``plan`` for a topic, without its keys."""
-    topic = bodies.partition_count_plan(description, topic_name)
+    topic = bodies.partition_count_plan(noted_counts(description), topic_name)
     return {"partitions_counts": list(partitions_counts or [topic["current_partitions_count"]]), **topic}
 
 

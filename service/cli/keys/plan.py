@@ -165,7 +165,7 @@ def _add_topic(
 
     described = reading.merged([reading.read(snapshot) for snapshot in snapshots])
     try:
-        topic = bodies.partition_count_plan(described, topic_name, has_sizes=has_sizes)
+        topic = bodies.partition_count_plan(reading.noted_counts(described), topic_name, has_sizes=has_sizes)
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
     if question["duration_seconds"] is not None:

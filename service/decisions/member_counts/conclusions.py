@@ -28,6 +28,8 @@ NAMED: Final = 12
 FEW: Final = 3
 """Partitions or topics that a sentence names."""
 
+NO_RATE: Final = "Lag is not a rate: partitions may have none because members read them."
+
 EQUAL: Final = 1e-9
 """Relative difference up to which loads are equal."""
 
@@ -237,7 +239,8 @@ def concluded(lags: Lags, cases: Sequence[Case]) -> tuple[str, list[str]]:
         without = f"{len(uncommitted):,} {of_all} {_have(uncommitted)} no committed offset ({named(least.group, uncommitted)})."
         otherwise = _concluded(most)
         if policy is None and otherwise != text:
-            earliest = f"With auto.offset.reset=earliest they have {whole:,.12g} records of lag: {otherwise}"
+            otherwise = otherwise.removesuffix(NO_RATE if text.endswith(NO_RATE) else "").rstrip()
+            earliest = f"With auto.offset.reset=earliest that is {whole:,.12g} records of lag: {otherwise}"
             text = f"{without} {earliest} With latest: {text}"
         else:
             warnings.append(without + known)
@@ -368,7 +371,7 @@ def _against_lag(case: Case) -> Iterator[str]:
         else:
             yield f"{begin}. More members cannot shorten it if they read {case.further_read_nothing_of()}"
         yield _listed(case, "against it")
-    yield "Lag is not a rate: partitions may have none because members read them."
+    yield NO_RATE
 
 
 def _listed(case: Case, what: str = "") -> str:

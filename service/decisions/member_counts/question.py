@@ -96,7 +96,9 @@ def faults(question: MemberCountsQuestion) -> Iterator[InvalidQuestion]:
         yield InvalidQuestion("Requires consumption_rate.", "limits", "max_lag_seconds")
     if question.consumption_rate is not None and not question.is_weighted:
         yield InvalidQuestion(
-            "Requires the lag of each partition: topics[].lag or topics[].partition_weights.", "consumption_rate"
+            "Requires the lag of each partition: topics[].lag or topics[].partition_weights. kafka-consumer-groups --describe "
+            "prints it.",
+            "consumption_rate",
         )
     if question.group.protocol in KAFKAS:
         yield from timing_faults(as_it_is(question, question.group.members, question.group.assignor))
