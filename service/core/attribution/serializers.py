@@ -25,8 +25,8 @@ from service.core.partitioners.murmur2 import MURMUR2
 SAMPLE: Final = 128
 """Pairs with which a transformation is tried."""
 
-COUNTS: Final = 4096
-"""Most partition counts that are tried, the smallest possible ones."""
+COUNTS: Final = (4096, 512)
+"""Most partition counts that are tried, the smallest possible ones; with a transformation that is one of many, the second."""
 
 COMMON: Final = (MURMUR2, CRC32, FNV1A)
 """The hashes of the clients whose serializers write schema ids."""
@@ -47,7 +47,7 @@ def find_serialization(
     rows = np.flatnonzero(observations.kinds != NO_KEY)[:SAMPLE]
     few, partitions = columns.rows_of(observations.column, rows), observations.partition_ids[rows]
     texts, plain = texts_of(few), columns.SERIALIZED.run(few, observations.key_format)
-    counts = np.arange(partitions_counts.start, min(partitions_counts.stop, partitions_counts.start + COUNTS), dtype=np.int64)
+    all_counts = np.array(partitions_counts[: COUNTS[0]], np.int64)
     common = tuple(each for each in classified.classes if each.rule.hash in COMMON)
     best, likeliest, tried = 0.0, None, 0
     for transformation in transformations(schema_ids) if texts else ():
@@ -55,6 +55,7 @@ def find_serialization(
         column = transformed(transformation, texts)
         if column is None or (np.array_equal(column.offsets, plain.offsets) and np.array_equal(column.data, plain.data)):
             continue
+        counts = all_counts[: COUNTS[transformation.is_one_of_many]]
         classes, tried = common if transformation.is_one_of_many else classified.classes, tried + 1
         hypotheses += len(classes) * len(counts)
         if classes:

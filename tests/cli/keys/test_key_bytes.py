@@ -78,14 +78,14 @@ def test_the_bytes_of_the_case_are_found(file, transformation, options):
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_what_serializers_do_to_keys_is_found(tmp_path, keys, make, transformation):
-    answer = found(written(tmp_path, keys, [make(key) for key in keys]))
+    answer = found(written(tmp_path, keys, [make(key) for key in keys]), "--partitions", "12")
     assert answer["verdict"] == "identified", answer["conclusion"]
     assert transformation in answer["key_transformation"] or "Protobuf" in answer["key_transformation"]
 
 
 def test_a_large_schema_id_is_found_once_it_is_named(tmp_path):
     path = written(tmp_path, TEXTS, [struct.pack(">bIB", 0, 100_123, 2 * len(text)) + text.encode() for text in TEXTS])
-    without = found(path)
+    without = found(path, "--partitions", "12")
     assert not without["writers"]
     assert without["key_transformation"] is None
     assert "--key-format hex" in without["conclusion"]
