@@ -205,7 +205,7 @@ def judge(question: Document, answer: Document) -> None:
     counted = re.search(r"(?:takes?|causes?) (no|[0-9,]+) rebalances?", said)
     assert counted is None or int(counted[1].replace("no", "0")) == len(asked)
     assert totals["idle_partition_ms"] == sum(one["idle"]["partition_ms"] for one in asked) or question["events"]
-    moved = re.search(r"from one member to another: ([0-9,]+)(?:\.| in each| with)", said)
+    moved = re.search(r"from members that stay: ([0-9,]+)(?:\.| in each| with)", said)
     assert moved is None or int(moved[1]) == sum(
         one.get("movement", {}).get("moved", 0) + one.get("withheld", 0) for one in asked
     )

@@ -15,6 +15,7 @@ from service.core.timelines.model import Idle, Reading, TimelineRebalance, Total
 from service.core.timelines.simulation import Variant
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
+from service.decisions.rebalances.conclusions import conclusion, warnings
 from service.decisions.rebalances.question import rebalance_protocol_of
 from service.web import described as fields
 from service.web.forms import Form
@@ -266,8 +267,8 @@ def document(answer: RebalancesAnswer) -> dict[str, Any]:
         ]
     if timeline.detail != "totals":
         members["derived_member_ids"] = [{"member_id": new, "first_member_id": first} for new, first in outcome.derived_ids]
-    members["conclusion"] = answer.conclusion
-    if sentences := answer.warnings:
+    members["conclusion"] = conclusion(answer)
+    if sentences := warnings(answer):
         members["warnings"] = sentences
     return members
 

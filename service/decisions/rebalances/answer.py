@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
-
-import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
@@ -15,7 +12,6 @@ from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total, topic_names_bytes
-from service.decisions.rebalances import conclusions
 from service.decisions.rebalances.extent import LONG_CELLS, Extent
 from service.decisions.rebalances.outcomes import MOST_CELLS, Draws, draws
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
@@ -72,41 +68,6 @@ class RebalancesAnswer:
             self.question.group_id,
             totals.moved,
         )
-
-    @property
-    def conclusion(self) -> str:
-        """What the timeline comes to, in sentences."""
-        return conclusions.conclusion(self)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a reader of the answer must know: what the figures assume, and whose clients are simulated."""
-        return [*conclusions.warnings(self), *self._client_warnings(), *self._tie_warnings()]
-
-    def _client_warnings(self) -> list[str]:
-        clients = sorted({name.partition(":")[0] for _, name in self._assignors() if ":" in name})
-        if not clients:
-            return []
-        return [f"Members heartbeat and poll as Java's clients do; only the assignments are those of {' and '.join(clients)}."]
-
-    def _assignors(self) -> Iterator[tuple[str, str]]:
-        """The protocol and the name of each assignor of the simulations, with those that events change to."""
-        for timeline in (way.timeline for way in (self.first, *self.others)):
-            yield timeline.group_protocol, timeline.assignor.name
-            for event in timeline.events:
-                yield from ((event.group_protocol, assignor.name) for assignor in event.assignors)
-
-    def _tie_warnings(self) -> list[str]:
-        world = self.first.timeline.world
-        ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
-        names = {name for protocol, name in self._assignors() if protocol != "classic"}
-        by_id = sorted(names & {"uniform", "simple"} if len(ids) > 1 else names & {"simple"})
-        if not by_id or None not in ids:
-            return []
-        guess = f"Which member gets which partition of several equally good ones is a guess: {' and '.join(by_id)}"
-        decide = "decide" if len(by_id) > 1 else "decides"
-        known = len(ids) - ids.count(None)
-        return [f"{guess} {decide} that by the ids of topics, and the request has the topic_id of {known} of {len(ids)} topics."]
 
 
 def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from service.core.printable import counted, first_few, printable
 from service.decisions.rebalances.question import EAGER, rebalance_protocol_of
 
@@ -41,7 +43,7 @@ def conclusion(answer: RebalancesAnswer) -> str:
 
 
 def warnings(answer: RebalancesAnswer) -> list[str]:
-    """What a reader must know of the figures: what they assume, and what they depend on."""
+    """What a reader must know of the figures: what they depend on and assume, and whose clients are simulated."""
     ways, found = [answer.first, *answer.others], []
     if answer.variants and any(way.outcome.totals.idle.least_sum_ms < way.outcome.totals.idle.most_sum_ms for way in ways):
         bounds = "; ".join(f"{_name(way)} {_range(way.outcome.totals.idle)}" for way in ways)
@@ -53,7 +55,35 @@ def warnings(answer: RebalancesAnswer) -> list[str]:
         found.append(f"If members polled every {seconds(slow[0][1].timing.poll_interval_ms)}, in all: {named}.")
     if answer.variants and any(way.draws for way in ways):
         found.append("Starting members draw their ids at random; the figures are those of one draw.")
-    return found
+    return [*found, *_client_warnings(answer), *_tie_warnings(answer)]
+
+
+def _client_warnings(answer: RebalancesAnswer) -> list[str]:
+    clients = sorted({name.partition(":")[0] for _, name in _assignors(answer) if ":" in name})
+    if not clients:
+        return []
+    return [f"Members heartbeat and poll as Java's clients do; only the assignments are those of {' and '.join(clients)}."]
+
+
+def _assignors(answer: RebalancesAnswer) -> Iterator[tuple[str, str]]:
+    """The protocol and the name of each assignor of the simulations, with those that events change to."""
+    for timeline in (way.timeline for way in (answer.first, *answer.others)):
+        yield timeline.group_protocol, timeline.assignor.name
+        for event in timeline.events:
+            yield from ((event.group_protocol, assignor.name) for assignor in event.assignors)
+
+
+def _tie_warnings(answer: RebalancesAnswer) -> list[str]:
+    world = answer.first.timeline.world
+    ids = [topic_id for topic_id, count in zip(world.ids, np.diff(world.first).tolist(), strict=True) if count]
+    names = {name for protocol, name in _assignors(answer) if protocol != "classic"}
+    by_id = sorted(names & {"uniform", "simple"} if len(ids) > 1 else names & {"simple"})
+    if not by_id or None not in ids:
+        return []
+    guess = f"Which member gets which partition of several equally good ones is a guess: {' and '.join(by_id)}"
+    decide = "decide" if len(by_id) > 1 else "decides"
+    known = len(ids) - ids.count(None)
+    return [f"{guess} {decide} that by the ids of topics, and the request has the topic_id of {known} of {len(ids)} topics."]
 
 
 def seconds(milliseconds: float) -> str:
@@ -80,7 +110,7 @@ def _asked(answer: RebalancesAnswer) -> Iterator[str]:
     verb = "cause" if len(events) > 1 else "takes" if not events or events[0]["type"] in WANTED else "causes"
     yield f"{f'{subject} {verb} {count}' if events or rebalances else 'Nothing happens to the group'}{_idle(way)}."
     if outcome.totals.moved or (way.draws is not None and way.draws.totals["moved"].most):
-        yield f"Moves of partitions from one member to another: {_moves(outcome.totals.moved, way.draws)}."
+        yield f"Moves of partitions from members that stay: {_moves(outcome.totals.moved, way.draws)}."
     if way.draws is not None:
         if way.draws.failed:
             yield f"In {way.draws.failed} of {way.draws.count} draws of these ids the assignor fails."

@@ -91,10 +91,10 @@ def test_totals_are_of_what_was_asked() -> None:
 
 def test_an_eager_group_stands_still_and_members_says_how_long() -> None:
     """The same change has the same standstill, and the same polls, by either command."""
-    answer = asked(*OPERATORS, "--scale", "20")
+    answer = asked(*OPERATORS, "--scale", "30")
     assert answer["timing"]["poll_interval_ms"] == 1_000
     assert "all the time" not in answer["conclusion"]
-    planned = CliRunner().invoke(main, ["members", *OPERATORS, "--counts", "20", "--output", "json"])
+    planned = CliRunner().invoke(main, ["members", *OPERATORS, "--counts", "30", "--output", "json"])
     (plan,) = json.loads(planned.stdout)["plans"]
     assert plan["idle_partition_ms"] == answer["totals"]["idle_partition_ms"] > 0
 
