@@ -188,8 +188,13 @@ def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, 
 
     placement : the members of a placement to keep
     """
+
+    def state(one: Json) -> Json:  # null says nothing where no partition has a leader
+        none = {"leader": -1} if "leader" in placement and one.get("leader", 0) is None else {}
+        return picked(one, placement) | none
+
     topics = [
-        {"topic_name": topic["topic_name"], "placements": [picked(one, placement) for one in topic["placements"]]}
+        {"topic_name": topic["topic_name"], "placements": [state(one) for one in topic["placements"]]}
         for topic in description.topics
         if "placements" in topic
     ]
@@ -205,8 +210,6 @@ def reassignment(description: Description) -> Json:
         raise InvalidQuestion(NO_PLACEMENT)
     least = {topic["topic_name"]: picked(topic, ("min_insync_replicas",)) for topic in description.topics}
     body["topics"] = [{**topic, **least[topic["topic_name"]]} for topic in body["topics"]]
-    for placement in (each for topic in body["topics"] for each in topic["placements"] if each.get("leader", 0) is None):
-        placement["leader"] = -1  # null says nothing where no partition has a leader
     described = {topic["topic_name"]: topic for topic in description.topics}
     _add_of_partitions(body, "partition_bytes_per_second", {name: _written(topic) for name, topic in described.items()})
     sizes = {name: topic.get("partition_bytes") or () for name, topic in described.items()}

@@ -84,6 +84,8 @@ def _nothing(planned: Planned) -> str:
     goal, count = planned.goal, counted(len(planned.placements), "partition")
     if planned.placements.excluded.all():
         return f"{'each of the ' * (len(planned.placements) > 1)}{count} is excluded"
+    if goal.only_leaders:
+        return f"no leader of the {count} given has to"
     if goal.tolerance is not None and not len(planned.plan.outside):
         return f"every broker is within {_within(planned)}"
     if goal.objective == "even":
@@ -263,8 +265,8 @@ def _within(planned: Planned) -> str:
 
 
 def _limits(goal: Goal) -> str:
-    limits = ((goal.max_moves, "copies"), (goal.max_bytes, "bytes copied"))
-    return f"at most {' and '.join(f'{limit:,} {unit}' for limit, unit in limits if limit is not None)}"
+    limits = ((goal.max_moves, "copy", "copies"), (goal.max_bytes, "byte copied", "bytes copied"))
+    return f"at most {' and '.join(counted(limit, *units) for limit, *units in limits if limit is not None)}"
 
 
 def _limited_proof(goal: Goal, plan: Plan) -> str:

@@ -151,6 +151,18 @@ def test_the_conclusion_and_the_exit_status(case: str, arguments: str, status: i
     assert (" ".join(shown.stdout.split("\n\n")[0].split()), shown.exit_code) == (conclusion, status)
 
 
+def test_a_paste_without_any_leader() -> None:
+    """As ``kafka-topics --describe --unavailable-partitions`` has them: -1 in the body, whereas null would say nothing."""
+    topic = "Topic: t\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: "
+    lines = f"{topic}\n\tTopic: t\tPartition: 0\tLeader: none\tReplicas: 3\tIsr: 3"
+    ended = CliRunner().invoke(main, ["reassign", "--drain", "3", "--add", "4"], input=lines)
+    assert ended.exit_code == 1
+    answer = json.loads(ended.stdout)
+    waits = "t-0 has no leader, so it cannot be copied until a replica is back; broker 3 is empty only then."
+    assert answer["conclusion"].startswith(waits)
+    assert answer["after"]["broker_load"]["current_leaders"] == [0, 0]
+
+
 def test_racks_that_are_not_known_are_said_before_a_file_is_written(tmp_path: Path) -> None:
     """Neither with racks, nor where nobody asks for them."""
     topics, racks = (str(CASES / "operators-cluster" / name) for name in ("topics.txt", "racks.csv"))
