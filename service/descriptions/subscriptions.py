@@ -5,6 +5,7 @@ kafka-consumer-groups prints neither. That all members read all topics is assume
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Final
 
 from service.core.assignors import GROUP_PROTOCOLS
@@ -91,33 +92,52 @@ def with_subscriptions(group: Json, body: Json) -> tuple[list[Json], list[str]]:
     owning = [member for member in present if member.get("owned_partitions")]
     if not owning or len(present) < len(members) - sum(ADDED in member for member in members) or cells > MOST_CELLS:
         return members, [f"{WITHOUT}: {everybody}."]
-    if group.get("group_state") not in AT_REST or _fits(body, present, [names] * len(present)):
+    as_all = _differing(body, present, [names] * len(present))
+    if group.get("group_state") not in AT_REST or not as_all:
         return members, [f"{WITHOUT}: {everybody}."]
+    if "assignor" not in body and body.get("group_protocol", "classic") == "classic" and _is_sticky(body, present):
+        looks = "what members own looks like cooperative-sticky, not like range, the default"
+        prints = "kafka-consumer-groups --describe --state prints the assignor"
+        return members, [f"{WITHOUT}: {everybody}. It names no assignor either: {looks}. {prints}."]
     assignor = body.get("assignor") or f"{GROUP_PROTOCOLS[body.get('group_protocol', 'classic')].builtins[0].name} (the default)"
-    for kinds in (_by_shared_topics(present), _by_client(present), [sorted(_owned_topics(member)) for member in present]):
-        if all(kinds) and _fits(body, present, kinds):
-            given = {member["member_id"]: kind for member, kind in zip(present, kinds, strict=True)}
-            sentence = (
-                f"{WITHOUT}, and the group does not look as if all members read all topics, since {assignor} would then assign "
-                f"otherwise: {'; '.join(_written(present, kinds))}. Assumed so."
-            )
-            return [{**member, "topic_names": given.get(member["member_id"], kinds[-1])} for member in members], [sentence]
-    return members, [
-        f"{WITHOUT}: {everybody}, although {assignor} would then not assign what they own; what moves may be due to that."
-    ]
+    candidates = (_by_shared_topics(present), _by_client(present), [sorted(_owned_topics(member)) for member in present])
+    differing, kinds = min(
+        ((_differing(body, present, each), each) for each in candidates if all(each)), key=lambda pair: pair[0]
+    )
+    if differing >= as_all:
+        return members, [
+            f"{WITHOUT}: {everybody}, although {assignor} would then not assign what they own; what moves may be due to that."
+        ]
+    given = {member["member_id"]: kind for member, kind in zip(present, kinds, strict=True)}
+    sentence = (
+        f"{WITHOUT}, and the group does not look as if all members read all topics, since {assignor} would then assign "
+        f"otherwise: {'; '.join(_written(present, kinds))}. Assumed so"
+        f"{', although that does not explain all that they own' * bool(differing)}."
+    )
+    return [{**member, "topic_names": given.get(member["member_id"], kinds[-1])} for member in members], [sentence]
 
 
-def _fits(body: Json, present: Sequence[Json], kinds: Sequence[Sequence[str]]) -> bool:
-    """Would a rebalance leave all that the members own, if they read these topics?"""
+def _is_sticky(body: Json, present: Sequence[Json]) -> bool:
+    """Would cooperative-sticky have assigned what the members own, if all read all topics and none owned anything?"""
+    expected = [{"member_id": member["member_id"], "partitions": member.get("owned_partitions") or []} for member in present]
+    rows = [{"member_id": member["member_id"]} for member in present]
+    question = of_rows(**{**body, "assignor": "cooperative-sticky", "members": rows}, expected=expected)
+    with suppress(AllocatorError):
+        comparison = answer(question, Budget()).comparison
+        return comparison is not None and not len(comparison.differences)
+    return False
+
+
+def _differing(body: Json, present: Sequence[Json], kinds: Sequence[Sequence[str]]) -> float:
+    """How many partitions that members own a rebalance would take from them, if they read these topics."""
     rows = [
         {name: value for name, value in {**member, "topic_names": list(kind)}.items() if name in _MEMBER and value is not None}
         for member, kind in zip(present, kinds, strict=True)
     ]
     try:
-        settled = answer(of_rows(**{**body, "members": rows}), Budget()).settled
+        return answer(of_rows(**{**body, "members": rows}), Budget()).settled.movement.revoked
     except AllocatorError:
-        return False
-    return settled.movement.moved == settled.movement.revoked == 0
+        return inf
 
 
 _MEMBER: Final = ("member_id", "instance_id", "rack_id", "topic_names", "generation_id", "owned_partitions")

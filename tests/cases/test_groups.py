@@ -1,6 +1,7 @@
 """Commands about groups, with what people paste."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -129,9 +130,11 @@ def test_an_assumption_that_fits_is_said_and_one_that_only_has_no_better_too(tmp
     of_range = [f"g {topic} {i} 1 1 0 m1-{i // half} /h m1" for topic, half in (("a", 2), ("b", 1)) for i in range(2 * half)]
     fits = run("assign", pasted(tmp_path, *of_range), "--snapshot", topics)
     assert "The description has no subscriptions: all 2 members are assumed to read all 2 topics." in fits.stderr
-    odd = [f"g a {i} 1 1 0 m1-{i % 2} /h m1" for i in range(4)] + [f"g b {i} 1 1 0 m1-{i} /h m1" for i in range(2)]
+    odd = [f"g a {i} 1 1 0 m1-{i in (1, 2):d} /h m1" for i in range(4)] + [f"g b {i} 1 1 0 m1-{1 - i} /h m1" for i in range(2)]
     unexplained = run("assign", pasted(tmp_path, *odd), "--snapshot", topics)
     assert "although range (the default) would then not assign what they own" in unexplained.stderr
+    sticky = pasted(tmp_path, "g a 0 1 1 0 m1-0 /h m1", "g b 0 1 1 0 m1-1 /h m1", name="sticky.txt")
+    assert "looks like cooperative-sticky, not like range" in run("assign", sticky).stderr
     one_topic = pasted(tmp_path, *(f"g a {i} 1 1 0 m1-{i // 2} /h m1" for i in range(4)))
     assert "subscriptions" not in run("assign", one_topic, "--snapshot", topics).stderr
 
@@ -230,3 +233,32 @@ def test_a_log_end_or_a_topic_that_is_not_known_is_named(tmp_path: Path) -> None
     answer = json.loads(run("members", str(file)).stdout)
     assert answer["current"]["worst_load_at_most"] is None
     assert answer["recommended"] is None
+
+
+OPERATORS = ("operators-cluster/members.txt", "--snapshot", case("operators-cluster/topics.txt"), "--assignor", "range")
+
+
+def test_five_members_more_of_an_operators_group() -> None:
+    result = run("assign", case(OPERATORS[0]), *OPERATORS[1:], "--members", "30")
+    answer = json.loads(result.stdout)
+    assert len(answer["assignments"]) == 30
+    found = re.search(r"in 50 draws ([0-9]+) to ([0-9]+) \(([0-9.]+) on average\) partitions move", result.stderr)
+    assert found
+    least, most, mean = map(float, found.groups())
+    assert 44 <= least <= answer["movement"]["moved"] <= most <= 140
+    assert 110 < mean < 130, "120 in 2,000 draws by Kafka's own range"
+    assert f"{answer['movement']['moved']} of 144 owned partitions move" in answer["conclusion"]
+
+
+def test_the_lag_of_an_operators_group_counts(tmp_path: Path) -> None:
+    members = json.loads(run("body", "group-assignments", case(OPERATORS[0]), *OPERATORS[1:]).stdout)["members"]
+    rows = [
+        f"billing {part['topic_name']} {i} 100 {100 + 7 * i} {7 * i} {member['member_id']} /h consumer-billing-1"
+        for member in members
+        for part in member["owned_partitions"]
+        for i in part["partition_ids"]
+    ]
+    lag = pasted(tmp_path, *rows, name="lag.txt")
+    answer = json.loads(run("members", case(OPERATORS[0]), *OPERATORS[1:], "--snapshot", lag, "--rate", "3000").stdout)
+    assert answer["plans"][0]["worst_load"] == sum(int(row.split()[5]) for row in rows)
+    assert answer["conclusion"].endswith("Lag is not a rate: partitions may have none because members read them.")

@@ -1,0 +1,66 @@
+"""The conclusion of an assignment says what its figures say."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+from service.api.groups.document import FORM
+from service.decisions.budget import Budget
+from service.web.forms import Refused
+
+
+def ask(body: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(FORM.json(FORM.decide(FORM.question(body), Budget())))
+    return answer
+
+
+def drawn(draw: random.Random) -> dict[str, Any]:
+    """A group, some of whose members own what others may claim as well, and of whose topics some have no reader."""
+    topics = [{"topic_name": name, "partitions_count": draw.randint(1, 6)} for name in "ab"]
+    names = ["a"] if draw.random() < 0.2 else ["a", "b"]
+    owners = [draw.randint(0, 4) for _ in range(topics[0]["partitions_count"])]
+    members = [
+        {"member_id": f"m{i}", "topic_names": names}
+        | ({"generation_id": 1, "owned_partitions": [{"topic_name": "a", "partition_ids": ids}]} if ids else {})
+        for i in range(draw.randint(0, 4))
+        for ids in [[partition for partition, owner in enumerate(owners) if owner == i]]
+    ]
+    assignor = draw.choice(("range", "sticky", "cooperative-sticky", "balanced"))
+    return {"assignor": assignor, "topics": topics, "members": members}
+
+
+def test_conclusions_of_small_random_groups_are_those_of_their_figures() -> None:
+    draw, moves = random.Random(46), set()
+    for _ in range(200):
+        body = drawn(draw)
+        try:
+            answer = ask(body)
+        except Refused:
+            continue
+        text, last = answer["conclusion"], answer.get("follow_up", answer)
+        if not body["members"]:
+            assert text == "There are no members, so nothing is assigned."
+            continue
+        counts = last["member_load"]["counts"]
+        spread = re.match(r"[a-z-]+ gives ([0-9]+) members? ([0-9]+)(?: to ([0-9]+))? partitions?", text)
+        assert spread, text
+        assert [int(spread[1]), int(spread[2]), int(spread[3] or spread[2])] == [len(counts), min(counts), max(counts)]
+        owner = {i: m["member_id"] for m in body["members"] for p in m.get("owned_partitions", ()) for i in p["partition_ids"]}
+        now = {
+            i: each["member_id"]
+            for each in last["assignments"]
+            for part in each["partitions"]
+            if part["topic_name"] == "a"
+            for i in part["partition_ids"]
+        }
+        moved = re.search(r"; ([0-9]+) of ([0-9]+) owned partitions? moves?", text)
+        assert (moved is None) == (not owner)
+        if moved:
+            assert [int(moved[1]), int(moved[2])] == [sum(now.get(i) != name for i, name in owner.items()), len(owner)], text
+            moves.add(int(moved[1]) > 0)
+        nobody = re.search(r"; ([0-9]+) partitions? go(?:es)? to no member", text)
+        assert int(nobody[1] if nobody else 0) == sum(len(part["partition_ids"]) for part in last["unassigned"])
+    assert moves == {True, False}
