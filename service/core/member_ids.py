@@ -91,8 +91,8 @@ class IdDraw:
         if present and not known:
             low, high = min(present), max(present)
             shared = next((i for i, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low) - 1)
-            stem = low[:shared]
-            return [self._one_of([stem, *present], i) for i in range(count)]
+            places = [low[:shared], *present]
+            return [self._one_of(places, i) for i in range(count)]
         if protocol != "classic":
             return [""] * count
         known = [client_id for client_id in known if client_id] or [self.client_id]

@@ -70,11 +70,22 @@ def test_a_topic_without_subscribers_has_no_reader() -> None:
     )
 
 
+def test_a_group_without_members_reads_nothing() -> None:
+    group = stable(members=[])
+    said = "From 0 s on all 6 partitions have no reader: the group has no members. Nothing happens to the group."
+    assert answered(group)["conclusion"] == said
+    assert answered({**group, "topics": []})["conclusion"] == "Nothing happens to the group."
+    gone = stable(event("topic_deleted", topic_name="t"))["events"]
+    assert answered({**stable(), "events": gone})["conclusion"] == "Deleting t causes 1 rebalance."
+
+
 def test_what_has_a_reader_all_the_time() -> None:
     """Not with an eager assignor, and not where polls are only taken to take no time."""
     joins = event("member_joins", member={"member_id": "c", "topic_names": []})
     assert ALL_THE_TIME in answered(stable(joins, assignor="cooperative-sticky"))["conclusion"]
     assert "Nothing happens to the group; every partition has" in answered(stable())["conclusion"]
+    stalls = event("member_stalls", member_id="a", for_ms=60_000)
+    assert "which does not poll while it stalls" in answered(stable(stalls))["conclusion"]
     moves = event("member_joins", member={"member_id": "c", "topic_names": ["t"]})
     for assignor, protocol in (("range", "classic"), ("cooperative-sticky", "classic"), ("uniform", "consumer")):
         for poll_ms in (0, 1_000, 10_000):

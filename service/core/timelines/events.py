@@ -62,6 +62,7 @@ class Events:
         """The start: the members of the question join, or are there with what they own."""
         group, course = self.course.timeline.group, self.course
         stable = len(group.owned.values) > 0
+        course.ledger.exist(course.topology.existing(), 0)
         for i, topics in enumerate(course.timeline.subscriptions):
             rack = None if group.racks[i] == NONE else group.rack_ids[group.racks[i]]
             member = self._start(NewMember(group.member_ids[i], group.instance_ids[i], rack, topics))

@@ -144,13 +144,17 @@ def _polls(way: Way) -> str:
 
 
 def _never(way: Way) -> str:
-    """That no partition waits for a reader, if that is so, or only with polls that take no time."""
-    rebalances = [each for each in way.outcome.rebalances if not each.is_start]
+    """That no partition waits for a reader, if that is so, or only with polls that take no time; or nothing."""
+    rebalances, end = [each for each in way.outcome.rebalances if not each.is_start], way.outcome.end
+    polls_take_time = way.timeline.timing.poll_interval_ms > 0
     if any(each.is_eager and _had(each) for each in rebalances):
-        return "; members stop reading in each, for a time that their polls decide, and which is 0 s here"
+        stops = "; members stop reading in each, for a time that their polls decide, and which is 0 s here"
+        return "" if polls_take_time else stops
     if any(each.withheld or (each.movement is not None and each.movement.revoked) for each in rebalances):
-        return "; partitions that move wait for polls, which take no time here"
-    return "" if way.outcome.end.unread else "; every partition has a reader all the time"
+        return "" if polls_take_time else "; partitions that move wait for polls, which take no time here"
+    if any(event.type == "member_stalls" for event in way.timeline.events):
+        return "; every partition keeps its reader, which does not poll while it stalls"
+    return "" if end.unread or not end.partitions_count else "; every partition has a reader all the time"
 
 
 def _had(rebalance: TimelineRebalance) -> bool:
