@@ -23,7 +23,7 @@ from service.decisions.chosen_partitioners import chosen
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, read_keys
-from service.report.numbers import number, share
+from service.report.numbers import number
 
 MOST_PARTITIONS: Final = 1_000_000
 """Most partitions that are counted; a row with a higher one is rejected, as it would take the memory of as many."""
@@ -79,7 +79,7 @@ def mismatch(
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         "verdict": report.verdict(summary),
         **({"warning": " ".join(summary["warnings"])} if summary["warnings"] else {}),
-        f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({share(summary['misplaced_share'])})",
+        f"misplaced, if {expected} is expected": f"{number(summary['misplaced'])} ({report.misplaced(summary)})",
         "rejected records": number(sum(rejected.values())),
     }
     return Outcome(summary, _tables(result, summary), report.report(summary, result, records.name), headline)

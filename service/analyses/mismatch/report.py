@@ -51,6 +51,13 @@ def _interval(part: dict[str, Any]) -> str:
     return f"{share(part['share_low'])} to {share(part['share_high'])}"
 
 
+def misplaced(summary: dict[str, Any]) -> str:
+    """The share of the misplaced records, and whether a former partition count explains all of them."""
+    is_expected = summary["verdict"] == "identified" and summary["expected"] in summary["mixture"][0]["partitioners"]
+    grown = is_expected and any(part["partitions_count"] != summary["partitions_count"] for part in summary["mixture"])
+    return share(summary["misplaced_share"]) + (", all as before the topic grew" if grown else "")
+
+
 def named(partitioners: list[str]) -> str:
     """The first of a writer's partitioners, which no key can tell apart."""
     more = len(partitioners) - SHOWN
@@ -59,15 +66,15 @@ def named(partitioners: list[str]) -> str:
 
 def report(summary: dict[str, Any], result: MismatchResult, source: str) -> Report:
     """The report."""
-    misplaced = summary["misplaced"]
+    count = summary["misplaced"]
     how = "estimated" if summary["partitions_count_found"] else "given"
     at_a_glance = FigureRow(
         (
             Figure("records", number(summary["records"]), f"{number(summary['keyless'])} without a key"),
             Figure("partitions", number(summary["partitions_count"]), how),
             Figure(
-                f"misplaced, if {summary['expected']} is expected", number(misplaced), share(summary["misplaced_share"]),
-                "bad" if misplaced else "good",
+                f"misplaced, if {summary['expected']} is expected", number(count), misplaced(summary),
+                "bad" if count else "good",
             ),
             Figure("rejected records", number(sum(summary["rejected"].values())), f"in {REJECTED_ROWS}"),
         )

@@ -167,17 +167,20 @@ def _within_limits(counter: KeyCounter, decision: Decision, column: int, key_for
             yield f"Which of the counts {planned} is enough depends on what a partition can take: no limit was given."
         return
     larger = "" if decision.needs_new_topic is None else " as large as the current one"
+    name = f"With {decision.plan.partitioner}, " if len(counter.names) > 1 else ""
     best = next((plan for plan in decision.plans if plan.partitions_count == decision.recommended), None)
     if best is not None:
         fewest = "" if len(counts) == 1 else f", the fewest of those {planned}{larger} that do"
         keep = "keep" if best.partitions_count != 1 else "keeps"
-        yield f"{_capital(partitions(best.partitions_count))} {keep} {_limit(decision, best)}{fewest}."
+        yield _capital(f"{name}{partitions(best.partitions_count)} {keep} {_limit(decision, best)}{fewest}.")
     else:
         fullest = min(decision.plans, key=lambda plan: _fullest(plan, column))
         least = (
             f"the least that the fullest partition has is {amount(fullest, column)}, with {partitions(fullest.partitions_count)}"
         )
-        yield f"Of the counts {planned}, none{larger} keeps {'the limit' if len(limits) == 1 else 'every limit'}; {least}."
+        yield _capital(
+            f"{name}of the counts {planned}, none{larger} keeps {'the limit' if len(limits) == 1 else 'every limit'}; {least}."
+        )
         share, skew = of.heaviest / max(of.total, 1), decision.limits.skew
         if skew is not None and most.partitions_count * share > skew:
             who = next(iter(_heaviest_names(counter, most, column, key_format)), "the heaviest key")

@@ -55,7 +55,23 @@ def test_a_report_names_the_growth_too(tmp_path):
     assert summary["verdict"] == "identified"
     assert [part["partitions_count"] for part in summary["mixture"]] == [12, 6]
     assert all("java with 6 partitions" in example["explained_by"] for example in summary["examples"])
-    assert "the topic probably grew from 6 to 12 partitions" in (tmp_path / "out" / "report.html").read_text()
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "the topic probably grew from 6 to 12 partitions" in report
+    assert "24.1%, all as before the topic grew" in report
+
+
+def test_what_another_client_wrote_is_not_the_growths(tmp_path):
+    keys = [f"k-{i}" for i in range(400)]
+    file = tmp_path / "seen.csv"
+    rows = [f"{key},{rdkafka(key, 8 if i % 2 else 12)}" for i, key in enumerate(keys)]
+    file.write_text("\n".join(["key,partition", *rows]) + "\n")
+    CliRunner().invoke(main, ["fingerprint", str(file), "--partitions", "12", "--into", str(tmp_path / "out")])
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    parts = [(part["partitioners"][0], part["partitions_count"]) for part in summary["mixture"]]
+    assert sorted(parts) == [("librdkafka:consistent_random", 8), ("librdkafka:consistent_random", 12)]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "the topic probably grew from 8 to 12 partitions" in report
+    assert "all as before the topic grew" not in report
 
 
 @pytest.mark.parametrize(
