@@ -72,7 +72,7 @@ def drawn(draw: random.Random) -> dict[str, Any]:
         body.setdefault("limits", {})["max_lag_seconds"] = draw.choice((1, 4, 30))
     if draw.random() < 0.3:
         body["members_counts"] = sorted(draw.sample(range(1, 12), draw.randint(1, 4)))
-    elif draw.random() < 0.2:
+    if draw.random() < 0.2:
         body["threads_per_pod"] = draw.choice((2, 5))
     if draw.random() < 0.3:
         body["keda"] = {"offset_reset_policy": draw.choice(("latest", "earliest"))}
@@ -115,7 +115,7 @@ def count_of(text: str) -> int:
 
 def fewest(judge: Judge, found: re.Match[str]) -> None:
     count = count_of(found["count"])
-    step = count_of(found["count"].partition(" of ")[2] or "1")
+    step = judge.body.get("threads_per_pod", 1) if "fewest pods" in found[0] else 1
     assert judge.within(count)
     assert not any(judge.within(each) for each in range(step, count, step))
 

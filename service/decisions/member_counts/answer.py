@@ -120,15 +120,16 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     loads = {each.members_count: each.load for each in (*made, *planning(group, counts=beside, assignor=assignor))}
     now = group.first_members(current)
     owned = load_of(now, now.owned, lags.loads) if current else None
-    cases = [_case(question, group, owned, several, standing, lags.loads.least)]
+    case = partial(_case, question, group, planned, standing)
+    cases = [case(owned, several, lags.loads.least)]
     judged = list(cases[0].judged)
     if not lags.loads.are_known:
         most = [(each, at_most(of_each)) for each, of_each in several]
         owned_at_most = None if owned is None else replace(owned, worst=owned.worst_at_most)
-        cases.append(replace(_case(question, group, owned_at_most, most, standing, lags.loads.most), is_most=True))
+        cases.append(replace(case(owned_at_most, most, lags.loads.most), is_most=True))
         pairs = zip(judged, cases[1].judged, strict=True)
         judged = [surely(*pair, is_unbounded=lags.loads.is_unbounded) for pair in pairs]
-    cases = [replace(case, planned=planned, probe=_probe(case, present, planning, budget)) for case in cases]
+    cases = [replace(each, probe=_probe(each, present, planning, budget)) for each in cases]
     conclusion, further_warnings = concluded(lags, cases)
     return MemberCountsAnswer(
         question,
@@ -148,15 +149,16 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
 def _case(
     question: MemberCountsQuestion,
     group: Group,
+    planned: str,
+    standing: list[dict[int, Standstill]],
     now: MembersLoad | None,
     several: list[tuple[Assignor, list[MembersPlan]]],
-    standing: list[dict[int, Standstill]],
     weights: Float64s,
 ) -> Case:
     weights = np.where(read_partitions(group), weights, 0.0)
     pairs = zip(several, standing, strict=True)
     judged = tuple(judged_plans(question, group, weights, each, made, of_each) for (each, made), of_each in pairs)
-    return Case(question, group, weights, now, judged)
+    return Case(question, group, weights, now, judged, planned)
 
 
 def _probe(case: Case, present: pa.StructArray, planning: Callable[..., list[MembersPlan]], budget: Budget) -> MembersPlan | None:

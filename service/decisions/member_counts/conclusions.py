@@ -62,7 +62,7 @@ class Case:
     weights: Float64s
     now: MembersLoad | None
     judged: tuple[Plans, ...]
-    planned: str = "all"
+    planned: str
     probe: MembersPlan | None = None
     is_most: bool = False
 
@@ -275,7 +275,7 @@ def _concluded(case: Case) -> str:
 def _fewest(case: Case, recommended: int) -> str:
     """That a number is the fewest within the limits: of all, if that is proven, or of those planned."""
     needed, are = case.needed[0], "is" if case.one_of(recommended) else "are"
-    skipped = [count for count in range(needed, recommended, case.step) if count not in set(case.counts)]
+    skipped = sorted({*range(needed, recommended, case.step)} - {*case.counts})
     pods = " pods" if case.step > 1 else ""
     state = _state(case, recommended)
     if not skipped:
