@@ -31,6 +31,10 @@ MOST_COUNTS: Final = 5
 """Counts of one class: a topic that grew four times."""
 
 
+STEP: Final = 1 << 25
+"""Pairs × classes × partition counts that are tried between two looks at the time."""
+
+
 class Growth(NamedTuple):
     """The partition counts, ascending, at which a class explains more pairs than chance does.
 
@@ -53,12 +57,14 @@ def find_growth(
     """
     tried = np.arange(1, counts.stop, dtype=np.int64)
     allowed = math.log(SIGNIFICANCE / (hypotheses + len(dividends) * counts.start))
-    check_time()
-    evidence = np.minimum(
-        *(evidence_of(dividends[:, some], partitions[some], tried) for some in (partitions >= 0, partitions > 0))
-    )
+    strongest, at_once = np.zeros(len(dividends)), max(1, STEP // max(1, dividends.size))
+    for start in range(0, len(tried), at_once):
+        check_time()
+        for some in (partitions >= 0, partitions > 0):
+            evidence = evidence_of(dividends[:, some], partitions[some], tried[start : start + at_once])
+            strongest = np.minimum(strongest, evidence.min(axis=1))
     found = []
-    for k in np.argsort(evidence.min(axis=1), kind="stable")[:MOST_CLASSES].tolist():
+    for k in np.argsort(strongest, kind="stable")[:MOST_CLASSES].tolist():
         decided = ~np.isnan(dividends[k])
         of_class = dividends[k, decided], partitions[decided], tried, allowed, check_time
         counts_of, log_chance, left = _cover(*of_class)
