@@ -137,7 +137,7 @@ def picture(answer: Json) -> str:
     if answer["balanced"] is not None and answer["assignor"] != "balanced":
         even = ("balanced", [plan["worst_load"] for plan in answer["balanced"]["plans"]])
     own = (f"worst load, {answer['assignor']}", [plan["worst_load"] for plan in answer["plans"]])
-    return curve(answer["conclusion"], ("members", counts), own, even)
+    return curve(answer["conclusion"].partition(". ")[0], ("members", counts), own, even)
 
 
 def _show(answer: Json) -> None:

@@ -152,7 +152,7 @@ def told(
         _moves(question, first, budget),
         comparison,
         None if second is None or comparison is None else not len(_differences(comparison.expected, second.outcome)),
-        [*_warnings(assignor, first), *(() if runs is None else (runs.sentence,))],
+        [*capacity_warnings(question), *_warnings(assignor, first), *(() if runs is None else (runs.sentence,))],
         assignor.explain(group, outcome.assignment, budget.explained) if question.explain and assignor.explain else None,
         zone_traffic(group, outcome.owners),
         runs,
@@ -202,6 +202,13 @@ def _differences(expected: Group, outcome: Rebalance) -> Differences:
     found = differences(expected.owned, rows, expected.total_partitions)
     chance = outcome.assignment.left_open
     return found if chance is None else found.without(chance.partitions)
+
+
+def capacity_warnings(question: GroupQuestion) -> list[str]:
+    """That some members have no capacity, where others have one."""
+    given = question.members.field("capacity")
+    unknown = counted(given.null_count, "member has", "members have")
+    return [f"{unknown} no capacity, which counts as 1."] if 0 < given.null_count < len(given) else []
 
 
 def warnings(group: Group) -> list[str]:

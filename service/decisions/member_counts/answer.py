@@ -19,6 +19,7 @@ from service.core.printable import counted
 from service.core.rebalances.moves import final_rows
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
 from service.decisions.member_counts.conclusions import Case, concluded, read_partitions
@@ -142,7 +143,14 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
         lags.loads.is_unbounded,
         planned,
         conclusion,
-        (*further_warnings, *warnings, *notes, *([DRAWN] if 0 < current < counts[-1] else ()), *_left_open(made)),
+        (
+            *further_warnings,
+            *capacity_warnings(question.group),
+            *warnings,
+            *notes,
+            *([DRAWN] if 0 < current < counts[-1] else ()),
+            *_left_open(made),
+        ),
     )
 
 
