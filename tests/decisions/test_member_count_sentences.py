@@ -231,7 +231,7 @@ TEMPLATES = {
     rf"(?P<count>{MEMBERS}) (?:is|are) the fewest(?: pods)? within the limits": fewest,
     rf"{PLANNED}, (?P<count>{MEMBERS}) (?:is|are) the fewest(?: pods)? within the limits": fewest_planned,
     rf"; (?P<count>{MEMBERS}) would (?:do|be) \([^)]*÷[^)]*\)(?:, which was not planned)?": would_do,
-    rf"; fewer than (?P<count>{NUMBER}) cannot be \([^)]*÷[^)]*\)(?:, and [^;]* were not planned)?": cannot_be,
+    rf"; fewer than (?P<count>{NUMBER}) cannot be \([^)]*÷[^)]*\)(?:, and [^;]* (?:was|were) not planned)?": cannot_be,
     rf"; now there are (?P<count>{NUMBER})(?: members?)?, (?:also within them|not within them|within them too, but no whole "
     r"number of pods|but not with the partitions that they own|within them only with the partitions that they own)": now_is,
     rf"(?:{MEMBERS} (?:is|are) not within the limits|Neither {NUMBER} nor {NUMBER} members are within the limits|Of the "

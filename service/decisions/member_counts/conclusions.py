@@ -282,9 +282,10 @@ def _fewest(case: Case, recommended: int) -> str:
         return f"{case.members(recommended)} {are} the fewest{pods} within the limits{state}."
     planned = f"Of the numbers planned ({numbers(case.counts)})"
     text = f"{planned}, {case.members(recommended)} {are} the fewest{pods} within the limits{state}"
+    were = "was" if len(skipped) == 1 else "were"
     if case.probe_is_enough:
         return f"{text}; {case.members(needed)} would do ({case.proof}), which was not planned."
-    return f"{text}; fewer than {needed:,} cannot be ({case.proof}), and {numbers(skipped)} were not planned."
+    return f"{text}; fewer than {needed:,} cannot be ({case.proof}), and {numbers(skipped)} {were} not planned."
 
 
 def _state(case: Case, recommended: int) -> str:
