@@ -28,29 +28,30 @@ from service.descriptions.rows import ForeignText, listed
 Partitions = dict[str, set[int]]
 
 _CONTEXT: Final = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance_id>[^,\]]+), )?clientId=(?P<client_id>[^,\]]+)(?:, groupId=(?P<group>[^\]]+))?\]"
+    r"\[Consumer (?:instanceId=(?P<instance_id>[^,\[\]]+), )?clientId=(?P<client_id>[^,\[\]]+)"
+    r"(?:, groupId=(?P<group>[^\[\]]+))?\]"
 )
 _TOLD: Final = re.compile(
     r"Finished assignment for group|newly assigned partitions|Successfully (?:joined|synced) group|\" running \S+ assign"
 )
 _FINISHED: Final = re.compile(r"Finished assignment for group(?: at generation (?P<generation>[0-9]+))?: (?P<members>\{.*\})?")
-_PERFORMING: Final = re.compile(r"Performing assignment .*?using strategy (?P<name>\S+) with subscriptions (?P<members>\{.*\})")
-_ASSIGNMENT: Final = re.compile(r"(?:^\{|\), )(?P<member>.+?)=Assignment\(partitions=\[(?P<partitions>[^\]]*)\]")
-_SUBSCRIPTION: Final = re.compile(r"(?:^\{|\), )(?P<member>.+?)=Subscription\((?P<fields>topics=.*?)(?=\)(?:, |\}))")
+_PERFORMING: Final = re.compile(r"Performing assignment using strategy (?P<name>\S+) with subscriptions (?P<members>\{.*)")
+_ASSIGNMENT: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Assignment\(partitions=\[(?P<partitions>[^\[\]]*)\]")
+_SUBSCRIPTION: Final = re.compile(r"[{ ](?P<member>[^={}()]+)=Subscription\((?P<fields>topics=[^()]*)")
 _FIELD: Final = re.compile(r"(\w+)=(?:Optional\[([^\]]*)\]|\[([^\]]*)\]|([^,]*))")
 _JOINED: Final = re.compile(
     r"Successfully (?:joined group with|synced group in) generation (?:Generation\{generationId=)?(?P<generation>[0-9]+)"
     r"(?:, memberId='(?P<member>[^']*)', protocol='(?P<protocol>[^']*)')?"
 )
 _OWN: Final = re.compile(
-    r"(?:Notifying assignor about the new Assignment\(partitions=\[|\sAssigned partitions: +\[)(?P<whole>[^\]]*)\]"
+    r"(?:Notifying assignor about the new Assignment\(partitions=\[|\sAssigned partitions: +\[)(?P<whole>[^\[\]]*)\]"
     r"|(?:Adding|Setting) newly assigned partitions(?P<added>.*)"
     r"|(?:Revoke|Revoking|Lost) previously assigned partitions(?P<gone>.*)"
 )
 _SUBSCRIBED: Final = re.compile(
     r"(?:Subscribed to topic\(s\): |Joining group with current subscription: \[)(?P<topics>[A-Za-z0-9._-]+(?:, [A-Za-z0-9._-]+)*)"
 )
-_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,7})(?=[,\]\s]|$)")
+_PARTITION: Final = re.compile(r"(?<![A-Za-z0-9._-])([A-Za-z0-9._-]+)-([0-9]{1,7})(?=[,\]\s]|$)")
 _DATED: Final = re.compile(r"\W{0,3}[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 """Further lines of a log in which consumers write."""
 

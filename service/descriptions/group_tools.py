@@ -21,7 +21,7 @@ _NOTICE: Final = re.compile(r"\s*(?P<kind>Share|Streams) group '(?P<group>.*)' h
 _MEMBERS: Final = {"GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "ASSIGNMENT"}
 _OFFSETS: Final = {"START-OFFSET", "CURRENT-OFFSET", "OFFSET"}
 _PARTITIONS: Final = re.compile(r"(\S+?):([0-9]{1,7}(?:,[0-9]{1,7})*)")
-_KIND: Final = r"\s*(TARGET-)?(ACTIVE|STANDBY|WARMUP)(?:-TASKS)?:+"
+_KIND: Final = r"(TARGET-)?(ACTIVE|STANDBY|WARMUP)(?:-TASKS)?:+"
 _TASKS: Final = re.compile(rf"{_KIND}(.*?)(?={_KIND}|$)")
 _TASK: Final = re.compile(r"([^\s:;,\[\]]+):\s*\[+([0-9, ]+)\]+")
 
@@ -55,7 +55,7 @@ class OtherGroupsText(ForeignText):
             return True
         if line.startswith("GROUP"):
             return self._header(number, line)
-        if self.member and _TASKS.match(line):
+        if self.member and _TASKS.match(line.lstrip()):
             self._add_tasks(line)
             return True
         words = line.split(maxsplit=max(len(self.table.names) - 1, 0))

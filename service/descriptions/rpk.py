@@ -19,13 +19,13 @@ _TABLES: Final = (
     {"ID", "HOST", "PORT"},
     {"NAME", "PARTITIONS", "REPLICAS"},
 )
+_HEADER: Final = re.compile(r"^[^:]*\b(?:LEADER|Leader|MEMBER-ID|HOST|PARTITIONS +REPLICAS)\b[^:]*$")
 _BLANK: Final = ("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR", "RACK")
 _FIELD: Final = re.compile(
     r"(NAME|INTERNAL|PARTITIONS|REPLICAS|ERROR|GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|Name|Internal)"
     r"(?:\s+(\S+))?"
 )
-_CONFIG: Final = re.compile(r"(?P<key>[a-z][a-z0-9._]+)\s+(?P<value>.*?)\s*[A-Z_]+_CONFIG")
-_COMMAND: Final = re.compile(r".*\brpk topic (?:describe|info)(?P<arguments>(?: \S+)+)")
+_COMMAND: Final = re.compile(r".{0,200}?\brpk topic (?:describe|info)(?P<arguments> .*)")
 _DETAILED: Final = re.compile(r"(?P<name>\S+?)(?: \(internal\))?, (?P<count>[0-9]{1,7}) partitions(?:, [0-9]+ replicas)?")
 _HEAD: Final = re.compile(r"SUMMARY|CONFIGS|PARTITIONS|CLUSTER|BROKERS|TOPICS|=+|KEY\s+VALUE\s+SOURCE|TOPIC\s+LAG")
 _OF_GROUP: Final = {"STATE": "group_state", "BALANCER": "assignor", "MEMBERS": "members_count"}
@@ -46,14 +46,15 @@ class RpkText(ForeignText):
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
-        table = Table.of(re.sub(r"(?<=\S) (?=\S)", "-", line.upper()), *_BLANK)
+        header = re.sub(r"(?<=\S) (?=\S)", "-", line.upper()) if _HEADER.search(line) else ""
+        table = Table.of(header, *_BLANK)
         if self._begins(line.strip()):
             self.table = Table()
-        elif ":" not in line and any(columns <= set(table.names) for columns in _TABLES) and "ENDPOINT" not in table.names:
+        elif any(columns <= set(table.names) for columns in _TABLES) and "ENDPOINT" not in table.names:
             self.table = table
-        elif self.topic and (match := _CONFIG.fullmatch(line.strip())):
-            if match["key"] == "min.insync.replicas" and match["value"].isdecimal():
-                self.topics.fields.setdefault(self.topic, {})["min_insync_replicas"] = int(match["value"])
+        elif self.topic and line.rstrip().endswith("_CONFIG"):
+            if line.split()[0] == "min.insync.replicas" and line.split()[1].isdecimal():
+                self.topics.fields.setdefault(self.topic, {})["min_insync_replicas"] = int(line.split()[1])
         elif (match := _FIELD.fullmatch(line.strip())) and (match[2] or self.group):
             return self._field(match[1].upper(), match[2] or "")
         else:

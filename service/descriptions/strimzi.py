@@ -18,7 +18,7 @@ Fields = dict[str, Any]
 _FIRST: Final = re.compile(
     r"(?P<indent>\s*(?:- )?)(?:apiVersion: ?kafka\.strimzi\.io/|(?P<kind>kind: ?Kafka(?:Topic|Rebalance)\s*$))"
 )
-_LINE: Final = re.compile(r"(?P<indent>\s*(?:- +)*)\"?(?P<key>[A-Za-z0-9_./-]+)\"?:(?:\s+(?P<value>\S.*?))?(?:\s+#.*)?\s*")
+_LINE: Final = re.compile(r"(?P<indent>\s*(?:- +)*)\"?(?P<key>[A-Za-z0-9_./-]+)\"?:(?:\s(?P<value>.*))?")
 _LIST: Final = re.compile(r"apiVersion: v1|kind: (?:List|Kafka\w+List)|items:|---|\.\.\.")
 _HEADER: Final = re.compile(r"(?:NAMESPACE\s+)?NAME\s+CLUSTER\s+PARTITIONS\s+REPLICATION FACTOR(?:\s+READY)?\s*")
 _LAST_APPLIED: Final = re.compile(r"(last-applied-configuration: [|>]-?\n[^\S\n]*)\{.*")
@@ -82,8 +82,8 @@ class StrimziText(ForeignText):
             while self.path and self.path[-1][0] >= indent:
                 self.path.pop()
             self.path.append((indent, match["key"]))
-            if match["value"]:
-                self.resources[-1].setdefault(".".join(key for _, key in self.path), match["value"].strip("'\""))
+            if value := (match["value"] or "").partition(" #")[0].strip(" '\""):
+                self.resources[-1].setdefault(".".join(key for _, key in self.path), value)
         return self.indent >= 0
 
 
