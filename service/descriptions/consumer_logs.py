@@ -126,6 +126,8 @@ class ConsumerLogs(ForeignText):
     group, client, context : of the last line with a context; rows : how many of a member of librdkafka follow, and where they go
     """
 
+    mark = ("[Consumer ", "Finished assignment for group", "newly assigned", "Successfully ", " running ")
+
     def __init__(self) -> None:
         super().__init__()
         self.groups: defaultdict[str, _Group] = defaultdict(_Group)

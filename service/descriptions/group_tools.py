@@ -38,6 +38,8 @@ class OtherGroupsText(ForeignText):
     kind : of the groups of the current table, "" if it does not tell; member : of Streams, whose tasks may follow
     """
 
+    mark = ("GROUP", "Share group", "Streams group")
+
     def __init__(self, consumer_groups: _Lines) -> None:
         super().__init__()
         self.consumer_groups = consumer_groups

@@ -20,6 +20,8 @@ _OTHER: Final = re.compile(r"Metadata for .+ \(from broker .*|\s*[0-9]+ (?:broke
 class KcatText(ForeignText):
     """The metadata that the lines describe. name : of the current topic"""
 
+    mark = ("partitions:", "brokers:", " at ")
+
     def __init__(self) -> None:
         super().__init__()
         self.brokers: dict[int, Json] = {}

@@ -21,6 +21,8 @@ _TIMES: Final = {None: END, "-1": END, "latest": END, "-2": START, "earliest": S
 class OffsetsText(ForeignText):
     """The topics that the lines describe. time : the ``--time`` of the last command line"""
 
+    mark = (":",)
+
     def __init__(self) -> None:
         super().__init__()
         self.rows = TopicRows()

@@ -73,7 +73,7 @@ def read_description(text: str) -> Description:
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
     text = strimzi.without_last_applied(consumer_logs.messages(text))
-    return read_rack_table(text) or _Pasted().read(unwrapped(text))
+    return read_rack_table(text) or _Pasted(text).read(unwrapped(text))
 
 
 class _Pasted:
@@ -82,13 +82,11 @@ class _Pasted:
     waiting : the last of these lines, which may be pieces of one line, each with the fault that a reader finds in it
     """
 
-    def __init__(self) -> None:
-        self.topics = TopicsText()
-        groups = GroupsText()
-        self.readers: tuple[_LineReader, ...] = (
-            self.topics, StrimziText(), OtherGroupsText(groups), RpkText(), KcatText(), OffsetsText(), groups, BrokersText(),
-            ConsumerLogs(),
-        )  # fmt: skip
+    def __init__(self, text: str) -> None:
+        self.topics, groups = TopicsText(), GroupsText()
+        others = (StrimziText(), ConsumerLogs(), OtherGroupsText(groups), RpkText(), KcatText(), OffsetsText())
+        found = (reader for reader in others if any(mark in text for mark in reader.mark))
+        self.readers: tuple[_LineReader, ...] = (self.topics, *found, groups, BrokersText())
         self.records = RecordsText()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from service.descriptions.model import Description
 
@@ -24,7 +24,12 @@ START, END = "log_start_offsets", "log_end_offsets"
 
 
 class ForeignText:
-    """What readers of lines have in common that are of no form of Kafka's most used tools. notes : see _LineReader"""
+    """What readers of lines have in common that are of no form of Kafka's most used tools.
+
+    mark : a text that they can read has one of these; notes : see _LineReader
+    """
+
+    mark: ClassVar[tuple[str, ...]]
 
     def __init__(self) -> None:
         self.notes: list[str] = []

@@ -35,6 +35,8 @@ _IDS: Final = re.compile(r"\[(?:[0-9]{1,10}(?:[ ,]+[0-9]{1,10})*)?\]")
 class RpkText(ForeignText):
     """What the lines describe. topic, group : of the current section; table : the current one"""
 
+    mark = ("REPLICAS", "Replicas", "BALANCER", "MEMBER-ID", "PORT", "PARTITIONS")
+
     def __init__(self) -> None:
         super().__init__()
         self.topics = TopicRows()

@@ -41,6 +41,8 @@ class StrimziText(ForeignText):
     path : (indent, key) of the keys around the current line; indent : of the current resource, -1 if there is none
     """
 
+    mark = ("kafka.strimzi.io", "kind: Kafka", "kind:Kafka", "REPLICATION FACTOR")
+
     def __init__(self) -> None:
         super().__init__()
         self.resources: list[Fields] = []
