@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.rows import END, ForeignText, GroupRows, TopicRows
-from service.descriptions.tables import Table, offset_in
+from service.descriptions.tables import PrintedTable, offset_in
 
 SHARE: Final = "share"
 STREAMS: Final = "streams"
@@ -44,7 +44,7 @@ class OtherGroupsText(ForeignText):
         super().__init__()
         self.consumer_groups = consumer_groups
         self.waiting: list[tuple[int, str]] = []
-        self.table, self.kind = Table(), ""
+        self.table, self.kind = PrintedTable(), ""
         self.groups: defaultdict[str, GroupRows] = defaultdict(GroupRows)
         self.topics = TopicRows()
         self.member: dict[str, object] = {}
@@ -87,9 +87,9 @@ class OtherGroupsText(ForeignText):
     def _header(self, number: int, line: str) -> bool:
         """Begin a table; False if it is of another tool."""
         self._decide("")
-        table = Table.of(line, "LEADER-EPOCH")
+        table = PrintedTable.of(line, "LEADER-EPOCH")
         names = set(table.names)
-        self.member, self.table = {}, Table()
+        self.member, self.table = {}, PrintedTable()
         if names & {"START-OFFSET", "ASSIGNMENT-EPOCH"} or table.names == ("GROUP", "TOPIC", "PARTITION", "OFFSET"):
             self.kind = SHARE
         elif names & {"OFFSET-LAG", "PROCESS"} or ("TARGET-ASSIGNMENT-EPOCH" in names and "ASSIGNMENT-STRATEGY" not in names):
@@ -111,7 +111,7 @@ class OtherGroupsText(ForeignText):
             for number, line in waiting[1:]:
                 self._row(self.table.cells(line) or {}, number)
             return True
-        self.table = Table() if waiting else self.table
+        self.table = PrintedTable() if waiting else self.table
         taken = [self.consumer_groups.take(number, line) for number, line in waiting]
         return all(taken)
 

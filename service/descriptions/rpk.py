@@ -11,7 +11,7 @@ from typing import Final
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.rows import END, START, UNKNOWN, ForeignText, GroupRows, TopicRows
-from service.descriptions.tables import Table, offset_in
+from service.descriptions.tables import PrintedTable, offset_in
 
 _TABLES: Final = (
     {"PARTITION", "LEADER", "REPLICAS"},
@@ -43,15 +43,15 @@ class RpkText(ForeignText):
         self.brokers: dict[int, Json] = {}
         self.groups: defaultdict[str, GroupRows] = defaultdict(GroupRows)
         self.topic = self.group = ""
-        self.table = Table()
+        self.table = PrintedTable()
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
         header = re.sub(r"(?<=\S) (?=\S)", "-", line.upper()) if _HEADER.search(line) else ""
-        table = Table.of(header, *_BLANK)
+        table = PrintedTable.of(header, *_BLANK)
         if self._begins(line.strip()):
-            self.table = Table()
+            self.table = PrintedTable()
         elif any(columns <= set(table.names) for columns in _TABLES) and "ENDPOINT" not in table.names:
             self.table = table
         elif self.topic and line.rstrip().endswith("_CONFIG"):

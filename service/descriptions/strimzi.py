@@ -10,7 +10,7 @@ from service.core.documents import Json
 from service.descriptions.model import Description
 from service.descriptions.rows import ForeignText
 from service.descriptions.source import SourceText
-from service.descriptions.tables import Table
+from service.descriptions.tables import PrintedTable
 
 Fields = dict[str, Any]
 """Path → value of the fields of a resource, such as ``metadata.name``."""
@@ -48,12 +48,12 @@ class StrimziText(ForeignText):
         self.resources: list[Fields] = []
         self.path: list[tuple[int, str]] = []
         self.indent = -1
-        self.table = Table()
+        self.table = PrintedTable()
 
     def take(self, _: int, line: str) -> bool:
         """Read a line; False if it is of another form."""
         if _HEADER.fullmatch(line):
-            self.table = Table.of(line.replace("N F", "N-F"), "PARTITIONS", "REPLICATION-FACTOR", "READY")
+            self.table = PrintedTable.of(line.replace("N F", "N-F"), "PARTITIONS", "REPLICATION-FACTOR", "READY")
             return True
         row = (self.table.cells(line) if self.table.names else None) or {}
         if row.get("PARTITIONS", "").isdecimal():

@@ -11,7 +11,7 @@ _COORDINATOR: Final = re.compile(r"(?<=\S) +(?=\(-?[0-9]+\) )")
 
 
 @dataclass(frozen=True)
-class Table:
+class PrintedTable:
     """The columns of a table, and where they begin. blank : columns whose cells may be blank"""
 
     names: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class Table:
     blank: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, header: str, *blank: str) -> "Table":
+    def of(cls, header: str, *blank: str) -> "PrintedTable":
         """The table with this header."""
         columns = [*_COLUMN.finditer(header)]
         return cls(tuple(column.group() for column in columns), tuple(column.start() for column in columns), frozenset(blank))

@@ -237,7 +237,7 @@ def test_one_is_singular(folder: Path) -> None:
     """Of one partition, record, key, replica."""
     (folder / "one.csv").write_text("key\na\n")
     plan = CliRunner().invoke(main, ["plan", "one.csv", "--partitions", "1", "--max-skew", "2", "--output", "table"]).stdout
-    assert "recommended: 1 partition\n" in plan
+    assert "One partition keeps the limit" in plan
     assert "1 record, 1 distinct key\n" in plan
     drained = {"brokers": [{"broker_id": 1}, {"broker_id": 2}], "topics": [{"topic_name": "t", "placements": PLACEMENT[:1]}]}
     (folder / "one.json").write_text(json.dumps(drained))

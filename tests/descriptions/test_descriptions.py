@@ -227,9 +227,11 @@ def test_which_group(group_id: str | None, expected: str) -> None:
 
 
 def test_a_group_without_its_topics() -> None:
-    """kafka-consumer-groups does not print partition counts."""
-    with pytest.raises(InvalidQuestion, match="partition counts of these topics are not known: orders"):
-        bodies.group_assignment(read_description(sample("kafka-consumer-groups-offsets.txt")), "billing")
+    """kafka-consumer-groups does not print partition counts: they are inferred from its rows, and said to be."""
+    description = read_description(sample("kafka-consumer-groups-offsets.txt"))
+    body, assumed = bodies.assumed_group(description, "billing")
+    assert all(topic["partitions_count"] > 0 for topic in body["topics"])
+    assert "inferred" in " ".join(assumed)
 
 
 @pytest.mark.parametrize(

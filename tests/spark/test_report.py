@@ -82,8 +82,9 @@ def test_groups_and_topics_that_have_nothing_in_common_get_no_common_mean():
 
 def test_the_chart_of_mismatch_has_the_shares_of_its_verdict():
     java, sarama, chance = ({"share": s, "share_low": s - 0.05, "share_high": s + 0.05} for s in (0.7, 0.2, 0.1))
-    mixture = [{"partitioners": ["java"], **java}, {"partitioners": ["sarama"], **sarama}]
-    shares = mismatch_report._share_of_each({"mixture": mixture, **{f"chance_{name}": value for name, value in chance.items()}})
+    mixture = [{"partitioners": [name], "partitions_count": 6, **one} for name, one in (("java", java), ("sarama", sarama))]
+    summary = {"partitions_count": 6, "mixture": mixture, **{f"chance_{name}": value for name, value in chance.items()}}
+    shares = mismatch_report._share_of_each(summary)
     assert {name: each["share"] for name, each in shares.items()} == {
         "java": 0.7, "sarama": 0.2, "explained by no partitioner": 0.1,
     }  # fmt: skip

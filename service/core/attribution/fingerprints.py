@@ -215,7 +215,7 @@ def fingerprint(
     """
     partitioners = tuple(partitioners)
     most = None if len(partitions_counts) == 1 else most_candidates
-    search = Search(partitioners, partitions_counts, most, most_examples, check_time, all_suspects=all_suspects)
+    search = WriterSearch(partitioners, partitions_counts, most, most_examples, check_time, all_suspects=all_suspects)
     result = search.explain(observations)
     if result.mixture.components or not result.leaves_pairs or observations.keys < 2:
         return result
@@ -229,7 +229,7 @@ def fingerprint(
 
 
 @dataclass(frozen=True)
-class Search:
+class WriterSearch:
     """What is searched. hypotheses : the number of those tried before; the others as of ``fingerprint``"""
 
     partitioners: tuple[Partitioner, ...]

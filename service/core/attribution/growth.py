@@ -27,6 +27,9 @@ from service.core.partitioners.hashing_rule import Sign
 MOST_CLASSES: Final = 8
 """Classes whose counts are looked for: those with the strongest evidence."""
 
+MOST_TRIED: Final = 100_001
+"""Counts of more partitions than any topic has are not tried: each takes memory and time for every class."""
+
 MOST_COUNTS: Final = 5
 """Counts of one class: a topic that grew four times."""
 
@@ -55,6 +58,8 @@ def find_growth(
     counts : those that the topic may have now
     check_time : is called for each class and count
     """
+    if counts.stop > MOST_TRIED:
+        return []
     tried = np.arange(1, counts.stop, dtype=np.int64)
     allowed = math.log(SIGNIFICANCE / (hypotheses + len(dividends) * counts.start))
     strongest, at_once = np.zeros(len(dividends)), max(1, STEP // max(1, dividends.size))

@@ -27,7 +27,7 @@ ALIKE: Final = 1 - 1e-9
 
 
 @dataclass(frozen=True)
-class Loads:
+class LoadBounds:
     """What there is to read of each partition, float64[partitions] each: the least and the most that it can be.
 
     is_unbounded : have some partitions no most? They have the least there
@@ -38,7 +38,7 @@ class Loads:
     is_unbounded: bool = False
 
     @classmethod
-    def of(cls, group: Group) -> Loads:
+    def of(cls, group: Group) -> LoadBounds:
         """The weights of a group, all known."""
         weights = np.ones(group.topics.partitions_count) if group.topics.weights is None else group.topics.weights
         return cls(weights, weights)
@@ -89,9 +89,9 @@ class MembersPlan:
     left_open: LeftOpen | None
 
 
-def load_of(group: Group, rows: Ragged, of_partitions: Loads | None = None) -> MembersLoad:
+def load_of(group: Group, rows: Ragged, of_partitions: LoadBounds | None = None) -> MembersLoad:
     """The load of an assignment of a group. rows : Ragged member → partitions; of_partitions : None: the group's weights"""
-    weights = of_partitions or Loads.of(group)
+    weights = of_partitions or LoadBounds.of(group)
     capacities = np.ones(len(rows)) if group.capacities is None else group.capacities
     loads, counts = _shares(rows.offsets, rows.values, weights.least)
     most = loads if weights.are_known else _shares(rows.offsets, rows.values, weights.most)[0]
@@ -128,7 +128,7 @@ def _shares(offsets: Int32s, values: Int32s, weights: Float64s) -> tuple[Float64
 
 
 def plans(
-    group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None], loads: Loads
+    group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None], loads: LoadBounds
 ) -> list[MembersPlan]:
     """A plan for each number of members.
 
@@ -167,7 +167,7 @@ def _read_by_first(group: Group) -> Int64s:
     return np.append(0, np.cumsum(new)).astype(np.int64)
 
 
-def _plan(group: Group, now: Group, unread: int, assignor: Assignor, loads: Loads) -> MembersPlan:
+def _plan(group: Group, now: Group, unread: int, assignor: Assignor, loads: LoadBounds) -> MembersPlan:
     assignment = assignor.run(group)
     rows = final_rows(assignment)
     moves = movement(now, transposed(rows, group.total_partitions))

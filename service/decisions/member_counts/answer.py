@@ -22,7 +22,7 @@ from service.decisions.figures import Figures
 from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import check as check_group
 from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
-from service.decisions.member_counts.conclusions import Case, concluded, read_partitions
+from service.decisions.member_counts.conclusions import CountsCase, concluded, read_partitions
 from service.decisions.member_counts.judging import Plans, judged_plans, surely
 from service.decisions.member_counts.lags import lags_of
 from service.decisions.member_counts.members import extended, owning
@@ -162,14 +162,16 @@ def _case(
     now: MembersLoad | None,
     several: list[tuple[Assignor, list[MembersPlan]]],
     weights: Float64s,
-) -> Case:
+) -> CountsCase:
     weights = np.where(read_partitions(group), weights, 0.0)
     pairs = zip(several, standing, strict=True)
     judged = tuple(judged_plans(question, group, weights, each, made, of_each) for (each, made), of_each in pairs)
-    return Case(question, group, weights, now, judged, planned)
+    return CountsCase(question, group, weights, now, judged, planned)
 
 
-def _probe(case: Case, present: pa.StructArray, planning: Callable[..., list[MembersPlan]], budget: Budget) -> MembersPlan | None:
+def _probe(
+    case: CountsCase, present: pa.StructArray, planning: Callable[..., list[MembersPlan]], budget: Budget
+) -> MembersPlan | None:
     """The plan with the fewest members that could be enough, if that number was not planned and no smaller one is."""
     question, count = case.question, case.probed
     if count is None or count > max(MOST_PLANS, case.counts[-1]):

@@ -45,7 +45,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Case:
+class CountsCase:
     """The plans with what there is to read; where that is not known, with the least or with the most.
 
     group : with the most members of a plan
@@ -224,7 +224,7 @@ def named(group: Group, partitions: np.ndarray) -> str:
     return f"{', '.join(names)}{more}"
 
 
-def concluded(lags: Lags, cases: Sequence[Case]) -> tuple[str, list[str]]:
+def concluded(lags: Lags, cases: Sequence[CountsCase]) -> tuple[str, list[str]]:
     """The conclusion, and what else to know. cases : with the least that there can be to read, and if it differs with the most"""
     least, most = cases[0], cases[-1]
     read, warnings = read_partitions(least.group), []
@@ -262,7 +262,7 @@ def _have(partitions: np.ndarray) -> str:
     return "has" if len(partitions) == 1 else "have"
 
 
-def _concluded(case: Case) -> str:
+def _concluded(case: CountsCase) -> str:
     if not case.limits:
         return " ".join(_against_lag(case) if case.question.has_lag else _worth(case))
     even = case.judged[-1].recommended if len(case.judged) > 1 else None
@@ -272,7 +272,7 @@ def _concluded(case: Case) -> str:
     return f"{text} With balanced, {case.members(even)} would do." if better and even is not None else text
 
 
-def _fewest(case: Case, recommended: int) -> str:
+def _fewest(case: CountsCase, recommended: int) -> str:
     """That a number is the fewest within the limits: of all, if that is proven, or of those planned."""
     needed, are = case.needed[0], "is" if case.one_of(recommended) else "are"
     skipped = sorted({*range(needed, recommended, case.step)} - {*case.counts})
@@ -288,7 +288,7 @@ def _fewest(case: Case, recommended: int) -> str:
     return f"{text}; fewer than {needed:,} cannot be ({case.proof}), and {numbers(skipped)} {were} not planned."
 
 
-def _state(case: Case, recommended: int) -> str:
+def _state(case: CountsCase, recommended: int) -> str:
     """Whether the group is within the limits as it is."""
     now = case.current
     if case.now is None:
@@ -305,7 +305,7 @@ def _state(case: Case, recommended: int) -> str:
     return f"; now there are {now:,}, within them only with the partitions that they own"
 
 
-def _none_within(case: Case) -> str:
+def _none_within(case: CountsCase) -> str:
     """That no number planned is within the limits, and which would be."""
     counts, (needed, _) = case.counts, case.needed
     if len(counts) == 1:
@@ -328,7 +328,7 @@ def _none_within(case: Case) -> str:
     return f"{text}; the least that was found is {figures}, with {case.members(best.members_count)}."
 
 
-def _enough(case: Case) -> tuple[int, bool] | None:
+def _enough(case: CountsCase) -> tuple[int, bool] | None:
     """The fewest members planned with the least load, and whether it is proven that no more of them can lower it."""
     plans = [each.plan for each in case.own.plans if not each.plan.unread]
     if not plans:
@@ -339,11 +339,11 @@ def _enough(case: Case) -> tuple[int, bool] | None:
     return enough, least <= floor * (1 + EQUAL)
 
 
-def _unread(case: Case) -> str:
+def _unread(case: CountsCase) -> str:
     return f"With {numbers(case.counts)} members, topics that only later members read have no reader."
 
 
-def _against_lag(case: Case) -> Iterator[str]:
+def _against_lag(case: CountsCase) -> Iterator[str]:
     """What members can do against the lag of now."""
     total, found = float(case.weights.sum()), _enough(case)
     if total == 0:
@@ -375,7 +375,7 @@ def _against_lag(case: Case) -> Iterator[str]:
     yield NO_RATE
 
 
-def _listed(case: Case, what: str = "") -> str:
+def _listed(case: CountsCase, what: str = "") -> str:
     """The numbers that gain."""
     worth = case.own.worth_using
     listed = ", ".join(f"{count:,}" for count in worth[:NAMED]) + (" …" if len(worth) > NAMED else "")
@@ -383,7 +383,7 @@ def _listed(case: Case, what: str = "") -> str:
     return f"Worth using{' ' * bool(what)}{what}{of_them[case.planned]}: {listed}."
 
 
-def _worth(case: Case) -> Iterator[str]:
+def _worth(case: CountsCase) -> Iterator[str]:
     """Which numbers of members lower the largest load."""
     found, now = _enough(case), case.current
     if found is None:

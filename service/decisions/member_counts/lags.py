@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.member_counts.plans import Loads
+from service.core.member_counts.plans import LoadBounds
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Group
@@ -22,7 +22,7 @@ class Lags:
     negative : the committed offset is beyond the end
     """
 
-    loads: Loads
+    loads: LoadBounds
     uncommitted: Bools
     endless: Bools
     negative: Bools
@@ -35,12 +35,12 @@ def lags_of(group: Group, policy: str | None) -> Lags:
     """
     if group.topics.offsets is None:
         nothing = np.zeros(group.topics.partitions_count, np.bool_)
-        return Lags(Loads.of(group), nothing, nothing, nothing)
+        return Lags(LoadBounds.of(group), nothing, nothing, nothing)
     committed, ends, starts = group.topics.offsets
     endless = ends < 0
     whole = np.where(endless, 0, ends - np.maximum(starts, 0)).astype(np.float64)
     uncommitted = (committed < 0) & (whole > 0)
-    loads = Loads.of(group)
+    loads = LoadBounds.of(group)
     least = np.where(uncommitted, whole, loads.least) if policy == "earliest" else loads.least
     most = loads.least if policy == "latest" else np.where(uncommitted, whole, loads.least)
     known = replace(loads, least=least, most=most, is_unbounded=bool(endless.any()))

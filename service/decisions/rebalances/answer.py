@@ -13,7 +13,7 @@ from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total, topic_names_bytes
 from service.decisions.rebalances.extent import LONG_CELLS, Extent
-from service.decisions.rebalances.outcomes import MOST_CELLS, Draws, draws
+from service.decisions.rebalances.outcomes import MOST_CELLS, DrawRanges, draws
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
 from service.decisions.rows.names import longest_name
@@ -40,7 +40,7 @@ class Way:
 
     timeline: Timeline
     outcome: TimelineOutcome
-    draws: Draws | None
+    draws: DrawRanges | None
     slow: tuple[Timeline, TimelineOutcome] | None
     static: bool | None = None
 
@@ -92,7 +92,7 @@ def answer(question: RebalancesQuestion, budget: Budget) -> RebalancesAnswer:
     return RebalancesAnswer(question, ways[0], others, tuple(ways[1:]))
 
 
-def _drawn(timelines: list[Timeline], outcomes: list[TimelineOutcome], meter: _Meter, budget: Budget) -> list[Draws | None]:
+def _drawn(timelines: list[Timeline], outcomes: list[TimelineOutcome], meter: _Meter, budget: Budget) -> list[DrawRanges | None]:
     """The further draws of each way, within what they may cost."""
     if MOST_CELLS > LONG_CELLS and any(each.derived_ids for each in outcomes):
         budget.lengthen()

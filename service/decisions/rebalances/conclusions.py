@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from service.core.timelines.model import Idle, TimelineRebalance, Unread
     from service.decisions.rebalances.answer import RebalancesAnswer, Way
-    from service.decisions.rebalances.outcomes import Draws
+    from service.decisions.rebalances.outcomes import DrawRanges
 
 MOST_NAMED: Final = 5
 """Topics, members or ways that a sentence names at most."""
@@ -162,7 +162,7 @@ def _had(rebalance: TimelineRebalance) -> bool:
     return rebalance.movement is not None and rebalance.movement.retained + rebalance.movement.revoked > 0
 
 
-def _moves(shown: int, draws: Draws | None) -> str:
+def _moves(shown: int, draws: DrawRanges | None) -> str:
     """How many, and over all draws."""
     if draws is None:
         return f"{shown:,}"

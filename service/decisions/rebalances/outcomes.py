@@ -30,7 +30,7 @@ FIGURES: Final[dict[str, Callable[[Totals], float]]] = {
 
 
 @dataclass(frozen=True)
-class Draws:
+class DrawRanges:
     """Timelines that differ in the ids that their members draw.
 
     count : how many; the first is the one that is answered; failed : in how many of them the assignor fails
@@ -44,7 +44,7 @@ class Draws:
 
 def draws(
     timeline: Timeline, first: TimelineOutcome, cells: int, simulate: Callable[[Timeline], TimelineOutcome]
-) -> Draws | None:
+) -> DrawRanges | None:
     """The timeline with further draws of ids; None if it draws none. cells : what these may cost together"""
     if not first.derived_ids:
         return None
@@ -54,4 +54,4 @@ def draws(
         with suppress(KafkaAssignorFails):
             totals.append(simulate(replace(timeline, draw=i, detail="totals", most_explained=0)).totals)
     ranges = {name: Range.of([figure(each) for each in totals]) for name, figure in FIGURES.items()}
-    return Draws(count, count - len(totals), ranges)
+    return DrawRanges(count, count - len(totals), ranges)
