@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         place,
         placers,
         plan,
+        read,
         reassign,
         rebalances,
     )
@@ -60,6 +61,7 @@ __all__ = [
     "place",
     "placers",
     "plan",
+    "read",
     "reassign",
     "rebalances",
 ]

@@ -413,6 +413,19 @@ def log_dirs(brokers: Rows, topics: Topics, *, output: Output = "dict", **fields
     return ask("/v1/log-dir-plans", question, output)
 
 
+def read(*texts: str, bodies: bool = False) -> Any:
+    r"""What texts of one cluster describe: the answer of ``POST /v1/descriptions``.
+
+    texts : what Kafka's tools and others print, snapshots, logs; later ones complete earlier ones
+    bodies : also make the request bodies that they suffice for
+    Raises Rejected for a text of which nothing is read.
+
+    >>> read("broker,rack\n1,a\n2,b")["conclusion"]
+    'Read 2 brokers.'
+    """
+    return ask("/v1/descriptions", {"texts": texts}, "dict", bodies=bodies)
+
+
 def lint(reassignment: Mapping[str, Any], brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
     """What is wrong with a reassignment: the answer of ``POST /v1/reassignments:lint``.
 

@@ -27,6 +27,7 @@ FAMILIES: Final = (
     Family("co_partitionings", "/v1/co-partitionings", "partitions"),
     Family("coordinators", "/v1/coordinators", "partitions"),
     Family("decodings", "/v1/decodings", "decodings"),
+    Family("descriptions", "/v1/descriptions", "decodings"),
     Family("groups", "/v1/group-assignments", "groups"),
     Family("connect", "/v1/connect-assignments", "groups"),
     Family("streams", "/v1/streams-assignments", "groups"),

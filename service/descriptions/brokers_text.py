@@ -29,6 +29,8 @@ _DETAIL: Final = re.compile(
 
 _TABLE_HEADER: Final = re.compile(r"broker(?:_?id)?\s*[,;\t]\s*rack(?:_?id)?\s*", re.IGNORECASE)
 _TABLE_ROW: Final = re.compile(rf"\s*{_ID}\s*[,;:\t]\s*(?P<rack>\S.*)")
+_BARE_ROW: Final = re.compile(rf"\s*{_ID}(?:\s*[,;\t]\s*|:)(?P<rack>[\w-]*[A-Za-z][\w-]*)\s*")
+"""Without a header a rack is one word with a letter: numbers are sizes, and words with dots hosts."""
 _NO_RACK: Final = ("", "null")
 
 
@@ -77,7 +79,7 @@ def read_rack_table(text: str) -> Description | None:
     brokers: dict[int, Json] = {}
     headed = False
     for number, line in lines:
-        if match := _TABLE_ROW.fullmatch(line):
+        if match := (_TABLE_ROW if headed else _BARE_ROW).fullmatch(line):
             if int(match["id"]) in brokers:
                 raise UnreadableDescription(f"Duplicate broker {match['id']}.", number)
             brokers[int(match["id"])] = {"broker_id": int(match["id"]), "rack_id": match["rack"].strip()}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from service.core.documents import Json
@@ -23,6 +24,9 @@ NOTHING_YET: Final = Description("coordinator-records")
 """The description of one record; the records are described together."""
 
 MOST_NOTES: Final = 3
+
+BEGIN: Final = re.compile(r"\s*(?:\{|\[\s*(?:[{\[\]]|$))")
+"""How a line begins that JSON begins on; log lines begin with a bracket, too."""
 
 _DECODER: Final = json.JSONDecoder()
 _BLANK: Final = re.compile(r"\s*")
@@ -44,6 +48,86 @@ def _parsed(parse: Callable[[], Any]) -> Any:
         raise UnreadableDescription("Malformed JSON: an integer is too long.", 1) from None
 
 
+def _decoded(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins at ``start``, and where it ends. A terminal may have broken its only line at its width."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        if error.msg.startswith("Invalid control character") and text[error.pos] == "\n":
+            whole = text[start:].replace("\n", "")
+            with suppress(json.JSONDecodeError):
+                value, length = _DECODER.raw_decode(whole)
+                stop = start
+                for line in text[start:].split("\n"):
+                    if len(line) >= length:
+                        return value, stop + length
+                    length, stop = length - len(line), stop + len(line) + 1
+        if not text[error.pos :].strip():
+            raise json.JSONDecodeError("it ends in the middle; is the file cut off?", text, error.pos) from None
+        raise
+
+
+class LooseRows:
+    """Rows of known lists that are passed on without their document, as by jq: those of one kind are described together."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Json]] = {}
+        self.sources: dict[str, SourceText] = {}
+
+    def take(self, document: Any, source: SourceText) -> bool:
+        """Take a row, or a list of rows; False if it is none."""
+        rows = document if isinstance(document, list) else [document]
+        if not rows or not all(isinstance(row, dict) for row in rows):
+            return False
+        if len(rows) == 1 and len(rows[0]) == 1:  # a line of a snapshot
+            [(name, row)] = rows[0].items()
+            if name in _LINES and isinstance(row, dict):
+                self.rows.setdefault(_LINES[name], []).append(row)
+                self.sources.setdefault(_LINES[name], source)
+                return True
+        for kind, names in _LOOSE.items():
+            if all(names <= row.keys() and not _OF_BODIES & row.keys() for row in rows):
+                self.rows.setdefault(kind, []).extend(rows)
+                self.sources.setdefault(kind, source)
+                return True
+        return False
+
+    def descriptions(self) -> Iterator[Description]:
+        """What the rows describe. Raises UnreadableDescription."""
+        for kind, rows in self.rows.items():
+            document: Json = {_LIST_OF[kind]: rows, **({"version": 1} if kind in ("reassignment", "log-dirs") else {})}
+            described = _read_rest(rows, self.sources[kind]) if kind == "rest" else _described(document, self.sources[kind])
+            if described is not None:
+                yield described
+
+
+_LOOSE: Final = {
+    "reassignment": {"topic", "partition", "replicas"},
+    "log-dirs": {"broker", "logDirs"},
+    "topics": {"topic_name"},
+    "groups": {"group_id"},
+    "brokers": {"broker_id"},
+    "rest": {"partitions"},
+}
+"""The members by which rows of known lists are told."""
+
+_OF_BODIES: Final = {"brokers", "topics", "keys", "histogram"}
+"""Members that rows do not have, but requests with names like theirs."""
+
+_LINES: Final = {"topic": "topics", "group": "groups", "log_dirs": "disks"}
+"""The member of each line of a snapshot that is written as lines."""
+
+_LIST_OF: Final = {
+    "disks": "log_dirs",
+    "reassignment": "partitions",
+    "log-dirs": "brokers",
+    "topics": "topics",
+    "groups": "groups",
+    "brokers": "brokers",
+    "rest": "topics",
+}
+
+
 class CoordinatorRecords(Protocol):
     """Takes the records of coordinators."""
 
@@ -51,19 +135,87 @@ class CoordinatorRecords(Protocol):
         """Read one. Raises UnreadableDescription if it is at fault."""
 
 
-def read_document(text: str, start: int, records: CoordinatorRecords) -> tuple[Description | None, int]:
+def read_document(
+    text: str, start: int, records: CoordinatorRecords, loose: LooseRows | None = None
+) -> tuple[Description | None, int]:
     """The description that the JSON from ``start`` on is, None if it is none, and where it ends. Raises UnreadableDescription.
 
-    records : takes a record that one of Kafka's formatters has printed; alone it describes nothing
+    records : takes a record that one of Kafka's formatters has printed; loose : rows without their document. Alone they describe
+        nothing
     """
     start = _BLANK.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
-    document, end = _parsed(lambda: _DECODER.raw_decode(text, start))
+    document, end = _parsed(lambda: _decoded(text, start))
     source = SourceText(text, start, end)
-    source.check(document, dict, ())
-    if document.keys() == RECORD:
+    if isinstance(document, dict) and document.keys() == RECORD:
         records.take(document, source)
         return NOTHING_YET, end
+    if isinstance(document, list) or not is_whole(document):
+        rest = isinstance(document, dict) and _is_rest(document)
+        other = None if rest or not isinstance(document, dict) else read_other(document, source)
+        if other is not None:
+            return other, end
+        return (NOTHING_YET if (loose or LooseRows()).take(document, source) else None), end
     return _described(document, source), end
+
+
+def is_whole(document: Json) -> bool:
+    """Is this a document of its own, and not a row of one?"""
+    partitions = document.get("partitions")
+    if isinstance(partitions, list) and partitions and not _is_rest(document):
+        return True
+    return bool(document.keys() & {"KafkaPartitionState", "snapshot_version"} or _holds_rows(document))
+
+
+def _holds_rows(document: Json) -> bool:
+    return any(isinstance(document.get(part), list) for part in _PARTS)
+
+
+def _is_rest(document: Json) -> bool:
+    """Is this a topic as REST interfaces have it: its name, and its partitions with their replicas?"""
+    rows = document.get("partitions")
+    return (
+        _one_of(document, _REST_NAMES) is not None
+        and isinstance(rows, list)
+        and bool(rows)
+        and all(isinstance(row, dict) and "topic" not in row and _one_of(row, _REST_IDS) is not None for row in rows)
+        and all(isinstance(row.get("replicas"), list) for row in rows)
+    )
+
+
+_REST_NAMES: Final = ("topicName", "topic_name", "name", "topic")
+_REST_IDS: Final = ("id", "partition", "partition_id", "partitionId")
+_REST_BROKERS: Final = ("broker", "brokerId", "broker_id", "id", "nodeId")
+
+
+def _one_of(row: Json, names: Sequence[str]) -> Any:
+    return next((row[name] for name in names if name in row), None)
+
+
+def _read_rest(rows: list[Json], source: SourceText) -> Description | None:
+    """Topics of the REST interfaces of consoles and bridges: replicas are ids, or objects that may say which are in sync."""
+    topics = []
+    for row in rows:
+        if not _is_rest(row):
+            return None
+        placements = []
+        for partition in row["partitions"]:
+            replicas = [each if not isinstance(each, dict) else _one_of(each, _REST_BROKERS) for each in partition["replicas"]]
+            source.check(_one_of(partition, _REST_IDS), int, ())
+            for broker in replicas:
+                source.check(broker, int, ())
+            placement: Json = {"partition_id": _one_of(partition, _REST_IDS), "replicas": replicas}
+            flags = [_one_of(each, ("inSync", "in_sync")) for each in partition["replicas"] if isinstance(each, dict)]
+            in_sync = partition.get("isr", [broker for broker, flag in zip(replicas, flags, strict=False) if flag])
+            if "isr" in partition or (flags and None not in flags):
+                placement["in_sync_replicas"] = in_sync
+            if isinstance(partition.get("leader"), int):
+                placement["leader"] = partition["leader"] if partition["leader"] >= 0 else None
+            placements.append(placement)
+        placements.sort(key=lambda placement: int(placement["partition_id"]))
+        name = source.check(_one_of(row, _REST_NAMES), str, ())
+        topics.append({"topic_name": name, "partitions_count": len(placements), "placements": placements})
+    described = tuple(topics)
+    return Description("rest", brokers_of(described), described)
 
 
 def _described(document: Json, source: SourceText) -> Description | None:

@@ -66,6 +66,8 @@ class OtherGroupsText(ForeignText):
         else:
             row = self.table.cells(line) if self.table.names else None
         if row is None:
+            if self.waiting:  # of kafka-consumer-groups, which reads rows that do not line up
+                self._decide("")
             return False
         if self.waiting:
             self.waiting.append((number, line))

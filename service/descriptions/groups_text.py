@@ -12,6 +12,7 @@ The tool does not print subscriptions, racks, or a classic group's generation. T
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from service.core.documents import Json
@@ -44,7 +45,14 @@ MOST_GAPS: Final = 1_000
 """Partitions for each row of a topic: an id beyond that is no partition's."""
 _NUMERIC: Final = {"PARTITION", "#PARTITIONS", "#MEMBERS"}
 _NUMBER: Final = re.compile("-|[0-9]{1,10}")
-_COORDINATOR: Final = re.compile(r"(?<=\S) +(?=\(-?[0-9]+\) )")
+_NUMBERS: Final = {*_NUMERIC, "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CURRENT-EPOCH", "TARGET-EPOCH", "LEADER-EPOCH"}
+_OFFSET: Final = re.compile("-?[0-9]{1,19}|-|unknown")
+_OFFSETS_ROW: Final = re.compile(
+    r"(?:(\S+) )?(\S+) ([0-9]+) ([0-9]+|-|unknown) ([0-9]+|-|unknown) (-?[0-9]+|-|unknown) (\S+) (/\S+|-) (\S+(?: \S+)*?)"
+)
+UNNAMED: Final = "unnamed"
+"""The name of the group of a table that does not have it, as before Kafka 2.0."""
+
 _NONE: Final = "-"
 _IDS: Final = r"[0-9]{1,10}(?:,[0-9]{1,10})*"
 _WITHOUT_TOPIC: Final = re.compile(r"\([0-9,]+\)(?:, \([0-9,]+\))*")
@@ -85,35 +93,42 @@ def _width(lines: list[str]) -> int:
 class GroupsText:
     """The groups that the lines describe.
 
-    header : of the current table
+    header : of the current table; name : of the group of a table without the column GROUP
     """
 
     def __init__(self) -> None:
         self.groups: dict[str, _PastedGroup] = {}
-        self.header: list[re.Match[str]] = []
+        self.header: Header | None = None
+        self.name = UNNAMED
         self.notes: list[str] = []
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form, or cut off. Raises UnreadableDescription for a wrong cell."""
         line = line.expandtabs()
         if match := _NOTICE.fullmatch(line.strip()):
-            self.groups.setdefault(match[1] or match[2], _PastedGroup()).listed |= match[1] is not None
+            self.name = match[1] or match[2]
+            self.groups.setdefault(self.name, _PastedGroup()).listed |= match[1] is not None
             return True
-        if line.startswith("GROUP") and _table(tuple(_COLUMN.findall(line))):
-            self.header = [*_COLUMN.finditer(line)]
+        if header := Header.of(line):
+            self.header = header
             return True
-        row = _cells(self.header, line) if self.header else None
+        row = self.header.cells(line) if self.header else _headless(line)
         if row is None:
             return False
-        if row["GROUP"] not in self.groups and not all(_NUMBER.fullmatch(row[name]) for name in _NUMERIC & row.keys()):
+        if row.setdefault("GROUP", self.name) not in self.groups and not all(
+            _NUMBER.fullmatch(row[name]) for name in _NUMERIC & row.keys()
+        ):
             return False
-        _READERS[_table(tuple(row))](self.groups.setdefault(row["GROUP"], _PastedGroup()), row, number)  # type: ignore[index]  # see header
+        table = _table(("GROUP", *(name for name in row if name != "GROUP")))
+        _READERS[table](self.groups.setdefault(row["GROUP"], _PastedGroup()), row, number)  # type: ignore[index]  # see Header
         return True
 
     def check_foreign(self, number: int, line: str) -> None:
-        """Raise UnreadableDescription for a row of a group of the table that is cut off."""
-        if line.split(maxsplit=1)[0] in self.groups:
-            raise UnreadableDescription(f"A row of {len(self.header)} columns is expected.", number)
+        """Raise UnreadableDescription for a row of a group of the table that is cut off; prose has no cells of numbers."""
+        words = line.split()
+        cut = self.header is not None and len(words) < len(self.header.names) and any(map(_NUMBER.fullmatch, words[1:]))
+        if cut and words[0] in self.groups:
+            raise UnreadableDescription(f"A row of {len(self.header.names)} columns is expected.", number)  # type: ignore[union-attr]
 
     def description(self) -> Description | None:
         """The groups. A note names those whose owned partitions Kafka 3.9 prints without their topics."""
@@ -164,7 +179,8 @@ class _PastedGroup:
     def member(self, row: dict[str, str]) -> Json:
         """The member of this row."""
         self.listed = True
-        named = {"member_id": row["CONSUMER-ID"], "client_id": row["CLIENT-ID"], "host": row["HOST"].removeprefix("/")}
+        told = {"client_id": row["CLIENT-ID"], "host": row["HOST"].removeprefix("/")}
+        named = {"member_id": row["CONSUMER-ID"], **{name: value for name, value in told.items() if value != _NONE}}
         return self.members.setdefault(row["CONSUMER-ID"], named)
 
     def document(self, group_id: str) -> Json:
@@ -195,15 +211,91 @@ def _table(columns: tuple[str, ...]) -> tuple[str, ...] | None:
     return None
 
 
-def _cells(header: list[re.Match[str]], line: str) -> dict[str, str] | None:
-    """The row by column; None if it is no row of this table."""
-    names, starts = [column.group() for column in header], [column.start() for column in header]
-    if all(start <= len(line) and (start == 0 or line[start - 1 : start] in ("", " ")) for start in starts):
-        cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
-        if all(cell or name == "GROUP-INSTANCE-ID" for name, cell in zip(names, cells, strict=True)):
-            return dict(zip(names, cells, strict=True))
-    words = _COORDINATOR.sub("", line).split()
-    return dict(zip(names, words, strict=True)) if len(words) == len(names) else None
+@dataclass(frozen=True)
+class Header:
+    """The header of a table. starts : where its columns begin; commas : do they end with a comma, as in Kafka 0.9?"""
+
+    names: tuple[str, ...]
+    starts: tuple[int, ...]
+    commas: bool
+
+    @classmethod
+    def of(cls, line: str) -> "Header | None":
+        """The header that this line is; None if it is none."""
+        text = line.strip()
+        commas = text.startswith("GROUP, ")
+        if commas:
+            names = tuple(name.replace(" ", "-") for name in text.split(", "))
+            return cls(names, (), commas) if _table(_renamed(names)) else None
+        columns = [*_COLUMN.finditer(line)]
+        names = tuple(column.group() for column in columns)
+        is_header = text == " ".join(text.split()) or "  " in text
+        return cls(names, tuple(column.start() for column in columns), commas) if is_header and _table(_renamed(names)) else None
+
+    def cells(self, line: str) -> dict[str, str] | None:
+        """The row by column; None if it is no row of this table.
+
+        Where the columns do not line up, since somebody has changed names, each cell has no blank but a client id, the id of a
+        coordinator, and the last column, which takes the rest.
+        """
+        if self.commas:
+            cells = line.strip().split(", ")
+            return _owned(dict(zip(self.names, cells, strict=True))) if len(cells) == len(self.names) else None
+        if all(start <= len(line) and (start == 0 or line[start - 1 : start] in ("", " ")) for start in self.starts):
+            cells = [line[start:end].strip() for start, end in zip(self.starts, [*self.starts[1:], len(line)], strict=True)]
+            row = dict(zip(self.names, cells, strict=True))
+            if all(cell or name == "GROUP-INSTANCE-ID" for name, cell in row.items()) and _is_plausible(row):
+                return _owned(row)
+        match = _pattern(self.names).fullmatch(" ".join(line.split()))
+        row = {} if match is None else {name: cell or "" for name, cell in zip(self.names, match.groups(), strict=True)}
+        return _owned(row) if row and _is_plausible(row) else None
+
+
+def _renamed(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a header, with those that say who owns a partition as later releases have them."""
+    if names[-1:] == ("OWNER",):
+        names = (*names[:-1], "CONSUMER-ID", "HOST", "CLIENT-ID")
+    return names if names[:1] == ("GROUP",) else ("GROUP", *names)
+
+
+def _owned(row: dict[str, str]) -> dict[str, str]:
+    """A row of Kafka 0.10 and before, whose OWNER is a member, with the columns of later releases."""
+    if "OWNER" not in row:
+        return row
+    owner = row.pop("OWNER")
+    return {**row, "CONSUMER-ID": _NONE if owner == "none" else owner, "HOST": _NONE, "CLIENT-ID": _NONE}
+
+
+def _is_plausible(row: dict[str, str]) -> bool:
+    """Are the cells of offsets numbers, and so the columns those of the header?"""
+    return all(_OFFSET.fullmatch(row[name]) for name in _NUMBERS & row.keys())
+
+
+@cache
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """What a row of these columns is, with one blank between two cells."""
+    own = {
+        **dict.fromkeys(_NUMBERS, r"-?[0-9]+|-|unknown"),
+        "CLIENT-ID": r"\S+(?: \S+)*?",
+        "COORDINATOR (ID)": r"\S+(?: \(-?[0-9]+\))?",
+        names[-1]: r"\S.*" if names[-1].endswith("ASSIGNMENT") else r"\S+(?: \S+)*?",
+    }
+    cells = [f"({own.get(name, r'[^ ]+')})" for name in names]
+    return re.compile(_joined(names, cells))
+
+
+def _joined(names: tuple[str, ...], cells: list[str]) -> str:
+    """Cells with a blank between each two; a missing GROUP-INSTANCE-ID leaves nothing."""
+    text = cells[0]
+    for name, cell in zip(names[1:], cells[1:], strict=True):
+        text += f"(?: {cell})?" if name == "GROUP-INSTANCE-ID" else f" {cell}"
+    return text
+
+
+def _headless(line: str) -> dict[str, str] | None:
+    """A row of offsets whose header is missing, as after grep; None if it is none."""
+    match = _OFFSETS_ROW.fullmatch(" ".join(line.split()))
+    return None if match is None else dict(zip(_OFFSETS if match[1] else _OFFSETS[1:], filter(None, match.groups()), strict=True))
 
 
 def _read_offsets(group: _PastedGroup, row: dict[str, str], number: int) -> None:
@@ -219,7 +311,8 @@ def _read_offsets(group: _PastedGroup, row: dict[str, str], number: int) -> None
     if row["CONSUMER-ID"] != _NONE:
         owned.setdefault(topic, set()).add(partition_id)
     committed, end = (
-        None if row[column] == _NONE else _number(row[column], column, number) for column in ("CURRENT-OFFSET", "LOG-END-OFFSET")
+        None if row[column] in (_NONE, "unknown") else _number(row[column], column, number)
+        for column in ("CURRENT-OFFSET", "LOG-END-OFFSET")
     )
     group.offsets.setdefault(topic, {})[partition_id] = committed
     if end is not None and end >= 0:

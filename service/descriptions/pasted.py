@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import reduce
 from typing import Final, Protocol
@@ -10,12 +10,13 @@ from typing import Final, Protocol
 from service.descriptions import consumer_logs, strimzi
 from service.descriptions.brokers_text import BrokersText, read_rack_table
 from service.descriptions.consumer_logs import ConsumerLogs
-from service.descriptions.documents import NOTHING_YET, read_document
+from service.descriptions.documents import BEGIN, NOTHING_YET, LooseRows, read_document
 from service.descriptions.group_tools import OtherGroupsText
 from service.descriptions.groups_text import GroupsText, unwrapped
 from service.descriptions.kcat import KcatText
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.offsets_text import OffsetsText
+from service.descriptions.prefixes import without_prefix
 from service.descriptions.records_text import RecordsText
 from service.descriptions.rpk import RpkText
 from service.descriptions.strimzi import StrimziText
@@ -33,6 +34,9 @@ WRAPPED: Final = 4
 MOST_SKIPPED: Final = 10_000
 """More lines of no form are a text of another kind."""
 
+CHECKED_LINES: Final = 1_000
+"""Lines between two looks at the time."""
+
 SHOWN: Final = 80
 """Characters of a skipped line that a note quotes."""
 
@@ -47,6 +51,12 @@ _SPOKEN: Final = re.compile(
     r"|Processed a total of [0-9]+ messages"
 )
 """What Kafka's tools print around JSON."""
+
+UNKNOWN_JSON: Final = (
+    "JSON that is not a description of a cluster. Known forms: snapshots, what kafka-reassign-partitions, kafka-log-dirs and the "
+    "formatters of __consumer_offsets print, Cruise Control's kafka_cluster_state, kcat -L -J, rpk, kt, Burrow, Kafka Connect's "
+    "status, Strimzi's resources and topics of REST interfaces, also through jq."
+)
 
 _PROPOSED: Final = "Proposed partition reassignment configuration"
 """What ``kafka-reassign-partitions --generate`` prints before a placement that is not the current one."""
@@ -67,13 +77,16 @@ class _LineReader(Protocol):
         """What the lines describe; None if there were none. Raises UnreadableDescription if some are missing."""
 
 
-def read_description(text: str) -> Description:
-    """The description that this text is, in whichever of the forms. Raises UnreadableDescription."""
+def read_description(text: str, check_time: Callable[[], None] = lambda: None) -> Description:
+    """The description that this text is, in whichever of the forms. Raises UnreadableDescription.
+
+    check_time : is called now and then; raises what ends it
+    """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
-    text = strimzi.without_last_applied(consumer_logs.messages(text))
-    return read_rack_table(text) or _Pasted(text).read(unwrapped(text))
+    text, dropped = without_prefix(strimzi.without_last_applied(consumer_logs.messages(text)))
+    return (read_rack_table(text) or _Pasted(text, check_time).read(unwrapped(text))).noted(*dropped)
 
 
 class _Pasted:
@@ -82,12 +95,13 @@ class _Pasted:
     waiting : the last of these lines, which may be pieces of one line, each with the fault that a reader finds in it
     """
 
-    def __init__(self, text: str) -> None:
-        self.topics, groups = TopicsText(), GroupsText()
-        others = (StrimziText(), ConsumerLogs(), OtherGroupsText(groups), RpkText(), KcatText(), OffsetsText())
+    def __init__(self, text: str, check_time: Callable[[], None]) -> None:
+        self.check_time = check_time
+        self.topics, self.groups = TopicsText(), GroupsText()
+        others = (StrimziText(), ConsumerLogs(), OtherGroupsText(self.groups), RpkText(), KcatText(), OffsetsText())
         found = (reader for reader in others if any(mark in text for mark in reader.mark))
-        self.readers: tuple[_LineReader, ...] = (self.topics, *found, groups, BrokersText())
-        self.records = RecordsText()
+        self.readers: tuple[_LineReader, ...] = (self.topics, *found, self.groups, BrokersText())
+        self.records, self.loose = RecordsText(), LooseRows()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()
         self.skipped_count = 0
@@ -99,9 +113,11 @@ class _Pasted:
         while (printed := _BLANK.match(text, position).end()) < len(text):  # type: ignore[union-attr]  # it matches anything
             start = max(position, text.rfind("\n", position, printed) + 1)
             position, number = start, number + text.count("\n", position, start)
+            if number % CHECKED_LINES == 0:
+                self.check_time()
             end = _end(text, position)
             line = text[position : min(end, position + LONGEST_LINE)].rstrip()
-            if line.lstrip().startswith("{") and not proposed:
+            if BEGIN.match(line) and not proposed:
                 stop = self._document(text, position, number)
                 while text.startswith("{", stop):  # Kafka's formatters print no line breaks
                     stop = self._document(text, stop, number)
@@ -113,6 +129,7 @@ class _Pasted:
             proposed = line == _PROPOSED
             position, number = end + 1, number + 1
         self._skip_waiting(0)
+        self.documents += self.loose.descriptions()
         parts = (*(reader.description() for reader in self.readers), self.records.description())
         described = [part for part in parts if part is not None]
         if not described and not self.documents:
@@ -132,7 +149,7 @@ class _Pasted:
             for mark in ("", " "):
                 joined = mark.join((*(piece for _, piece, _ in pieces), line))
                 with suppress(UnreadableDescription):
-                    if self.topics.take(pieces[0][0], joined):
+                    if any(reader.take(pieces[0][0], joined) for reader in (self.topics, self.groups)):
                         self.waiting = deque([*self.waiting][:i])
                         return self._skip_waiting(0)
         self.waiting.append((number, line, fault))
@@ -159,7 +176,7 @@ class _Pasted:
     def _document(self, text: str, position: int, number: int) -> int:
         """Read the JSON that begins on this line; where it ends. JSON that describes nothing is skipped."""
         self._skip_waiting(0)
-        description, stop = read_document(text, position, self.records)
+        description, stop = read_document(text, position, self.records, self.loose)
         if description is None:
             self.waiting.append((number, text[position : min(stop, position + SHOWN)].lstrip(), None))
         elif description is not NOTHING_YET:
@@ -171,10 +188,8 @@ class _Pasted:
         if self.first_skipped is None:
             raise UnreadableDescription("Empty.", 1)
         number, line = self.first_skipped
-        if line.startswith("["):
-            read_document(text, 0, self.records)
-        if line.startswith("{"):
-            raise UnreadableDescription("Neither a snapshot nor another description of a cluster.", number)
+        if line.startswith(("[", "{")):
+            raise UnreadableDescription(UNKNOWN_JSON, number)
         raise UnreadableDescription(
             "Not the output of kafka-topics --describe, kafka-consumer-groups --describe or another tool of Kafka, nor a JSON "
             "object.",

@@ -27,7 +27,7 @@ def parsed(page: str) -> ET.Element:
 def test_every_answer_shows_facts_and_a_table(path):
     root = parsed(CALLS[path](example_of(POSTS[path]))._repr_html_())
     assert root.find("p") is not None
-    assert root.findall(".//td") or path in {"/v1/coordinators", "/v1/decodings"}
+    assert root.findall(".//td") or path in {"/v1/coordinators", "/v1/decodings", "/v1/descriptions"}
 
 
 def test_names_are_never_markup():

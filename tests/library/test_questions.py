@@ -38,6 +38,7 @@ CALLS = {
     "/v1/co-partitionings": lambda b: library.co_partitioning(**b),
     "/v1/coordinators": lambda b: library.coordinator(**b),
     "/v1/decodings": lambda b: library.decode(b["kind"], b64decode(b["bytes_base64"])),
+    "/v1/descriptions": lambda b: library.read(*b["texts"]),
     "/v1/group-assignments": lambda b: library.assign(**b),
     "/v1/connect-assignments": lambda b: library.assign_connect(**b),
     "/v1/streams-assignments": lambda b: library.assign_streams(**b),

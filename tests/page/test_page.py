@@ -207,7 +207,7 @@ def test_a_service_with_credentials_asks_for_a_token_and_the_tab_alone_keeps_it(
                 field.press("Enter")
             page.locator(".verdict").wait_for()
             field.wait_for(state="detached")
-        assert page.get_by_role("button", name="/data/b is removed").is_visible()
+        page.get_by_role("button", name="/data/b is removed").wait_for(timeout=8_000)
         page.locator(".requests li").get_by_role("button", name="Copy as curl").click()
         with page.expect_download() as downloaded:
             page.locator(".requests li").get_by_role("button", name="CSV").click()

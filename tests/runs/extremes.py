@@ -78,6 +78,15 @@ TEXTS: Final = (
 OTHERS: Final = (None, True, [], {}, [[]], [None], "AAAAAAAAAAAAAAAAAAAAAA")
 
 BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
+    "/v1/descriptions": (
+        {
+            "texts": [
+                "Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n",
+                "broker,rack\n1,a\n2,b\n",
+                "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\ng orders 0 3 5 2 c-1 /h c\n",
+            ]
+        },
+    ),
     "/v1/log-dir-plans": (
         {
             "objective": "even",

@@ -22,6 +22,7 @@ from service.descriptions.completion import completed, moves_of_draws
 from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
 from service.descriptions.subscriptions import counted_by_groups
+from service.descriptions.understood import understood
 from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
@@ -29,6 +30,13 @@ DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}
 
 LOG_DIRS: Final = {"version", "brokers"}
 """The members of what kafka-log-dirs prints."""
+
+OF_BODIES: Final = {
+    *("topics", "members", "members_count", "brokers", "keys", "records", "histogram", "observations", "reassignment", "events"),
+    *("partitions_count", "partitions_counts", "placements", "log_dirs", "workers", "connectors", "subtopologies", "operations"),
+    *("topic_name", "group_protocol", "target_mb_per_second", "current_assignments", "placer", "assignor", "processes"),
+}
+"""Members of request bodies, of which each has some."""
 
 RECORD: Final = {"key", "value"}
 """The members of what kafka-console-consumer prints of a record of __consumer_offsets."""
@@ -47,10 +55,13 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
             _check_no_options(values)
             return text
         descriptions.append(_parse(text, name_of(source)))
+    whole = merged(descriptions)
     try:
-        return dumps(make(merged(descriptions), **values))
+        made = dumps(make(whole, **values))
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
+    note(understood(whole))
+    return made
 
 
 def document(*arguments: Any, **values: Any) -> dict[str, Any]:
@@ -97,7 +108,7 @@ def _utf8(data: bytes) -> bytes:
 def _parse(text: bytes, name: str) -> Description:
     """The description that this text is; what it leaves out is noted on standard error. name : of its file. Raises BadInput."""
     try:
-        description = read_description(as_json(text).decode())
+        description = read_description((as_json(text) if text[:4] == b"PAR1" else text).decode())
     except UnicodeDecodeError:
         raise BadInput(f"{name}: The file is not UTF-8 text.") from None
     except UnreadableDescription as error:
@@ -227,4 +238,6 @@ def is_body(text: bytes) -> bool:
         document, _ = JSONDecoder().raw_decode(text.decode(errors="replace").lstrip())
     except (ValueError, RecursionError):
         return True
-    return not document.keys() & DESCRIPTIONS and document.keys() not in (LOG_DIRS, RECORD) and not is_other(document)
+    if document.keys() & DESCRIPTIONS or document.keys() in (LOG_DIRS, RECORD) or is_other(document):
+        return False
+    return bool(document.keys() & OF_BODIES) or not document

@@ -1,0 +1,51 @@
+"""The answer of ``/v1/descriptions``: its schema and its JSON."""
+
+from typing import Any, Final
+
+from service.api.descriptions.schema import DescriptionsSchema
+from service.descriptions.answers import DescriptionsAnswer, answer
+from service.web import described as fields
+from service.web.forms import Form
+from service.web.schemas import AnswerSchema
+
+
+class DescribedSchema(AnswerSchema):
+    """What was read, in the shape of a snapshot. A member that no text tells is absent."""
+
+    brokers = fields.List(fields.Dict(), "`broker_id`, `rack_id`, …")
+    topics = fields.List(fields.Dict(), "`topic_name`, `partitions_count`, `placements`, `log_end_offsets`, …")
+    groups = fields.List(fields.Dict(), "`group_id`, `assignor`, `members`, `committed_offsets`, …")
+    log_dirs = fields.List(fields.Dict(), "`broker_id`, `log_dirs`")
+
+
+class RequestBodiesSchema(AnswerSchema):
+    """Bodies of other requests, made of what was read; null, or not in the list, where that does not suffice."""
+
+    reassignment = fields.Dict("of `POST /v1/reassignments`", allow_none=True)
+    log_dir_plan = fields.Dict("of `POST /v1/log-dir-plans`", allow_none=True)
+    group_assignments = fields.List(fields.Dict(), "of `POST /v1/group-assignments`, one for each group; `lag` where it is known")
+
+
+class DescriptionsAnswerSchema(AnswerSchema):
+    """What was understood."""
+
+    conclusion = fields.String("what was read, and what is not known, in sentences")
+    forms = fields.List(fields.String(), "what the texts are: `kafka-topics`, `kafka-consumer-groups`, `snapshot`, …")
+    warnings = fields.List(fields.String(), "what was skipped or assumed, and why a body is missing")
+    snapshot = fields.Nested(DescribedSchema)
+    bodies = fields.Nested(RequestBodiesSchema, "with `bodies=true`", optional=True)
+
+
+def document(answer: DescriptionsAnswer) -> dict[str, Any]:
+    """The answer, as DescriptionsAnswerSchema has it."""
+    read = answer.description
+    return {
+        "conclusion": answer.conclusion,
+        "forms": list(answer.forms),
+        "warnings": list(answer.warnings),
+        "snapshot": {name: list(getattr(read, name)) for name in ("brokers", "topics", "groups", "log_dirs")},
+        **({} if answer.bodies is None else {"bodies": answer.bodies}),
+    }
+
+
+FORM: Final = Form(DescriptionsSchema(), answer, DescriptionsAnswerSchema, document)
