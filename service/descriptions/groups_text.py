@@ -247,8 +247,12 @@ class Header:
             if all(cell or name == "GROUP-INSTANCE-ID" for name, cell in row.items()) and _is_plausible(row):
                 return _owned(row)
         match = _pattern(self.names).fullmatch(" ".join(line.split()))
-        row = {} if match is None else {name: cell or "" for name, cell in zip(self.names, match.groups(), strict=True)}
-        return _owned(row) if row and _is_plausible(row) else None
+        if match is None:
+            words = line.split()
+            row = dict(zip(self.names, words, strict=True)) if len(words) == len(self.names) else {}
+            return _owned(row) if _is_misread(row) else None
+        row = {name: cell or "" for name, cell in zip(self.names, match.groups(), strict=True)}
+        return _owned(row) if _is_plausible(row) else None
 
 
 def _renamed(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -269,6 +273,12 @@ def _owned(row: dict[str, str]) -> dict[str, str]:
 def _is_plausible(row: dict[str, str]) -> bool:
     """Are the cells of offsets numbers, and so the columns those of the header?"""
     return all(_OFFSET.fullmatch(row[name]) for name in _NUMBERS & row.keys())
+
+
+def _is_misread(row: dict[str, str]) -> bool:
+    """Is this a row but for its partition? It is then refused, not skipped: its member would own too little."""
+    rest = [row[name] for name in _NUMBERS & row.keys() if name != "PARTITION"]
+    return len(rest) > 2 and "PARTITION" in row and all(_OFFSET.fullmatch(cell) for cell in rest)
 
 
 @cache
