@@ -58,14 +58,12 @@ class DescriptionsAnswer:
 def answer(question: DescriptionsQuestion, budget: Budget) -> DescriptionsAnswer:
     """Read the texts. Raises InvalidQuestion for one of which nothing is read, and what the budget raises."""
     budget.reserve(TEXT_BYTES * sum(map(len, question.texts)))
-    found, faults = [], []
+    found = []
     for i, text in enumerate(question.texts):
         try:
             found.append(read_description(text, budget.check_time))
         except UnreadableDescription as error:
-            faults.append(InvalidQuestion(error.detail, "texts", i))
-    if faults:
-        raise faults[0]
+            raise InvalidQuestion(error.detail, "texts", i) from None
     whole = reduce(Description.merged, found)
     made, missing = _bodies(whole) if question.bodies else (None, [])
     forms = tuple(dict.fromkeys(each.form for each in found))
