@@ -46,7 +46,7 @@ class AssignorSchema(ImplementationSchema):
     kafka_versions = fields.List(fields.String(), "the releases of Kafka that it can reproduce")
     client_versions = fields.List(
         fields.String(),
-        "the releases of its client that were compared; `client_version` may be any between. Empty: they make no difference",
+        "the releases of its client that were compared; `client_version` may be any between. Empty: it takes none",
     )
 
 

@@ -90,13 +90,14 @@ class Strategy:
         """Its form in a release of its client; raises InvalidQuestion for one that is not between those compared."""
         known = self.client_releases
         if not known:
-            raise InvalidQuestion(f"{self.name} does not depend on the release of a client.", "client_version")
+            raise InvalidQuestion(f"{self.name} is not of a client whose releases were compared.", "client_version")
         try:
             unknown = exceeds(release, known[-1]) or not reaches(release, known[0])
         except ValueError:
             unknown = True
         if unknown:
-            detail = f"{self.name} does not support release {release[:LONGEST_NAME]!r}; it supports {known[0]} to {known[-1]}."
+            span = f"{known[0]} to {known[-1]}" if len(known) > 1 else f"{known[0]} only"
+            detail = f"{self.name} was compared with {span}, not with {release[:LONGEST_NAME]!r}."
             raise InvalidQuestion(detail, "client_version")
         if not self.forms:
             return self

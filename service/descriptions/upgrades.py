@@ -130,8 +130,10 @@ def upgrade(description: Description, before: Software, after: Software) -> Upgr
     for i, state in enumerate(states):
         states[i], note = _compared(state)
         notes += note
+    same = before != after and states[0] == states[1] and notes
+    problem = f"How releases differ that were not compared is not known: {before.name} {states[0].release} stands for both."
     concerned = [(group, *ways) for group in description.groups if (ways := _ways(group, *states)) is not None]
-    changes = tuple(_change(description, *each) for each in concerned)
+    changes = tuple(_change(description, *each, problem=problem if same else None) for each in concerned)
     keys = tuple(key_changes(description, _client(before), before.release, _client(after), after.release))
     placements = tuple(placement_changes(description, *map(_brokers, states))) if before.name == KAFKA else ()
     return Upgrade(changes, len(description.groups) - len(changes), keys, placements, tuple(notes))
@@ -142,20 +144,16 @@ def _brokers(state: Software) -> BrokerReleases:
 
 
 def _compared(state: Software) -> tuple[Software, list[str]]:
-    """The state with the release whose answers stand for it, and a sentence if that is another one."""
-    if state.release is None:
-        return state, []
+    """The state with the release whose answers stand for it, and a sentence if that is another one. Protocols stay as they are."""
     known = _client_releases(state.name)
-    if not known:
-        sentence = f"Only one release of {state.name} was compared, which stands for {state.release}."
-        return replace(state, release=None), [sentence]
+    if state.release is None or not known:
+        return replace(state, release=known[-1] if known else None), []
     like = [each for each in known if numbers(each)[: len(numbers(state.release))] <= numbers(state.release)]
     release = like[-1] if like else known[0]
     if f"{release}.".startswith(f"{state.release}."):
         return replace(state, release=release), []
-    return replace(state, release=release), [
-        f"{state.name} {state.release} was not compared; {release} stands for it, the {'newest before it' if like else 'oldest'}."
-    ]
+    why = "the only one compared" if len(known) == 1 else "the newest before it" if like else "the oldest"
+    return replace(state, release=release), [f"{state.name} {state.release} was not compared; {release} stands for it, {why}."]
 
 
 def _client_releases(client: str) -> tuple[str, ...]:
@@ -218,7 +216,8 @@ def _is(client: str, name: str, protocol: str) -> bool:
     return full in registry.names() and registry[full].is_cooperative == (protocol == COOPERATIVE)
 
 
-def _change(description: Description, group: Json, before: Json, after: Json) -> GroupChange:
+def _change(description: Description, group: Json, before: Json, after: Json, problem: str | None) -> GroupChange:
+    """problem : why it is not known what differs, if it is not"""
     body = group_assignment(description, group["group_id"])
     for name in ("client", "client_version"):
         body.pop(name, None)
@@ -231,9 +230,11 @@ def _change(description: Description, group: Json, before: Json, after: Json) ->
         named = _titled(old)
         clients = dict.fromkeys([leader.client if leader else "java", *clients_of(group)])
         steps = tuple(steps_of(old, new, list(clients), questions[1].protocol, questions[0].protocol))
-        known = GroupChange(group["group_id"], named, _titled(new), steps=steps, notes=notes)
+        known = GroupChange(group["group_id"], named, _titled(new), steps=steps, notes=notes, problem=problem)
     except AllocatorError as fault:
         return GroupChange(group["group_id"], named, "", notes=notes, problem=str(fault))
+    if problem is not None:
+        return known
     try:
         old_answer, new_answer = (answer(question, Budget()) for question in questions)
     except AllocatorError as fault:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.core.assignors import GROUP_PROTOCOLS, of_client
+from service.core.assignors.clients import CLASSIC
 from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.releases import exceeds, reaches
 
@@ -23,14 +24,24 @@ def test_a_release_is_answered_as_the_newest_that_answers_so(release, as_in):
 
 @pytest.mark.parametrize("release", ["1.8.2", "2.16", "3", "0", "", "two", "2.15.1-RC1"])
 def test_another_release_is_rejected_with_the_known_ones(release):
-    with pytest.raises(InvalidQuestion, match=r"it supports 1\.9\.2 to 2\.15\.1") as refusal:
+    with pytest.raises(InvalidQuestion, match=r"was compared with 1\.9\.2 to 2\.15\.1, not with") as refusal:
         RANGE.of_client(release)
     assert refusal.value.field == ("client_version",)
 
 
-def test_kafkas_own_have_no_releases_of_a_client():
-    with pytest.raises(InvalidQuestion, match="range does not depend on the release of a client"):
-        GROUP_PROTOCOLS["classic"]["range"].of_client("4.0.0")
+def test_balanced_has_no_releases_of_a_client():
+    with pytest.raises(InvalidQuestion, match="balanced is not of a client whose releases were compared"):
+        GROUP_PROTOCOLS["classic"]["balanced"].of_client("4.0.0")
+
+
+def test_one_release_speaks_for_no_other():
+    with pytest.raises(InvalidQuestion, match=r"kafka-go:range was compared with 0\.4\.51 only, not with '0\.3'"):
+        GROUP_PROTOCOLS["classic"]["kafka-go:range"].of_client("0.3")
+
+
+def test_every_assignor_of_a_client_names_the_releases_compared():
+    for assignor in CLASSIC:
+        assert assignor.implementation.release == assignor.client_releases[-1]
 
 
 def test_releases_compare_by_number():

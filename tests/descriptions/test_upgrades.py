@@ -83,6 +83,17 @@ def test_releases_of_a_client() -> None:
     assert not found.keys
 
 
+def test_releases_that_were_not_compared() -> None:
+    """One release does not stand for two that are to be told apart."""
+    found, groups = changes("librdkafka:2.16", "librdkafka:2.17")
+    assert len(found.notes) == 2
+    assert groups["rd"].problem == (
+        "How releases differ that were not compared is not known: librdkafka 2.15.1 stands for both."
+    )
+    assert (groups["rd"].assigned_differently, groups["rd"].moved) == (None, None)
+    assert groups["rd"].steps
+
+
 def test_eager_to_cooperative() -> None:
     """Two rolling restarts of Java's clients; librdkafka's must stop; what moves first is counted through both rebalances."""
     _, groups = changes("eager", "cooperative")

@@ -192,7 +192,7 @@ def client_field() -> fields.String:
 def client_version_field() -> fields.String:
     """``client_version``."""
     return fields.String(
-        "the release of that library, where releases differ; GET /v1/assignors lists those compared", load_default=None
+        "the release of that library; GET /v1/assignors lists those compared. Absent: the newest of them", load_default=None
     )
 
 

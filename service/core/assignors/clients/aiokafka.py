@@ -32,6 +32,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         name="aiokafka:range",
         run=partial(classic_ranges.ranges_by, names.by_member_id),
         implementation=Implementation("aiokafka", RELEASE, "aiokafka.coordinator.assignors.range.RangePartitionAssignor"),
+        client_releases=(RELEASE,),
         summary="Kafka's range without racks; static members do not come first.",
         setting="partition_assignment_strategy=[RangePartitionAssignor]",
     ),
@@ -41,6 +42,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "aiokafka", RELEASE, "aiokafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
         ),
+        client_releases=(RELEASE,),
         summary="Kafka's roundrobin; static members do not come first.",
         setting="partition_assignment_strategy=[RoundRobinPartitionAssignor]",
         is_default=True,
@@ -51,6 +53,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "aiokafka", RELEASE, "aiokafka.coordinator.assignors.sticky.sticky_assignor.StickyPartitionAssignor"
         ),
+        client_releases=(RELEASE,),
         summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
         setting="partition_assignment_strategy=[StickyPartitionAssignor]",
         is_timed=True,

@@ -56,6 +56,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         name="kafkajs:RoundRobinAssigner",
         run=assign,
         implementation=Implementation("kafkajs", "2.2.4", "PartitionAssigners.roundRobin"),
+        client_releases=("2.2.4",),
         summary="The topics of the leader are dealt to all members in turn, whether these subscribe to them or not.",
         warnings=warnings,
         setting="partitionAssigners: [PartitionAssigners.roundRobin]",

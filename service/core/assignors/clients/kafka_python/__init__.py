@@ -32,6 +32,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         name="kafka-python:range",
         run=range_.assign,
         implementation=Implementation("kafka-python", RELEASE, "kafka.coordinator.assignors.range.RangePartitionAssignor"),
+        client_releases=(RELEASE,),
         summary="Kafka's range without racks; where static and dynamic members mix, some get nothing.",
         warnings=range_.warnings,
         setting="partition_assignment_strategy=[RangePartitionAssignor]",
@@ -43,6 +44,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "kafka-python", RELEASE, "kafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
         ),
+        client_releases=(RELEASE,),
         summary="Partitions go in turn to the members; fails on most groups whose subscriptions differ.",
         warnings=roundrobin.warnings,
         setting="partition_assignment_strategy=[RoundRobinPartitionAssignor]",
@@ -53,6 +55,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "kafka-python", RELEASE, "kafka.coordinator.assignors.sticky.sticky_assignor.StickyPartitionAssignor"
         ),
+        client_releases=(RELEASE,),
         summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
         setting="partition_assignment_strategy=[StickyPartitionAssignor]",
         is_timed=True,
@@ -64,6 +67,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "kafka-python", RELEASE, "kafka.coordinator.assignors.cooperative_sticky.CooperativeStickyAssignor"
         ),
+        client_releases=(RELEASE,),
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         setting="partition_assignment_strategy=[CooperativeStickyAssignor]",
         is_timed=True,
