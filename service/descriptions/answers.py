@@ -13,7 +13,7 @@ from service.decisions.figures import Figures
 from service.descriptions import bodies
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.pasted import read_description
-from service.descriptions.understood import understood
+from service.descriptions.understood import partitions_of, understood
 
 if TYPE_CHECKING:
     from service.decisions.budget import Budget
@@ -51,8 +51,8 @@ class DescriptionsAnswer:
     @property
     def figures(self) -> Figures:
         """See Figures."""
-        described = self.description
-        return Figures("+".join(self.forms), {"partitions": sum(t.get("partitions_count", 0) for t in described.topics)})
+        counts = map(partitions_of, self.description.topics)
+        return Figures("+".join(self.forms), {"partitions": sum(count for count in counts if count is not None)})
 
 
 def answer(question: DescriptionsQuestion, budget: Budget) -> DescriptionsAnswer:
@@ -84,6 +84,8 @@ def _bodies(description: Description) -> tuple[Json, list[str]]:
             made["log_dir_plan"] = bodies.log_dir_plan(description)
         except InvalidQuestion as error:
             missing.append(error.detail)
+    if len(description.groups) > MOST_GROUPS:
+        missing.append(f"Bodies are made of the first {MOST_GROUPS} of {len(description.groups)} groups.")
     for group in description.groups[:MOST_GROUPS]:
         try:
             body, assumed = bodies.assumed_group(description, group["group_id"])

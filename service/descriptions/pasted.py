@@ -1,5 +1,6 @@
 """A pasted text, line by line, to the readers of its forms."""
 
+import codecs
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -75,6 +76,13 @@ class _LineReader(Protocol):
 
     def description(self) -> Description | None:
         """What the lines describe; None if there were none. Raises UnreadableDescription if some are missing."""
+
+
+def utf8(data: bytes) -> bytes:
+    """The bytes of a text in UTF-8 without a mark in front, also of UTF-16, which Windows writes."""
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        data = data.decode("utf-16", "replace").encode()
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def read_description(text: str, check_time: Callable[[], None] = lambda: None) -> Description:

@@ -25,14 +25,15 @@ def _topics(description: Description) -> str:
     topics = description.topics
     if not topics:
         return ""
-    counts = [_partitions(topic) for topic in topics]
+    counts = [partitions_of(topic) for topic in topics]
     known = sum(count for count in counts if count is not None)
     partitions = f" ({counted(known, 'partition')})" if None not in counts else ""
     on = f" on {_brokers(description)}" if any(topic.get("placements") for topic in topics) else ""
     return f"{counted(len(topics), 'topic')}{partitions}{on}"
 
 
-def _partitions(topic: Json) -> int | None:
+def partitions_of(topic: Json) -> int | None:
+    """How many partitions a topic has; None if that is not known."""
     count: int | None = topic.get("partitions_count")
     return len(topic["placements"]) if count is None and topic.get("placements") else count
 
@@ -67,7 +68,7 @@ def _unknown(description: Description) -> Iterator[str]:
         yield "Racks are not known."
     elif without:
         yield f"The racks of brokers {first_few(without, NAMED)} are not known."
-    uncounted = [topic["topic_name"] for topic in description.topics if _partitions(topic) is None]
+    uncounted = [topic["topic_name"] for topic in description.topics if partitions_of(topic) is None]
     if uncounted:
         yield f"The partition counts of {first_few(uncounted, NAMED)} are not known."
     if description.groups and not any(_has_lag(group, description) for group in description.groups):

@@ -30,6 +30,18 @@ def test_a_text_is_read_as_it_is(client: FlaskClient) -> None:
     assert all("rack_id" not in broker for broker in answer["snapshot"]["brokers"])
 
 
+def test_a_text_of_windows_is_read(client: FlaskClient) -> None:
+    answer = client.post(PATH, data=TOPIC.encode("utf-16"), content_type="text/plain").json
+    assert answer["conclusion"] == "Read 1 topic (2 partitions) on 2 brokers. Racks are not known."
+
+
+def test_groups_of_which_no_body_is_made_are_counted(client: FlaskClient) -> None:
+    groups = GROUP + "".join(f"g-{i}  orders  0  1  2  1  c-1  /127.0.0.1  c\n" for i in range(100))
+    answer = client.post(f"{PATH}?bodies=true", json={"texts": [TOPIC, groups]}).json
+    assert len(answer["bodies"]["group_assignments"]) == 100
+    assert "Bodies are made of the first 100 of 101 groups." in answer["warnings"]
+
+
 def test_later_texts_complete_earlier_ones(client: FlaskClient) -> None:
     answer = client.post(f"{PATH}?bodies=true", json={"texts": [TOPIC, "broker,rack\n1,a\n2,b\n", GROUP]}).json
     assert answer["conclusion"] == "Read 1 topic (2 partitions) on 2 brokers and 1 group of 2 members with its lag."

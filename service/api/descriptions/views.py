@@ -7,11 +7,13 @@ racks of brokers, a group with its offsets. `conclusion` says what was understoo
 from typing import Any
 
 from flask import Request
+from werkzeug.exceptions import BadRequest
 
 from service.api.descriptions.document import FORM
 from service.api.descriptions.schema import DescriptionsOptionsSchema
+from service.descriptions.pasted import utf8
 from service.web.blueprint import Blueprint, Parser
-from service.web.bodies import check_utf8, read_body
+from service.web.bodies import read_body
 from service.web.context import reserve
 
 TEXT = "text/plain"
@@ -26,9 +28,11 @@ class TextParser(Parser):
         if req.mimetype != TEXT:
             return super()._raw_load_json(req)
         text = read_body(req)
-        check_utf8(text)
-        reserve(len(text))
-        return {"texts": [text.decode()]}
+        reserve(2 * len(text))
+        try:
+            return {"texts": [utf8(text).decode()]}
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"The text is not UTF-8 at byte {error.start}: {error.reason}.") from None
 
 
 blueprint = Blueprint("descriptions", __name__, TextParser(), description="pasted texts → what they describe")

@@ -1,6 +1,5 @@
 """Request bodies from what people have at hand: snapshots, and the output of Kafka's tools and of Cruise Control."""
 
-import codecs
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
@@ -21,6 +20,7 @@ from service.descriptions.bodies import share_a_disk
 from service.descriptions.completion import completed, moves_of_draws
 from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
+from service.descriptions.pasted import utf8
 from service.descriptions.subscriptions import counted_by_groups
 from service.descriptions.understood import understood
 from service.web.json.codec import dumps, loads
@@ -50,18 +50,17 @@ def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: 
     descriptions = [read(snapshot) for snapshot in snapshots]
     if file is not None or not descriptions:
         source = file or sys.stdin.buffer
-        text = _utf8(read_input(source))
+        text = utf8(read_input(source))
         if not descriptions and is_body(text):
             _check_no_options(values)
             return text
         descriptions.append(_parse(text, name_of(source)))
     whole = merged(descriptions)
+    note(understood(whole))
     try:
-        made = dumps(make(whole, **values))
+        return dumps(make(whole, **values))
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
-    note(understood(whole))
-    return made
 
 
 def document(*arguments: Any, **values: Any) -> dict[str, Any]:
@@ -87,22 +86,15 @@ def _check_no_options(values: dict[str, Any]) -> None:
 
 def read(file: BinaryIO) -> Description:
     """The description in a file. Raises BadInput, which names file and line."""
-    return _parse(_utf8(read_input(file)), name_of(file))
+    return _parse(utf8(read_input(file)), name_of(file))
 
 
 def text(file: BinaryIO) -> str:
     """The text in a file. Raises BadInput."""
     try:
-        return _utf8(read_input(file)).decode()
+        return utf8(read_input(file)).decode()
     except UnicodeDecodeError:
         raise BadInput(f"{name_of(file)}: The file is not UTF-8 text.") from None
-
-
-def _utf8(data: bytes) -> bytes:
-    """The bytes of a text in UTF-8 without a mark in front, also of UTF-16, which Windows writes."""
-    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        data = data.decode("utf-16", "replace").encode()
-    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def _parse(text: bytes, name: str) -> Description:

@@ -88,17 +88,31 @@ def test_every_run_has_the_certain_assignments(most_work, balance_racks, coopera
     seed=st.integers(0, 2**32),
 )
 def test_a_run_by_a_seed_is_one_of_the_librarys(body, cooperative, balance_racks, seed):
-    """Where the plain twin has few different runs, ours are among them, and several if it has several."""
+    """Where the plain twin has few different runs, ours are among them, and several if it has several.
+
+    A run that one of 24 orders of topics leads to is missed by 60 draws in one of 13 groups, hence the further draws.
+    """
     group, assignor = group_of(body), CLASSIC["franz-go:cooperative-sticky" if cooperative else "franz-go:sticky"]
     assignment = (assignor.on_racks if balance_racks else assignor.run)(group)
     assume(assignment.left_open is not None)
-    twins = [reference.Sticky(body, Random(seed + i), balance_racks=balance_racks) for i in range(60)]
-    theirs = {flat(twin.cooperative() if cooperative else twin.eager()) for twin in twins}
-    ours = {flat(named(group, assignment.of_run(i).rows)) for i in range(30)}
-    if len(theirs) < 6:
-        assert ours <= theirs
-    if len(theirs) > 1:
-        assert len(ours) > 1
+
+    def theirs(i):
+        twin = reference.Sticky(body, Random(seed + i), balance_racks=balance_racks)
+        return flat(twin.cooperative() if cooperative else twin.eager())
+
+    def ours(i):
+        return flat(named(group, assignment.of_run(i).rows))
+
+    seen, answered = {theirs(i) for i in range(60)}, {ours(i) for i in range(30)}
+    several = len(seen) > 1
+    if len(seen) < 6:
+        for i in range(60, 3_000):
+            if answered <= seen:
+                break
+            seen.add(theirs(i))
+        assert answered <= seen
+    if several:
+        assert len(answered) > 1 or any(ours(i) not in answered for i in range(30, 1_000))
 
 
 OWNING = {
