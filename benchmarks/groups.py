@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks import jvm
 from benchmarks.harness import Row, benchmark, peak_bytes, seconds
 from benchmarks.shapes import SCENARIOS, Shape, body_of, bytes_of, fingerprint, group_of
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

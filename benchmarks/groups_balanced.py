@@ -11,9 +11,9 @@ from benchmarks import jvm
 from benchmarks.groups import JVM_SECONDS, SUBJECTS
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
-from service.core.assignors.balanced import balanced
 from service.core.model import Ragged
 from service.core.ragged import grouped
+from service.planner.balanced import balanced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.harness import Row, Skipped, benchmark, seconds
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of, member_id, numbers_of, topic_names
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.model import Ragged
+from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

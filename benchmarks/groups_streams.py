@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks import jvm
 from benchmarks.harness import Row, benchmark
 from service.api.streams.document import FORM
-from service.core.assignors.streams.classic import LEADERS
-from service.core.assignors.streams.classic.racks import STRATEGIES
+from service.clients.streams.classic import LEADERS
+from service.clients.streams.classic.racks import STRATEGIES
 from service.decisions.budget import Budget
 from service.decisions.streams.answer import read_clients
 

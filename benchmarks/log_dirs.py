@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.harness import Row, benchmark, seconds
-from service.core.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
-from service.core.log_dirs.plan import plan_log_dirs
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.model import NO_LIMIT, Goal
+from service.planner.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
+from service.planner.log_dirs.plan import plan_log_dirs
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.model import NO_LIMIT, Goal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import pyarrow as pa
 from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.partitions import random_keys
 from service.cli.asking import ask_stream
-from service.core.sizing.counter import KeyCounter
+from service.planner.sizing.counter import KeyCounter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

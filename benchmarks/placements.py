@@ -10,7 +10,7 @@ from benchmarks import jvm
 from benchmarks.harness import Row, benchmark, seconds
 from service.core.jvm.random import JavaRandom
 from service.core.model import Cluster, PlacementRequest
-from service.core.placers import PLACERS
+from service.strategies import PLACERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,9 @@ from benchmarks.harness import Row, benchmark, seconds
 from benchmarks.placements import cluster_of
 from service.core.jvm.random import JavaRandom
 from service.core.model import Int32s, PlacementRequest, Ragged
-from service.core.placers import PLACERS
-from service.core.reassignments.model import Brokers, Goal, Placements
-from service.core.reassignments.plan import frontier, plan
+from service.planner.reassignments.model import Brokers, Goal, Placements
+from service.planner.reassignments.plan import frontier, plan
+from service.strategies import PLACERS
 from tests.reference.cruise_control import MARGIN, THRESHOLD, Removal
 from tests.reference.reassignments import filled_greedily
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.harness import Sides
-    from service.core.reassignments.model import Plan
+    from service.planner.reassignments.model import Plan
 
 ADDED = 10
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.harness import Row, benchmark
 from benchmarks.peers import BUILT, FIGURES, Outcome, ask
 from benchmarks.reassignments import ADDED, proven, question
-from service.core.reassignments.model import Goal
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.model import Goal
+from service.planner.reassignments.plan import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.harness import Sides
-    from service.core.reassignments.model import Brokers, Placements
+    from service.planner.reassignments.model import Brokers, Placements
 
 SIZES: Final = ((2_000, 30), (10_000, 100), (50_000, 200), (200_000, 300))
 CASES: Final = tuple(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from service.core.reassignments.model import Brokers, Placements
+    from service.planner.reassignments.model import Brokers, Placements
 
 FIGURES: Final = Path(__file__).with_name("figures.json")
 BUILT: Final = Path(__file__).parents[2] / "build" / "peers"

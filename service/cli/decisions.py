@@ -158,7 +158,7 @@ def place(
 
 def _comparing(body: Body, compare: tuple[str, ...]) -> Body:
     """The body with these assignors, ``consumer:uniform`` or ``librdkafka:range`` each, beside the one that it asks for."""
-    from service.core.assignors import GROUP_PROTOCOLS  # noqa: PLC0415 - an import that --help does not need
+    from service.strategies import GROUP_PROTOCOLS  # noqa: PLC0415 - an import that --help does not need
 
     rows = []
     for text in compare:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Self
 
+from service.clients.connect import PROTOCOLS
+from service.clients.connect.work import TASK_BITS, Work, connector_of
 from service.conformance import shrinking
 from service.conformance.connect_groups import connect_group
 from service.conformance.expected import Expected, failing, named_members
-from service.core.assignors.connect import PROTOCOLS
-from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.registry import released

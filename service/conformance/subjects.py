@@ -9,7 +9,6 @@ from typing import Any, Final
 from service.conformance import coordinator_groups, groups, keys, shrinking
 from service.conformance.connect import PROTOCOL, ConnectSubject
 from service.conformance.expected import Expected, TopicPartition, failing, named_members
-from service.core.assignors import GROUP_PROTOCOLS, Assignor
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.partitioners import PARTITIONERS, Partitioner
@@ -19,6 +18,7 @@ from service.decisions.groups.answer import answer as assign
 from service.decisions.groups.question import of_rows
 from service.decisions.partitions import PartitionsQuestion
 from service.decisions.partitions import answer as allocate
+from service.strategies import GROUP_PROTOCOLS, Assignor
 
 SPLITS: Final = "splits"
 """The protocol whose groups never rebalance: nothing depends on what readers had."""

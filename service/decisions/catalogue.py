@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.assignors.connect import PROTOCOLS as CONNECT
-from service.core.assignors.connect.model import ConnectAssignor
-from service.core.assignors.streams import BROKERS
-from service.core.assignors.streams.classic import LEADERS
-from service.core.assignors.streams.classic.clients import LeadersAssignor
-from service.core.assignors.streams.model import StreamsAssignor
+from service.clients.connect import PROTOCOLS as CONNECT
+from service.clients.connect.model import ConnectAssignor
+from service.clients.streams import BROKERS
+from service.clients.streams.classic import LEADERS
+from service.clients.streams.classic.clients import LeadersAssignor
+from service.clients.streams.model import StreamsAssignor
 from service.core.partitioners import PARTITIONERS
-from service.core.placers import PLACERS
+from service.strategies import GROUP_PROTOCOLS, PLACERS, Assignor
 
 
 def partitioners() -> list[dict[str, Any]]:

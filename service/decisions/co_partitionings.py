@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from service.core.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.partitioners import PARTITIONERS
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.planner.attribution.copartitioning import Copartitioning, Topic, check, copartitioning
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.core.attribution.agreement import PartitionerComparison, compare
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
+from service.planner.attribution.agreement import PartitionerComparison, compare
 
 EXAMPLE_BYTES: Final = 1_000
 """Memory for each key that is shown for a disagreement, beside its text. Measured: 890."""

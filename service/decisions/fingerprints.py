@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.core.attribution.equivalents import most_hashing_bytes
-from service.core.attribution.fingerprints import Fingerprint, fingerprint
-from service.core.attribution.observations import KeyObservations, observe
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
@@ -15,6 +12,9 @@ from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
+from service.planner.attribution.equivalents import most_hashing_bytes
+from service.planner.attribution.fingerprints import Fingerprint, fingerprint
+from service.planner.attribution.observations import KeyObservations, observe
 
 MOST_COUNTS: Final = 100_000
 """Most partitions that are tried if the count is not given."""

@@ -8,12 +8,12 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.kafka_versions import LATEST, since
-from service.core.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
 from service.core.model import NONE
 from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.rows import duplicates
+from service.planner.keyless import ADAPTIVE, STICKY, Distribution, Keyless, distribution
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.attribution.equivalents import most_hashing_bytes
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.keys.columns import Column, data_bytes
 from service.core.measures.skew import spread
 from service.core.model import Int64s
-from service.core.sizing.counter import KeyCounter, hashing_rule, moduli_of
-from service.core.sizing.distinct_keys import BYTES, MAX_KEYS, RECORDS
-from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
-from service.core.sizing.reach import LimitReach, reach
-from service.core.sizing.throughput import Throughput, proposed_counts, throughput
 from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
@@ -27,6 +21,12 @@ from service.decisions.keys.columns import dictionary_of, from_arrow
 from service.decisions.keys.types import Stream
 from service.decisions.rows import duplicates
 from service.decisions.rows.numbers import MOST
+from service.planner.attribution.equivalents import most_hashing_bytes
+from service.planner.sizing.counter import KeyCounter, hashing_rule, moduli_of
+from service.planner.sizing.distinct_keys import BYTES, MAX_KEYS, RECORDS
+from service.planner.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
+from service.planner.sizing.reach import LimitReach, reach
+from service.planner.sizing.throughput import Throughput, proposed_counts, throughput
 
 DISTINCT_BYTES: Final = 130
 HASHED_BYTES: Final = 12

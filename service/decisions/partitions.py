@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from service.core.attribution.equivalents import hashing_bytes
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.frozen import frozen
 from service.core.kafka_versions import LATEST
@@ -22,6 +21,7 @@ from service.core.partitioners.model import Options
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.keys import values as key_values
+from service.planner.attribution.equivalents import hashing_bytes
 
 MAX_COUNTS: Final = 100_000
 """Most partitions whose counts an answer lists one by one."""

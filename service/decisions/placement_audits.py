@@ -12,14 +12,14 @@ from service.core.measures.broker_load import Load, load_of
 from service.core.measures.skew import spread
 from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged
-from service.core.placement_audits.audit import PlacementAudit, audit
-from service.core.placement_audits.evenness import Evenness, evenness
-from service.core.placers import PLACERS, Placer
 from service.core.ragged import taken
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.placements.rows import check_brokers, read_cluster, read_placement
 from service.decisions.rows import duplicates
+from service.planner.placement_audits.audit import PlacementAudit, audit
+from service.planner.placement_audits.evenness import Evenness, evenness
+from service.strategies import PLACERS, Placer
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Ragged, indices_in
-from service.core.reassignments.lint import LintFinding, Reassigned, lint
-from service.core.reassignments.model import Brokers, Placements
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.reassignments.rows import check_broker_ids, check_topic_names, read_brokers, read_placements
+from service.planner.reassignments.lint import LintFinding, Reassigned, lint
+from service.planner.reassignments.model import Brokers, Placements
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-from service.core.wire.connect_groups import connect_request
-from service.core.wire.connect_protocol import CONNECT
 from service.descriptions.completion import rows_of
 from service.descriptions.group_tools import STREAMS
 from service.descriptions.leaders import Leader, leader_of
 from service.descriptions.model import Description
 from service.descriptions.subscriptions import partition_counts, with_subscriptions
+from service.wire.connect_groups import connect_request
+from service.wire.connect_protocol import CONNECT
 
 BROKER: Final = ("broker_id", "rack_id", "fenced")
 PLACEMENT: Final = ("partition_id", "replicas")

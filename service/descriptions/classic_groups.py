@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from service.core.documents import Json
-from service.core.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
-from service.core.wire.errors import Unreadable
+from service.wire.consumer_protocol import TopicPartitions, as_seen_by, read_assignment, read_subscription_leniently
+from service.wire.errors import Unreadable
 
 
 class JoinedMember(Protocol):

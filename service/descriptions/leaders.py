@@ -26,8 +26,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from service.core.assignors import BALANCED, GROUP_PROTOCOLS, REMOTE
 from service.core.documents import Json
+from service.strategies import BALANCED, GROUP_PROTOCOLS, REMOTE
 
 NONE, EMPTY, BYTES, MIXED = "none", "empty", "bytes", "mixed"
 """The user data of a group's assignments: ``assignment_user_data`` of a snapshot."""

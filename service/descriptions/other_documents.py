@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from service.core.documents import Json
 from service.core.printable import counted
-from service.core.wire.connect_protocol import CONNECT
 from service.descriptions.model import Description
 from service.descriptions.rows import END, GroupRows, TopicRows
 from service.descriptions.source import SourceText
 from service.descriptions.strimzi import read_resource
 from service.descriptions.topic_documents import read_topics, topics_of
+from service.wire.connect_protocol import CONNECT
 
 CONNECT_GROUP: Final = "connect-cluster"
 """The name of a group of Connect: the example of ``group.id`` in Kafka's configuration; its REST API does not tell it."""

@@ -15,13 +15,13 @@ from service.core.documents import Json
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
-from service.core.placement_audits.audit import audit
-from service.core.placement_audits.verdict import verdict
-from service.core.placers import PLACERS, Placer
 from service.core.releases import reaches
 from service.decisions.placements.rows import BROKER, PLACEMENT, read_cluster, read_placement
 from service.descriptions.bodies import brokers
 from service.descriptions.model import Description
+from service.planner.placement_audits.audit import audit
+from service.planner.placement_audits.verdict import verdict
+from service.strategies import PLACERS, Placer
 
 KRAFT_SINCE: Final = "3.3"
 """The first release whose KRaft is for production (KIP-833): brokers of earlier ones have ZooKeeper."""

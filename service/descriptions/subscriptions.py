@@ -8,7 +8,6 @@ from contextlib import suppress
 from math import inf
 from typing import Final
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.printable import counted, first_few
@@ -17,6 +16,7 @@ from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.descriptions.completion import ADDED, NAMED, rows_of
 from service.descriptions.model import Description
+from service.strategies import GROUP_PROTOCOLS
 
 MOST_CELLS: Final = 4_000_000
 """Partitions × members up to which the assumption is tested."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from service.core.assignors import Assignor
-from service.core.assignors.changes import counterpart, restarts
 from service.core.errors import InvalidQuestion
+from service.planner.assignor_changes import counterpart, restarts
 
 CONSUMER_SINCE: Final = {"java": "4.0", "librdkafka": "2.12", "franz-go": "1.22"}
 """The first releases of clients whose consumers have the consumer protocol (KIP-848) for production. The newest releases of the

@@ -8,12 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from service.core.assignors import GROUP_PROTOCOLS, Assignor, of_client
-from service.core.assignors.changes import restarts
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
-from service.core.rebalances.moves import differences, final_rows, moves
 from service.core.releases import numbers
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import GroupAnswer, answer
@@ -24,6 +21,9 @@ from service.descriptions.model import Description
 from service.descriptions.partitioner_history import KeyChange, key_changes
 from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
 from service.descriptions.upgrade_steps import steps_of
+from service.planner.assignor_changes import restarts
+from service.planner.rebalances.moves import differences, final_rows, moves
+from service.strategies import GROUP_PROTOCOLS, Assignor, of_client
 
 KAFKA: Final = "kafka"
 """Brokers and Java's clients together."""
@@ -144,7 +144,7 @@ def _brokers(state: Software) -> BrokerReleases:
 
 
 def _compared(state: Software) -> tuple[Software, list[str]]:
-    """The state with the release whose answers stand for it, and a sentence if that is another one. Protocols stay as they are."""
+    """The state with the release whose answers stand for it, and a sentence if it is another. Protocols stay as they are."""
     known = _client_releases(state.name)
     if state.release is None or not known:
         return replace(state, release=known[-1] if known else None), []
@@ -217,7 +217,7 @@ def _is(client: str, name: str, protocol: str) -> bool:
 
 
 def _change(description: Description, group: Json, before: Json, after: Json, problem: str | None) -> GroupChange:
-    """problem : why it is not known what differs, if it is not"""
+    """Problem : why it is not known what differs, if it is not"""
     body = group_assignment(description, group["group_id"])
     for name in ("client", "client_version"):
         body.pop(name, None)

@@ -17,7 +17,6 @@ from prometheus_client.registry import Collector
 
 from service.core.documents import Json
 from service.core.errors import AllocatorError
-from service.core.wire.connect_protocol import CONNECT
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
@@ -26,6 +25,7 @@ from service.descriptions.bodies import group_assignment, with_lag
 from service.descriptions.leaders import leader_of
 from service.descriptions.model import Description
 from service.live.verification import check_groups
+from service.wire.connect_protocol import CONNECT
 
 Numbers = Sequence[float | None]
 

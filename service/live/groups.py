@@ -29,13 +29,13 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 
 from service.core.documents import Json
-from service.core.wire.connect_protocol import CONNECT, PROTOCOLS
 from service.descriptions.classic_groups import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
 from service.live.connect.groups import workers_of
 from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
 from service.live.not_known import NotKnown
 from service.live.streams_groups import streams_group
+from service.wire.connect_protocol import CONNECT, PROTOCOLS
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumer groups; Connect's workers, and other systems, have their own types and formats."""

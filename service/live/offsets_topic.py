@@ -20,11 +20,11 @@ from kafka.protocol.metadata import MetadataRequest
 
 from service.core.documents import Json
 from service.core.printable import counted
-from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.errors import Unreadable
 from service.live.bounded.records import open_consumer
 from service.live.client import ClusterClient, kafka_error, reason
 from service.live.not_known import NotKnown
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
 
 TOPIC: Final = "__consumer_offsets"
 POLL_MS: Final = 1000

@@ -18,15 +18,11 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS, REMOTE
-from service.core.assignors.clients.librdkafka.strategies import PROTOCOLS
+from service.clients.librdkafka.strategies import PROTOCOLS
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.core.model import Cluster, Ragged
-from service.core.placement_audits.audit import audit
-from service.core.placers import PLACERS
 from service.core.printable import counted
-from service.core.wire.connect_protocol import CONNECT
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import MAX_DIFFERENCES, GroupComparison, answer
 from service.decisions.groups.question import GroupQuestion, of_rows
@@ -37,6 +33,9 @@ from service.descriptions.leaders import Leader, clients_of, leader_of
 from service.descriptions.model import Description
 from service.live.connect.verification import check_connect_group
 from service.live.findings import Finding
+from service.planner.placement_audits.audit import audit
+from service.strategies import GROUP_PROTOCOLS, PLACERS, REMOTE
+from service.wire.connect_protocol import CONNECT
 
 OLDER_TOPICS: Final = 6
 """Topics of which both the current and an older partition count are tried: as many as the service has combinations for."""

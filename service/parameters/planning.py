@@ -4,7 +4,8 @@ from typing import Any, Final
 
 import click
 
-from service.core.reassignments import (
+from service.parameters.types import Parsed
+from service.planner.reassignments import (
     BATCH_ORDERS,
     BATCH_SECONDS,
     LEADER_RULES,
@@ -14,7 +15,6 @@ from service.core.reassignments import (
     THROTTLE_UTILIZATION,
     UNKNOWN_RACKS,
 )
-from service.parameters.types import Parsed
 
 
 def _int32(text: str, smallest: int = -(2**31)) -> int:

@@ -25,7 +25,7 @@ from werkzeug.test import Client
 from service.app import create_app
 from service.config import Settings
 from service.core.kernels import unsaved
-from service.core.sizing.frequent_keys import FrequentKeys
+from service.planner.sizing.frequent_keys import FrequentKeys
 from service.web.json import integer_lists, string_lists
 from service.web.media_types import ARROW_STREAM
 

@@ -13,8 +13,8 @@ from marshmallow.fields import Nested
 
 from service.core.errors import MAX_ERRORS, AllocatorError, InvalidQuestion, KafkaError, NoPlan, PluginError
 from service.core.similar import did_you_mean
-from service.core.wire.errors import Unreadable
 from service.web import described as fields
+from service.wire.errors import Unreadable
 
 TYPE_PREFIX = "urn:partition-allocator:problem:"
 

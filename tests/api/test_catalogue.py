@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.connect import PROTOCOLS as CONNECT
+from service.clients.connect import PROTOCOLS as CONNECT
+from service.strategies import GROUP_PROTOCOLS
 
 
 def test_lists_every_assignor_of_every_protocol(client):

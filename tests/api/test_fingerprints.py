@@ -13,7 +13,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.core.attribution.observations import explained_by, matches
+from service.planner.attribution.observations import explained_by, matches
 from service.web.media_types import ARROW_STREAM
 from tests.api.test_comparisons import stream
 from tests.reference import fingerprints as twin

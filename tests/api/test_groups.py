@@ -454,7 +454,7 @@ def test_a_large_body_with_weights_is_answered_as_a_small_one(client):
 EDGE_IDS = """
 import resource
 from service.app import create_app
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 from service.core.kafka_versions import LATEST
 
 client = create_app().test_client()

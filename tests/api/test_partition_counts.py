@@ -22,7 +22,7 @@ from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
 from service.core.keys.values import key_value
-from service.core.sizing import distinct_keys
+from service.planner.sizing import distinct_keys
 from tests.support.serving import serving
 
 ARROW = "application/vnd.apache.arrow.stream"

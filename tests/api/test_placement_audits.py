@@ -10,12 +10,12 @@ import pytest
 from service.api.placement_audits.document import FORM
 from service.api.placement_audits.schema import EXAMPLE
 from service.core.model import PlacementRequest
-from service.core.placement_audits.evenness import evenness
-from service.core.placers import PLACERS
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.placement_audits import answer
 from service.decisions.placements.rows import BROKER, read_cluster
 from service.descriptions import bodies, read_description
+from service.planner.placement_audits.evenness import evenness
+from service.strategies import PLACERS
 from tests.support.golden import CHOICE, lines
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
-from service.core.placers import PLACERS
 from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.placements.answer import answer
+from service.strategies import PLACERS
 from service.web.json.codec import dumps
 
 INTS = st.integers(-(2**31), 2**31 - 1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from service.app import create_app
 from service.config import Settings
-from service.core.reassignments.lint import RULES, SEVERITIES
+from service.planner.reassignments.lint import RULES, SEVERITIES
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient

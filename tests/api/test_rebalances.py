@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from service.api.rebalances.schema import GroupRebalancesSchema
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.timelines.simulation import varied
 from service.decisions.rebalances.question import variants
 from service.decisions.rebalances.timeline import read_timeline
+from service.planner.timelines.simulation import varied
+from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient

@@ -15,8 +15,8 @@ import requests
 
 from service.app import create_app
 from service.config import Settings
-from service.core.timelines.course import Course
 from service.decisions.rebalances.extent import LONG_CELLS, Extent
+from service.planner.timelines.course import Course
 from tests.support.kept import nothing_kept_of
 from tests.support.serving import serving
 

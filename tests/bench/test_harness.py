@@ -13,7 +13,7 @@ from benchmarks.groups_streams import Streams
 from benchmarks.harness import BENCHMARKS, Result, Row, benchmark, peak_bytes, seconds
 from benchmarks.harness import Skipped as NotHere
 from benchmarks.shapes import SCENARIOS, Shape, body_of, group_of
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.support.groups import group_of as read_body
 from tests.support.jvm import SHORT_LIVED
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.peers import FIGURES, Outcome
 from benchmarks.reassignments_peers import BAND, CASES, asked, ours, theirs
-from service.core.reassignments.model import Goal
+from service.planner.reassignments.model import Goal
 
 GOALS = {"topicmappr": Goal("even"), "cruise-control": Goal("even", tolerance=BAND)}
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.groups import flat, group_of, named
 from tests.support.jvm import compiled
 from tests.support.parity import Assignors, coordinator_jars

@@ -66,8 +66,8 @@ def test_help_of_a_command_loads_no_kernels(command):
     ("arguments", "other"),
     [
         ("partition order-1 --partitions 6", {"service.core.assignors", "service.decisions.groups", "pyarrow.compute"}),
-        ("assign --topic orders:6 --members 2", {"service.core.sizing", "service.core.partitioners"}),
-        ("place --brokers 3", {"service.core.attribution"}),
+        ("assign --topic orders:6 --members 2", {"service.planner.sizing", "service.core.partitioners"}),
+        ("place --brokers 3", {"service.planner.attribution"}),
     ],
 )
 def test_one_answer_loads_one_family(arguments, other):

@@ -14,9 +14,9 @@ import pytest
 from service.conformance.comparison import Comparison, compare, vectors
 from service.conformance.program import NoAnswer, Program
 from service.conformance.subjects import subject_of
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.clients import NotHere, of_go
 from tests.support.conforming import IMPLEMENTS
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 from service.web.problems import kebab
 from tests.support.golden import CHOICE, WHOLE, lines
 

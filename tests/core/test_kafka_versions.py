@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
 from service.core.kafka_versions import LATEST, RELEASES
-from service.core.placers import PLACERS
+from service.strategies import GROUP_PROTOCOLS, PLACERS
 
 ASSIGNORS = [
     pytest.param(protocol, assignor, id=f"{protocol}-{assignor.name}")

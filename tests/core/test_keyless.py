@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion
-from service.core.keyless import ADAPTIVE, DRAWS, RULES, STICKY, ConfigException, Keyless, distribution
 from service.core.keys import columns
 from service.core.model import NONE
 from service.core.partitioners import PARTITIONERS, Question, allocate
+from service.planner.keyless import ADAPTIVE, DRAWS, RULES, STICKY, ConfigException, Keyless, distribution
 from tests.support.golden import lines
 
 

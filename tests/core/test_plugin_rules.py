@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from service.core.assignors import GROUP_PROTOCOLS, Assignor, plugins
+from service.core.assignors import plugins
 from service.core.assignors.by_name import Subscription, by_name
 from service.core.errors import IllegalArgument, InvalidReplicationFactor, PluginBrokeARule, PluginFailed
 from service.core.jvm.random import JavaRandom
@@ -18,9 +18,9 @@ from service.core.partitioners import BUILTINS, PARTITIONERS, Answer, Question, 
 from service.core.partitioners import plugins as partitioner_plugins
 from service.core.partitioners.model import Hash
 from service.core.partitioners.murmur2 import MURMUR2
-from service.core.placers import PLACERS
 from service.core.placers import plugins as placer_plugins
 from service.core.registry import BrokenRule, Plugin
+from service.strategies import GROUP_PROTOCOLS, PLACERS, Assignor
 from tests.support.groups import bodies, group_of
 from tests.support.questions import keys_of
 

@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from service.core.assignors import CLASSIC, GROUP_PROTOCOLS, plugins
+from service.core.assignors import CLASSIC, plugins
 from service.core.errors import PluginFailed, UnknownStrategy
 from service.core.partitioners import PARTITIONERS
 from service.core.registry import Registry
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.plugins import install
 
 GOOD = """

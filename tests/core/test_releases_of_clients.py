@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS, of_client
-from service.core.assignors.clients import CLASSIC
+from service.clients import CLASSIC
 from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.releases import exceeds, reaches
+from service.strategies import GROUP_PROTOCOLS, of_client
 
 RANGE = GROUP_PROTOCOLS["classic"]["librdkafka:range"]
 

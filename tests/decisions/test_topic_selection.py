@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from service.core.errors import MAX_ERRORS, LimitExceeded
 from service.core.model import NONE, Cluster
-from service.core.reassignments.model import Brokers
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
+from service.planner.reassignments.model import Brokers
 
 NAMES = st.text("ab.é[\\\n", min_size=1, max_size=6)
 SELECTORS = st.lists(st.text("ab.é[\\\n*?", min_size=1, max_size=6), max_size=3)

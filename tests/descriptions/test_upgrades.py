@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description
 from service.descriptions.partitioner_history import default_of
 from service.descriptions.upgrade_steps import setting_of
 from service.descriptions.upgrades import GroupChange, Software, Upgrade, upgrade
+from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,9 +87,7 @@ def test_releases_that_were_not_compared() -> None:
     """One release does not stand for two that are to be told apart."""
     found, groups = changes("librdkafka:2.16", "librdkafka:2.17")
     assert len(found.notes) == 2
-    assert groups["rd"].problem == (
-        "How releases differ that were not compared is not known: librdkafka 2.15.1 stands for both."
-    )
+    assert groups["rd"].problem == ("How releases differ that were not compared is not known: librdkafka 2.15.1 stands for both.")
     assert (groups["rd"].assigned_differently, groups["rd"].moved) == (None, None)
     assert groups["rd"].steps
 

@@ -13,9 +13,8 @@ from click import Context, Group
 
 from service.cli import COMMANDS, main
 from service.config import settings_table
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.partitioners import PARTITIONERS
-from service.core.placers import PLACERS
+from service.strategies import GROUP_PROTOCOLS, PLACERS
 from tests.support.golden import PROJECT
 
 if TYPE_CHECKING:

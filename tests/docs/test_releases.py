@@ -13,11 +13,11 @@ CONTRIBUTING = (PROJECT / "CONTRIBUTING.md").read_text()
 GENERATED = {"openapi.yaml"}
 CHANGES = {
     "service/api/streams/schema.py": "4.4.0",
-    "service/core/wire/schemas.py": "4.4.0",
-    "service/core/assignors/streams/__init__.py": "4.4.0",
-    "service/core/assignors/streams/sticky.py": "4.4.0",
+    "service/wire/schemas.py": "4.4.0",
+    "service/clients/streams/__init__.py": "4.4.0",
+    "service/clients/streams/sticky.py": "4.4.0",
     "service/core/placers/controller.py": "4.4.0",
-    "service/core/timelines/consumer/coordinator.py": "4.4.0",
+    "service/planner/timelines/consumer/coordinator.py": "4.4.0",
     "service/decisions/keyless.py": "4.4.0",
     "docs/consumers.md": "4.4.0",
     "docs/rebalances.md": "4.4.0",

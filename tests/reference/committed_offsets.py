@@ -8,8 +8,8 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from service.core.wire.consumer_protocol import read_subscription
-from service.core.wire.coordinator_records import read_group_record
+from service.wire.consumer_protocol import read_subscription
+from service.wire.coordinator_records import read_group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ from math import ceil, floor
 
 import numpy as np
 
-from service.core.reassignments.model import Brokers, Placements
+from service.planner.reassignments.model import Brokers, Placements
 
 THRESHOLD, MARGIN = 1.10, 0.9
 

@@ -1,14 +1,14 @@
-"""Plain-Python twins of the kernels in ``service/core/timelines/ledger.py``."""
+"""Plain-Python twins of the kernels in ``service/planner/timelines/ledger.py``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from service.core.model import NONE
-from service.core.timelines.model import NEVER, Idle
+from service.planner.timelines.model import NEVER, Idle
 
 if TYPE_CHECKING:
-    from service.core.timelines.ledger import Wait
+    from service.planner.timelines.ledger import Wait
 
 
 def hand_out(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from service.core.reassignments.model import NO_LIMIT
+from service.planner.reassignments.model import NO_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def within_reach(disks: list[Disk], replicas: list[tuple[int, int, bool]]) -> se
 
 @dataclass
 class Sizes:
-    """What ``service.core.log_dirs.exchanges.exchange`` works on, as lists."""
+    """What ``service.planner.log_dirs.exchanges.exchange`` works on, as lists."""
 
     dirs: list[int]
     homes: list[int]

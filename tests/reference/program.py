@@ -1,4 +1,4 @@
-"""Plans by an integer program, over every option: the plain twin of ``service.core.reassignments``, for small clusters.
+"""Plans by an integer program, over every option: the plain twin of ``service.planner.reassignments``, for small clusters.
 
 ``Program`` is the set of all placements that keep the rules. It says which rules a plan breaks, whether there is a placement at
 all, and the least of what a goal counts. What is evened out must be whole numbers: then the square of a load is the most of the
@@ -15,12 +15,12 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from service.core.reassignments.model import NO_LIMIT
+from service.planner.reassignments.model import NO_LIMIT
 from tests.reference.reassignments import broker_set
 from tests.reference.resources import parts
 
 if TYPE_CHECKING:
-    from service.core.reassignments.model import Brokers, Goal, Placements
+    from service.planner.reassignments.model import Brokers, Goal, Placements
 
 Lists = list[list[int]]
 Loads = dict[int, dict[int, float]]

@@ -1,4 +1,4 @@
-"""Plans by trying everything: the plain twin of ``service.core.reassignments``, for small clusters."""
+"""Plans by trying everything: the plain twin of ``service.planner.reassignments``, for small clusters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from service.core.reassignments.model import Brokers, Goal, Placements
+from service.planner.reassignments.model import Brokers, Goal, Placements
 
 
 def allowed_sets(

@@ -1,5 +1,5 @@
 """Loads of several resources, partition by partition, and the best of all placements: the plain twin of
-``service.core.reassignments.resources.loads`` and of what ``resources.balance`` makes least.
+``service.planner.reassignments.resources.loads`` and of what ``resources.balance`` makes least.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from service.core.reassignments.model import Brokers, Goal, Placements
+from service.planner.reassignments.model import Brokers, Goal, Placements
 from tests.reference.reassignments import allowed_sets, broker_set
 
 Lists = list[list[int]]

@@ -1,4 +1,4 @@
-"""The twin of the kernels of high-availability (``service/core/assignors/streams/classic``): objects and sets, without racks."""
+"""The twin of the kernels of high-availability (``service/clients/streams/classic``): objects and sets, without racks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from itertools import cycle
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from service.core.assignors.streams.classic.client import Client
-from service.core.assignors.streams.classic.clients import clients_in_order
-from service.core.assignors.streams.classic.movements import RUNNING, UNBOUNDED
+from service.clients.streams.classic.client import Client
+from service.clients.streams.classic.clients import clients_in_order
+from service.clients.streams.classic.movements import RUNNING, UNBOUNDED
 from service.core.jvm.priority_queue import PriorityQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from service.core.assignors.streams.classic.clients import ClientsGroup
+    from service.clients.streams.classic.clients import ClientsGroup
 
 Tag = tuple[str, str]
 Move = tuple[tuple[int, int], Client]

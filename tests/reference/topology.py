@@ -1,4 +1,4 @@
-"""Plain-Python twin of ``service.core.timelines.topics.Topology.arrivals``."""
+"""Plain-Python twin of ``service.planner.timelines.topics.Topology.arrivals``."""
 
 from __future__ import annotations
 

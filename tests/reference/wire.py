@@ -7,9 +7,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from service.core.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime
-from service.core.wire.messages import ArrayType, BytesType, IntegerType, Message, MessageField, StringType, UuidType
-from service.core.wire.reader import Document, java_text, uuid_text
+from service.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime
+from service.wire.messages import ArrayType, BytesType, IntegerType, Message, MessageField, StringType, UuidType
+from service.wire.reader import Document, java_text, uuid_text
 
 LONGEST_STRING = 32767
 INT8 = struct.Struct(">b")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from service.core.assignors import CLASSIC, GROUP_PROTOCOLS
+from service.core.assignors import CLASSIC
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.support import golden
 from tests.support.groups import group_of, named
 

@@ -12,7 +12,7 @@ from math import factorial, prod
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 from tests.reference.clients import franz_go as twin
 from tests.runs.client_groups import Answer, Body, Differs, answer_of, answered, in_order, rebalances
 from tests.support.clients import Library, of_go

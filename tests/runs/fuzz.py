@@ -17,7 +17,7 @@ import atheris
 from service.core import clock, model  # noqa: F401 - kernels call them, which are compiled of code without instruments
 from service.core.jvm import hashing  # noqa: F401
 
-with atheris.instrument_imports(include=["service.core.wire", "tests.reference.wire"], exclude=["service.core.wire.spans"]):
+with atheris.instrument_imports(include=["service.wire", "tests.reference.wire"], exclude=["service.wire.spans"]):
     from tests.support.captures import Capture, captures
     from tests.support.wire_reading import KINDS, RECORDS, check_twin
 

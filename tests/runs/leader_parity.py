@@ -10,8 +10,8 @@ from collections import Counter
 from itertools import count
 from typing import TYPE_CHECKING
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.runs.client_groups import Answer, Body, Differs, answer_of, answered, in_order, rebalances
 from tests.support.clients import Library, kafkajs, of_go, of_python
 from tests.support.groups import group_of, named

@@ -28,10 +28,10 @@ from service.api.groups.document import assignments_json
 from service.conformance import coordinator_groups
 from service.conformance.groups import change, first_group, give
 from service.conformance.shrinking import smaller
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
 from service.core.ragged import transposed
 from service.decisions.groups.tables import in_answer_order
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from service.web.json.codec import dumps
 from tests.support import golden, parity
 from tests.support.groups import group_of

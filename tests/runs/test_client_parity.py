@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.classic import roundrobin
+from service.strategies import GROUP_PROTOCOLS
 from tests.runs import franz_go_parity, leader_parity
 from tests.runs.client_groups import Differs
 from tests.runs.librdkafka_parity import agreement, compare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.assignors.connect import incremental
+from service.clients.connect import incremental
 from tests.runs.task_parity import compare
 
 

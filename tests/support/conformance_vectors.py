@@ -11,10 +11,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from service.clients.connect import PROTOCOLS
 from service.conformance.subjects import PartitionerSubject, subject_of
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
-from service.core.assignors.connect import PROTOCOLS
 from service.core.partitioners import PARTITIONERS
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.support import golden
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 def java() -> Callable[[str, Body], Body]:
     """Kafka's own classic assignors, on a JVM."""
-    from service.core.assignors import GROUP_PROTOCOLS  # noqa: PLC0415 - what the other programs do not need
+    from service.strategies import GROUP_PROTOCOLS  # noqa: PLC0415 - what the other programs do not need
     from tests.support.parity import group_leader  # noqa: PLC0415
 
     def answer(_: str, request: Body) -> Body:

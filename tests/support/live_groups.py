@@ -21,8 +21,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from py4j.java_gateway import JavaMember
 from py4j.protocol import STATIC_PREFIX
 
-from service.core.wire.consumer_protocol import read_assignment
-from service.core.wire.coordinator_records import read_group_record
+from service.wire.consumer_protocol import read_assignment
+from service.wire.coordinator_records import read_group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

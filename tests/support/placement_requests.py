@@ -8,7 +8,7 @@ import numpy as np
 
 from service.core.errors import KafkaError
 from service.core.model import NONE, Cluster, PlacementRequest
-from service.core.placers import PLACERS
+from service.strategies import PLACERS
 
 if TYPE_CHECKING:
     from service.core.jvm.random import JavaRandom

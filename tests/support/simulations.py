@@ -6,9 +6,9 @@ from typing import Any
 
 from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.errors import raise_all
-from service.core.timelines.simulation import Simulation
 from service.decisions.rebalances.question import faults
 from service.decisions.rebalances.timeline import read_timeline
+from service.planner.timelines.simulation import Simulation
 
 Body = dict[str, Any]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from service.api.connect.document import FORM as CONNECT
 from service.api.streams.document import FORM as STREAMS
+from service.clients.streams.classic import LEADERS
+from service.clients.streams.classic.racks import STRATEGIES
 from service.conformance.connect_groups import connect_group
-from service.core.assignors.streams.classic import LEADERS
-from service.core.assignors.streams.classic.racks import STRATEGIES
 from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
 from tests.support.jvm import COMPARED, connect_jars, streams_jars

@@ -20,11 +20,10 @@ import pyarrow as pa
 from numba.core.dispatcher import Dispatcher
 
 from service.config import Settings
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.keys.formats import FORMATS
 from service.core.partitioners import PARTITIONERS
-from service.core.placers import PLACERS
 from service.server import warm
+from service.strategies import GROUP_PROTOCOLS, KAFKAS, PLACERS
 from tests.contract.test_examples import POSTS, example_of
 from tests.contract.test_vectors import ENDPOINTS, files
 from tests.support.golden import lines

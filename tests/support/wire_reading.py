@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from service.core.kafka_versions import FORMATTERS
-from service.core.wire.consumer_protocol import (
+from service.wire.consumer_protocol import (
     read_assignment,
     read_cooperative_sticky_user_data,
     read_sticky_user_data,
     read_subscription,
 )
-from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.formatters.lines import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
-from service.core.wire.formatters.of_3_9 import lines_of_group_record
-from service.core.wire.formatters.scala import scala_lines_of_group_record
-from service.core.wire.members import group_request, member_document
-from service.core.wire.reader import read_message
-from service.core.wire.schemas import (
+from service.wire.coordinator_records import read_group_record, read_share_group_state_record
+from service.wire.errors import Unreadable
+from service.wire.formatters.lines import OF_GROUP_RECORDS, OF_SHARE_GROUP_STATE, lines
+from service.wire.formatters.of_3_9 import lines_of_group_record
+from service.wire.formatters.scala import scala_lines_of_group_record
+from service.wire.members import group_request, member_document
+from service.wire.reader import read_message
+from service.wire.schemas import (
     ASSIGNMENT,
     COOPERATIVE_STICKY_USER_DATA,
     GROUP_RECORDS,
@@ -31,8 +31,8 @@ from tests.reference import wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from service.core.wire.messages import Message
-    from service.core.wire.reader import Document
+    from service.wire.messages import Message
+    from service.wire.reader import Document
     from tests.support.captures import Capture
 
 RECORDS = ("group_record", "share_group_state_record")

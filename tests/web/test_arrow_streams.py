@@ -322,7 +322,7 @@ def calls(monkeypatch, name: str) -> list[object]:
 
 def test_small_batches_are_counted_together(client, monkeypatch):
     """60,000 of one row took 10 s of CPU, now 2."""
-    added = calls(monkeypatch, "service.core.sizing.counter.KeyCounter.add")
+    added = calls(monkeypatch, "service.planner.sizing.counter.KeyCounter.add")
     body = in_rows(("key",), [pa.array(["a"] * 600)])
     assert client.post("/v1/partition-count-plans?partitions_counts=12", data=body, content_type=ARROW_STREAM).status_code == 200
     assert len(added) == 2

@@ -30,11 +30,9 @@ from service.analyses.nested_columns import (
     rejection,
     rows_of,
 )
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
 from service.core.measures.zone_traffic import NOT_KNOWN
-from service.core.rebalances.rebalance import rebalance
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.groups.answer import GroupAnswer, assigned, told
 from service.decisions.groups.question import GroupQuestion, strategy
@@ -53,6 +51,8 @@ from service.decisions.groups.tables import assignments_array, topic_partitions_
 from service.decisions.member_counts.fewest import Need, fewest_members
 from service.decisions.rows.arrays import columns
 from service.decisions.rows.names import NAME
+from service.planner.rebalances.rebalance import rebalance
+from service.strategies import GROUP_PROTOCOLS
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}

@@ -18,11 +18,11 @@ from service.core.kafka_versions import LATEST
 from service.core.measures.broker_load import Load, load_of, rows_of_topics
 from service.core.measures.zone_traffic import NOT_KNOWN, placed_traffic
 from service.core.model import Cluster, Int32s, PlacementRequest, Ragged, indices_in
-from service.core.placers import PLACERS, Placer
 from service.core.placers.audit import Audit, audit
 from service.decisions.placements.rows import BROKER, read_cluster, uncordoned
 from service.decisions.rows.arrays import columns
 from service.decisions.rows.names import NAME
+from service.strategies import PLACERS, Placer
 
 PLACEMENTS: Final = pa.list_(pa.struct({"partition_id": pa.int32(), "replicas": pa.list_(pa.int32())}))
 INTEGERS: Final = ("partitions_count", "replication_factor", "start_partition_id", "start_index", "replica_shift")

@@ -10,11 +10,6 @@ import pyarrow as pa
 from service.analyses.mismatch import count_scan, report
 from service.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
 from service.analyses.outcome import Outcome, Records
-from service.core.attribution.equivalents import PartitionerClass, rank
-from service.core.attribution.fingerprints import MAX_CLASSES, fingerprint
-from service.core.attribution.mixtures import Patterns, likelihoods, unmix
-from service.core.attribution.observations import observe
-from service.core.attribution.shares import Pairs, intervals
 from service.core.errors import InvalidQuestion
 from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
@@ -23,6 +18,11 @@ from service.decisions.chosen_partitioners import chosen
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, read_keys
+from service.planner.attribution.equivalents import PartitionerClass, rank
+from service.planner.attribution.fingerprints import MAX_CLASSES, fingerprint
+from service.planner.attribution.mixtures import Patterns, likelihoods, unmix
+from service.planner.attribution.observations import observe
+from service.planner.attribution.shares import Pairs, intervals
 from service.report.numbers import number
 
 MOST_PARTITIONS: Final = 1_000_000

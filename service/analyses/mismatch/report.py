@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from service.core.attribution.fingerprints import MOSTLY
 from service.core.printable import counted
+from service.planner.attribution.fingerprints import MOSTLY
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share
 from service.report.pages import COLORS, INK, Figure, FigureRow, Report, Section, Table, chart, partition_axis

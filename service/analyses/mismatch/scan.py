@@ -16,17 +16,6 @@ import pyarrow.compute as pc
 
 from service.analyses.mismatch.pair_sample import PairSample
 from service.analyses.results import partial, rejects
-from service.core.attribution.equivalents import (
-    UNDECIDED,
-    PartitionerClass,
-    PartitionerClasses,
-    classify,
-    has_null_and_empty,
-    hash_all,
-)
-from service.core.attribution.fingerprints import SAMPLE, earlier_classes
-from service.core.attribution.mixtures import Patterns
-from service.core.attribution.shares import Floats, Pairs
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Bools, Int32s, Int64s
@@ -35,6 +24,17 @@ from service.core.partitioners.murmur3 import cassandra_tokens
 from service.files.key_columns import misfit, read_keys
 from service.files.rejected import UNREADABLE, as_text, as_texts
 from service.files.types import integers
+from service.planner.attribution.equivalents import (
+    UNDECIDED,
+    PartitionerClass,
+    PartitionerClasses,
+    classify,
+    has_null_and_empty,
+    hash_all,
+)
+from service.planner.attribution.fingerprints import SAMPLE, earlier_classes
+from service.planner.attribution.mixtures import Patterns
+from service.planner.attribution.shares import Floats, Pairs
 
 UInt64s = npt.NDArray[np.uint64]
 

@@ -14,9 +14,6 @@ from service.analyses.reassign.report import load_summary, report_of
 from service.core.errors import InvalidQuestion
 from service.core.model import Ragged
 from service.core.printable import printable
-from service.core.reassignments import RESOURCES
-from service.core.reassignments.batches.model import Batches
-from service.core.reassignments.model import Brokers, Placements
 from service.decisions.budget import Budget
 from service.decisions.reassignments.answer import ReassignmentAnswer, answer
 from service.decisions.reassignments.balance import parse_balance, read_balance
@@ -34,6 +31,9 @@ from service.decisions.reassignments.tables import moves_table
 from service.decisions.rows.arrays import struct_rows
 from service.decisions.rows.names import LONGEST_NAME, LONGEST_TOPIC_NAME, NAME
 from service.files.errors import WrongTable
+from service.planner.reassignments import RESOURCES
+from service.planner.reassignments.batches.model import Batches
+from service.planner.reassignments.model import Brokers, Placements
 from service.report.numbers import number
 
 REASSIGNMENT: Final = "reassignment.parquet"

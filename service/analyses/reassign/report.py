@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from service.core.reassignments.model import Brokers
+    from service.planner.reassignments.model import Brokers
 
 LISTED: Final = 50
 """Batches that the page lists."""

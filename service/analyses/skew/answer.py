@@ -14,11 +14,11 @@ from service.analyses.skew.scan import KeySample, SkewResult
 from service.core.keys import columns as encodings
 from service.core.keys.values import key_text, key_value
 from service.core.model import Int32s
-from service.core.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
-from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.plans import CountLimits, CountPlan, Rates, plans
-from service.core.sizing.reach import LimitReach, reach
 from service.decisions.partition_counts import over
+from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
+from service.planner.sizing.distinct_keys import BYTES, RECORDS
+from service.planner.sizing.plans import CountLimits, CountPlan, Rates, plans
+from service.planner.sizing.reach import LimitReach, reach
 
 NAMED: Final = 256
 """Most hottest keys in the answer."""

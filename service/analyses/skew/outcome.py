@@ -11,11 +11,11 @@ from service.analyses.skew import report
 from service.analyses.skew.answer import HotKey, Move, SkewAnswer, answer_from
 from service.analyses.skew.scan import SkewResult, SkewScan, check_partitioners
 from service.core.keys.values import key_value
-from service.core.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
 from service.decisions.rows.arrays import columns
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
 from service.files.key_columns import check_format, check_keys, is_bytes
+from service.planner.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty
 
 MOVES: Final = pa.schema(columns("partitioner string, from_count int, to_count int, records long, bytes long, exact boolean"))
 HOTTEST: Final = pa.schema(columns("key string, records long, records_share double, records_error long, bytes long"))

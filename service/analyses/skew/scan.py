@@ -19,14 +19,14 @@ from service.analyses.skew import MAX_KEYS
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import SERIALIZED
 from service.core.model import Int64s, Keys
-from service.core.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
-from service.core.sizing.distinct_keys import DistinctKeys
 from service.decisions.partition_counts import partitioner_names
 from service.decisions.rows.numbers import MOST
 from service.decisions.rows.texts import is_text, readable
 from service.files.key_columns import is_bytes, joined, misfit, read_keys
 from service.files.rejected import UNREADABLE, as_texts, no_number, no_value
 from service.files.types import integers
+from service.planner.sizing.counter import ONE_RECORD, KeyCounter, hashing_rule, key_hashes_of
+from service.planner.sizing.distinct_keys import DistinctKeys
 
 SAMPLE_KEYS: Final = 4096
 """Most keys of a KeySample."""

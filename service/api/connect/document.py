@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.api.connect.schema import ConnectAssignmentSchema, ConnectorsAndTasksSchema, ConnectorTasksSchema, LeaderStateSchema
-from service.core.assignors.connect.model import LeaderState
-from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
+from service.clients.connect.model import LeaderState
+from service.clients.connect.work import TASK_BITS, Work, connector_of
 from service.core.measures.skew import spread
 from service.decisions.connect import ConnectAnswer, ConnectorNames, Rebalanced, answer
 from service.decisions.rows.arrays import columns

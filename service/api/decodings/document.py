@@ -7,17 +7,17 @@ from service.api.decodings import records
 from service.api.decodings.records import json_lines, table
 from service.api.decodings.schema import CaptureSchema
 from service.core.errors import MAX_ERRORS
-from service.core.wire.connect_groups import assignment_document, work_document
-from service.core.wire.connect_protocol import WorkerAssignment, WorkerMetadata
-from service.core.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
-from service.core.wire.coordinator_records import CoordinatorRecord
-from service.core.wire.members import group_request, member_document, owned_partitions
-from service.core.wire.offsets_topic import OffsetsTopic
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, DecodingQuestion, answer
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.rows import enclosed
 from service.web.schemas import AnswerSchema
+from service.wire.connect_groups import assignment_document, work_document
+from service.wire.connect_protocol import WorkerAssignment, WorkerMetadata
+from service.wire.consumer_protocol import MemberAssignment, MemberSubscription, StickyUserData, TopicPartitions
+from service.wire.coordinator_records import CoordinatorRecord
+from service.wire.members import group_request, member_document, owned_partitions
+from service.wire.offsets_topic import OffsetsTopic
 
 
 class UnreadableSchema(AnswerSchema):

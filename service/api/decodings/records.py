@@ -10,15 +10,15 @@ import pyarrow.compute as pc
 
 from service.core.clock import looking
 from service.core.model import Bools, Keys
-from service.core.wire.coordinator_records import CoordinatorRecord
-from service.core.wire.errors import Unreadable
-from service.core.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits
-from service.core.wire.reader import uuid_text
-from service.core.wire.record_texts import TOMBSTONE, UNREAD, VALUE, RecordTexts
-from service.core.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, RecordsToDecode
 from service.web.json.codec import LongText, dumps
 from service.web.json.rows import enclosed
+from service.wire.coordinator_records import CoordinatorRecord
+from service.wire.errors import Unreadable
+from service.wire.offset_commits import ABSENT, COMMIT, OTHER, read_offset_commits
+from service.wire.reader import uuid_text
+from service.wire.record_texts import TOMBSTONE, UNREAD, VALUE, RecordTexts
+from service.wire.schemas import GROUP_RECORDS, SHARE_GROUP_STATE_RECORDS
 
 COLUMN_BYTES: Final = 120
 """Memory for each row of the table beside its texts."""

@@ -8,17 +8,17 @@ from marshmallow import validate
 
 from service.api.fingerprints.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
 from service.api.fingerprints.schema import PartitionerFingerprintsSchema
-from service.core.attribution.binomial import NEVER
-from service.core.attribution.equivalents import UNDECIDED, PartitionerClass
-from service.core.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
-from service.core.attribution.observations import KeyObservations
-from service.core.attribution.shares import Interval
 from service.core.keys.columns import INTEGERS
 from service.core.model import Int32s
 from service.core.partitioners.hash_codes import OBJECT
 from service.core.printable import counted
 from service.decisions.fingerprints import FingerprintAnswer, answer
 from service.decisions.keys.values import json_value
+from service.planner.attribution.binomial import NEVER
+from service.planner.attribution.equivalents import UNDECIDED, PartitionerClass
+from service.planner.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
+from service.planner.attribution.observations import KeyObservations
+from service.planner.attribution.shares import Interval
 from service.report.numbers import share
 from service.web import described as fields
 from service.web.forms import Form

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from service.core.attribution.equivalents import PartitionerClass, PartitionerClasses
+from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses
 from service.web import described as fields
 from service.web.schemas import AnswerSchema
 

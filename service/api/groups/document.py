@@ -13,7 +13,6 @@ from service.api.groups.schema import ELSEWHERE, GroupAssignmentSchema, read_bod
 from service.core.measures.certificate import Certificate
 from service.core.measures.zone_traffic import ZoneTraffic
 from service.core.model import NONE, Float64s, Group, Int32s, OffsetRanges, Ragged
-from service.core.rebalances.moves import Moves
 from service.decisions.groups.alternatives import Alternative, Settled, costs
 from service.decisions.groups.answer import FEW_MOVES, MAX_DIFFERENCES, Assigned, GroupAnswer, GroupComparison, answer
 from service.decisions.groups.conclusions import conclusion
@@ -26,6 +25,7 @@ from service.decisions.groups.tables import (
     moves_table,
     ranges_table,
 )
+from service.planner.rebalances.moves import Moves
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps

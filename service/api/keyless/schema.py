@@ -2,8 +2,8 @@
 
 from marshmallow import Schema, validate
 
-from service.core.keyless import ADAPTIVE, RULES
 from service.decisions.keyless import KeylessQuestion
+from service.planner.keyless import ADAPTIVE, RULES
 from service.web import described as fields
 from service.web.fields import Array, Bool, Int, Name, Number, Subject
 from service.web.schemas import KafkaVersion, QuestionSchema, row_of_a_snapshot

@@ -5,10 +5,10 @@ from typing import Any
 from marshmallow import Schema, post_load, validate
 
 from service.api.reassignments.schema import PATTERNS, PacedSchema, PlacedTopicSchema
-from service.core.reassignments import BATCH_ORDERS, OBJECTIVES
 from service.decisions.log_dirs.question import LogDirQuestion
 from service.decisions.log_dirs.rows import DISK_BROKER, plain_disk_brokers
 from service.decisions.reassignments.rows import MOST_BYTES, PLACED_TOPIC, plain_placed_topics
+from service.planner.reassignments import BATCH_ORDERS, OBJECTIVES
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName

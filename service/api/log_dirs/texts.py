@@ -14,9 +14,9 @@ from service.web.json.rows import Part, json_list
 from service.web.json.rows import rows as json_rows
 
 if TYPE_CHECKING:
-    from service.core.log_dirs.model import DirMoves, LogDirPlan
     from service.core.model import Int32s
     from service.decisions.log_dirs.question import DirCluster
+    from service.planner.log_dirs.model import DirMoves, LogDirPlan
     from service.web.json.codec import LongText
 
 _ANY: Final = b'"any"'

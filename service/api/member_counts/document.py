@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from service.api.member_counts.schema import MemberCountPlansSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
-from service.core.member_counts.keda import RELEASE
-from service.core.member_counts.plans import MembersLoad
 from service.decisions.member_counts.answer import ChosenCount, MemberCountsAnswer, answer
 from service.decisions.member_counts.judging import JudgedPlan, Plans, drain_seconds, surely_meets
 from service.decisions.rows.arrays import columns
+from service.planner.member_counts.keda import RELEASE
+from service.planner.member_counts.plans import MembersLoad
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AnswerSchema, ImplementationSchema, ZoneTrafficSchema

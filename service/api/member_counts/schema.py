@@ -7,10 +7,10 @@ from marshmallow import Schema, post_load, validate
 
 from service.api.groups.schema import GroupAssignmentSchema, members_field, topics_field
 from service.api.rebalances.schema import TimingSchema
-from service.core.member_counts.keda import RELEASE, Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, Limits, MemberCountsQuestion
 from service.decisions.rebalances.question import POLL_MS
+from service.planner.member_counts.keda import RELEASE, Scaling, Trigger
 from service.web import described as fields
 from service.web.fields import INT64, Array, Bool, Int, Number
 from service.web.schemas import price_per_gb_field

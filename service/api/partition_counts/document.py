@@ -7,11 +7,11 @@ from marshmallow import validate
 
 from service.api.partition_counts.schema import PartitionCountPlansSchema
 from service.core.keys.values import key_value
-from service.core.sizing.conclusions import cause
-from service.core.sizing.counter import KeyCounter, Moved
-from service.core.sizing.distinct_keys import BYTES, RECORDS
-from service.core.sizing.plans import EVEN, CountPlan, Measure, Verdict
 from service.decisions.partition_counts import PlansAnswer, answer
+from service.planner.sizing.conclusions import cause
+from service.planner.sizing.counter import KeyCounter, Moved
+from service.planner.sizing.distinct_keys import BYTES, RECORDS
+from service.planner.sizing.plans import EVEN, CountPlan, Measure, Verdict
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AnswerSchema, CountsSchema

@@ -5,8 +5,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from service.api.reassignment_lints.schema import ReassignmentLintSchema
-from service.core.reassignments.lint import LintFinding
 from service.decisions.reassignment_lints import LintAnswer, answer
+from service.planner.reassignments.lint import LintFinding
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AnswerSchema

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from service.core.reassignments.batches.model import Batches, BatchTiming, Pace
+    from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace
 
 
 class MovesSchema(AnswerSchema):

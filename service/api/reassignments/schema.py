@@ -5,18 +5,6 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load, validate
 
 from service.core.errors import InvalidQuestion
-from service.core.reassignments import (
-    BALANCES,
-    BATCH_ORDERS,
-    BATCH_SECONDS,
-    LEADER_RULES,
-    OBJECTIVES,
-    RACK_RULES,
-    RESOURCES,
-    THROTTLE_UTILIZATION,
-    UNKNOWN_RACKS,
-)
-from service.core.reassignments.model import Priorities
 from service.decisions.reassignments.balance import read_balance
 from service.decisions.reassignments.question import ReassignmentQuestion
 from service.decisions.reassignments.rows import (
@@ -28,6 +16,18 @@ from service.decisions.reassignments.rows import (
     plain_reassigned,
     plain_target_brokers,
 )
+from service.planner.reassignments import (
+    BALANCES,
+    BATCH_ORDERS,
+    BATCH_SECONDS,
+    LEADER_RULES,
+    OBJECTIVES,
+    RACK_RULES,
+    RESOURCES,
+    THROTTLE_UTILIZATION,
+    UNKNOWN_RACKS,
+)
+from service.planner.reassignments.model import Priorities
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName

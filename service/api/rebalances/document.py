@@ -11,12 +11,12 @@ from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.measures.zone_traffic import FIGURES, NOT_KNOWN
 from service.core.model import Group, Ragged
 from service.core.ragged import transposed
-from service.core.timelines.model import Idle, Reading, TimelineRebalance, Totals
-from service.core.timelines.simulation import Variant
 from service.decisions.groups.tables import in_answer_order
 from service.decisions.rebalances.answer import RebalancesAnswer, Way, answer
 from service.decisions.rebalances.conclusions import conclusion, warnings
 from service.decisions.rebalances.question import rebalance_protocol_of
+from service.planner.timelines.model import Idle, Reading, TimelineRebalance, Totals
+from service.planner.timelines.simulation import Variant
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import AnswerSchema, CountsSchema, ZoneTrafficSchema

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.api.streams.schema import StreamsAssignmentSchema, SubtopologyTasksSchema
-from service.core.assignors.streams.model import TASK_BITS, TASK_ID
+from service.clients.streams.model import TASK_BITS, TASK_ID
 from service.core.measures.skew import spread
 from service.decisions.streams.answer import StreamsAnswer, answer, rows_of
 from service.web import described as fields

@@ -14,7 +14,6 @@ from service.cli.errors import BadInput, note
 from service.cli.inputs import name_of, read_input
 from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
-from service.core.reassignments.model import broker_names
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
 from service.descriptions.bodies import share_a_disk
 from service.descriptions.completion import completed, moves_of_draws
@@ -23,6 +22,7 @@ from service.descriptions.other_documents import is_other
 from service.descriptions.pasted import utf8
 from service.descriptions.subscriptions import counted_by_groups
 from service.descriptions.understood import understood
+from service.planner.reassignments.model import broker_names
 from service.web.json.codec import dumps, loads
 
 DESCRIPTIONS: Final = {"snapshot_version", "KafkaPartitionState", "partitions"}

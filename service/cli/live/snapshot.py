@@ -17,10 +17,10 @@ from service.cli.descriptions import pipeline_tables
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
 from service.cli.options import all_of, output
-from service.core.wire.connect_protocol import CONNECT
 from service.descriptions import UnreadableDescription, read_description
 from service.descriptions.model import Description
 from service.web.json.codec import loads
+from service.wire.connect_protocol import CONNECT
 
 if TYPE_CHECKING:
     from service.live.client import ClusterClient

@@ -13,10 +13,10 @@ from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
 from service.cli.terminal import Console, table
-from service.core.reassignments.lint import RULES
 from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
 from service.descriptions.json_lines import Path, lines_of
+from service.planner.reassignments.lint import RULES
 from service.web.json.codec import dumps, loads
 
 SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -1,28 +1,17 @@
-"""The assignors on offer, by group protocol.
-
-An assignor is a plain function ``Group → Assignment``. Plain names are Kafka's own, but for this project's ``balanced``; what
-other clients' group leaders assign is called ``client:assignor`` (``clients``). Assignors of an installed plug-in come through
-the entry-point group ``partition_allocator.assignors.<group protocol>`` (docs/plugins.md).
-"""
+"""Kafka's own assignors, by group protocol. An assignor is a plain function ``Group → Assignment``."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from service.core.assignors import clients, plugins, splits
 from service.core.assignors.classic.sticky.rules import COOPERATIVE, STICKY, Rules
 from service.core.assignors.model import Assignor
-from service.core.errors import UnknownStrategy
 from service.core.kafka_versions import LATEST
 from service.core.later import Later
-from service.core.registry import Implementation, Registry
+from service.core.registry import Implementation
 
-__all__ = ["GROUP_PROTOCOLS", "KAFKAS", "TASK_PROTOCOLS", "Assignor", "of_client"]
+__all__ = ["KAFKAS", "SINCE_4_0", "Assignor"]
 
-balanced = Later("service.core.assignors.balanced.balanced")
-by_topic_id = Later("service.core.assignors.balanced.by_topic_id")
-frontier = Later("service.core.assignors.balanced.frontier")
 classic_range = Later("service.core.assignors.classic.range")
 classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
 classic_sticky = Later("service.core.assignors.classic.sticky.sticky")
@@ -142,67 +131,5 @@ SHARE: Final[tuple[Assignor, ...]] = (
     ),
 )
 
-BALANCED: Final = Assignor(
-    name="balanced",
-    run=balanced.assign,
-    summary="The most even loads that subscriptions allow, then the fewest moves, then the most rack-local reads: proven.",
-    is_timed=True,
-    reserves=True,
-    limits_moves=True,
-    frontier=frontier.frontier,
-)
-"""This project's own."""
-
-REMOTE: Final = ("partition-allocator", "partitionallocator.clients.RemoteAssignor")
-"""What groups and configurations of consumers call it whose leader asks for it (see docs/consumers.md)."""
-
-BROKERS_OWN: Final = ("partitionallocator.broker.BalancedAssignor",)
-"""What configurations of brokers call it."""
-
-NOT_BALANCED: Final = (
-    "Members of a share group take records of the same partitions as fast as they process them. So an assignment does not decide "
-    "what each has to do, and there is nothing to even out."
-)
-"""Why there is no ``balanced`` in the share protocol (KIP-932: any member of a partition may acquire any of its records)."""
-
 KAFKAS: Final[dict[str, tuple[Assignor, ...]]] = {"classic": CLASSIC, "consumer": CONSUMER, "share": SHARE}
 """Kafka's own assignors of each group protocol."""
-
-GROUP_PROTOCOLS: Final[dict[str, Registry[Assignor]]] = {
-    "classic": Registry(
-        "assignor",
-        "partition_allocator.assignors.classic",
-        (*CLASSIC, replace(BALANCED, forms={"2.4.1": {}}, aliases=REMOTE, wraps=CLASSIC[-1]), *clients.CLASSIC),
-        plugins.guard,
-    ),
-    "consumer": Registry(
-        "assignor",
-        "partition_allocator.assignors.consumer",
-        (*CONSUMER, replace(BALANCED, run=by_topic_id.assign, forms=SINCE_4_0, aliases=BROKERS_OWN)),
-        plugins.guard,
-    ),
-    "share": Registry("assignor", "partition_allocator.assignors.share", SHARE, plugins.guard_sharing),
-    "splits": Registry("assignor", "partition_allocator.assignors.splits", splits.SPLITS, plugins.guard),
-}
-"""The assignors of each group protocol: Kafka's own and ``balanced``, in the classic one those of other clients, and plug-ins.
-
-``splits`` is no protocol of Kafka's: its readers form no group.
-"""
-
-
-TASK_PROTOCOLS: Final = ("connect", "streams")
-"""The protocols of groups that have tasks instead of partitions, which are questions of their own (``connect``, ``streams``)."""
-
-
-def of_client(protocol: str, client: str, name: str | None) -> str:
-    """The full name of a client's assignor, and of its default if there is no name; raises UnknownStrategy for the client.
-
-    protocol : one of GROUP_PROTOCOLS; client : ``java``, or the part of full names before the colon
-    """
-    if client == "java" and protocol in KAFKAS:
-        return name or KAFKAS[protocol][0].name
-    offered = [each for each in GROUP_PROTOCOLS[protocol].builtins if each.name.startswith(f"{client}:")]
-    if not offered:
-        known = dict.fromkeys(each.name.partition(":")[0] for each in GROUP_PROTOCOLS[protocol].builtins if ":" in each.name)
-        raise UnknownStrategy("client", client, (*(("java",) if protocol in KAFKAS else ()), *known))
-    return f"{client}:{name}" if name else next((each.name for each in offered if each.is_default), offered[0].name)

@@ -11,9 +11,9 @@ from service.core.registry import Strategy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.assignors.balanced.frontier import TradeOff
     from service.core.clock import TimeLimit
     from service.core.model import Assignment, Group
+    from service.planner.balanced.frontier import TradeOff
 
 
 @dataclass(frozen=True)

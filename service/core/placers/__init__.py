@@ -1,23 +1,22 @@
-"""The placers on offer: a plain function each.
+"""Kafka's placers: a plain function each.
 
 ``(Cluster, PlacementRequest, JavaRandom) → int32[partitions, replication_factor]``
 
 Its values are indices of brokers, the leader in column 0. The generator is the caller's, so that several topics can be placed
-from one, as one CreateTopics request does. Those of an installed plug-in come through the entry-point group
-``partition_allocator.placers`` (docs/plugins.md).
+from one, as one CreateTopics request does.
 """
 
 from typing import Any, Final
 
 from service.core.kafka_versions import LATEST
-from service.core.placers import admin_utils, balanced, explanations, modulo, plugins, reassign_generate, striped
+from service.core.placers import admin_utils, explanations, modulo, reassign_generate, striped
 from service.core.placers.draws import admin_utils as admin_utils_draws
 from service.core.placers.draws import nothing_drawn
 from service.core.placers.draws import striped as striped_draws
 from service.core.placers.model import Placer
-from service.core.registry import Implementation, Registry
+from service.core.registry import Implementation
 
-__all__ = ["PLACERS", "Placer"]
+__all__ = ["BUILT_IN", "Placer"]
 
 ADMIN_UTILS: Final[dict[str, dict[str, Any]]] = {"0.10.2.1": {}}
 """All releases place alike."""
@@ -67,14 +66,6 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         explain=explanations.explain_striped,
     ),
     Placer(
-        name="balanced",
-        run=balanced.place,
-        summary="As many racks as possible, then even brokers, counting what they have, and each topic spread over many of them.",
-        options=("weight", "cordoned", "current_assignments"),
-        draws=nothing_drawn(balanced.place, "The most even placement"),
-        is_timed=True,
-    ),
-    Placer(
         name="kafka-reassign-generate",
         run=reassign_generate.place,
         implementation=Implementation("tools", LATEST, "org.apache.kafka.tools.reassign.ReassignPartitionsCommand --generate"),
@@ -83,5 +74,3 @@ BUILT_IN: Final[tuple[Placer, ...]] = (
         requests=("topics_to_move",),
     ),
 )
-
-PLACERS: Final = Registry("placer", "partition_allocator.placers", BUILT_IN, plugins.guard)

@@ -10,11 +10,11 @@ from service.core.measures.skew import Spread, spread, weighted_load
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
-from service.core.rebalances.movement import Movement, movement
-from service.core.rebalances.moves import final_rows, follow_up
-from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.budget import Budget
 from service.decisions.groups.question import GroupQuestion, strategy, variations
+from service.planner.rebalances.movement import Movement, movement
+from service.planner.rebalances.moves import final_rows, follow_up
+from service.planner.rebalances.rebalance import Rebalance, rebalance
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from service.core.measures.skew import weighted_load
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import NONE, Float64s, Group, Ragged
 from service.core.printable import counted, first_few
-from service.core.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves
-from service.core.rebalances.rebalance import Rebalance, rebalance
 from service.decisions.figures import Figures
 from service.decisions.groups.alternatives import Alternative, Settled, alternatives
 from service.decisions.groups.expected import expected_group, with_counts
@@ -20,11 +18,13 @@ from service.decisions.groups.outcomes import Outcomes, outcomes
 from service.decisions.groups.question import GroupQuestion, check, strategy
 from service.decisions.groups.rows import read_group
 from service.decisions.groups.tables import in_answer_order
+from service.planner.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves
+from service.planner.rebalances.rebalance import Rebalance, rebalance
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
-    from service.core.assignors.balanced.frontier import TradeOff
     from service.decisions.budget import Budget
+    from service.planner.balanced.frontier import TradeOff
 
 FEW_MOVES: Final = 100
 """Moves up to which they are in the answer without being asked for."""

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from service.core.model import Group
-from service.core.rebalances.rebalance import Rebalance, rebalance_by
+from service.planner.rebalances.rebalance import Rebalance, rebalance_by
 
 MOST_RUNS: Final = 32
 

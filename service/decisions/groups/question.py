@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from service.core.assignors import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, Assignor, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
@@ -24,6 +23,7 @@ from service.decisions.groups.rows import (
     topic_names_bytes,
 )
 from service.decisions.rows.names import names_bytes
+from service.strategies import BALANCED, GROUP_PROTOCOLS, NOT_BALANCED, TASK_PROTOCOLS, Assignor, of_client
 
 PARTITION_BYTES: Final = 48
 SHARED_BYTES: Final = 53

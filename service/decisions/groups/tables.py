@@ -15,8 +15,8 @@ from service.decisions.rows.names import NAME
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from service.core.assignors.balanced.frontier import TradeOff
-    from service.core.rebalances.moves import Differences, Moves
+    from service.planner.balanced.frontier import TradeOff
+    from service.planner.rebalances.moves import Differences, Moves
 
 
 def in_answer_order(group: Group, rows: Ragged, owners: Ragged) -> Ragged:

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.log_dirs.effects import conclusion, effects, warnings
-from service.core.log_dirs.model import LogDirPlan
-from service.core.log_dirs.plan import plan_log_dirs
-from service.core.log_dirs.usage import DirUsage
-from service.core.reassignments.batches.model import BatchTiming, Traffic
-from service.core.reassignments.effects import timing_sentences
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, id_of, read
+from service.planner.log_dirs.effects import conclusion, effects, warnings
+from service.planner.log_dirs.model import LogDirPlan
+from service.planner.log_dirs.plan import plan_log_dirs
+from service.planner.log_dirs.usage import DirUsage
+from service.planner.reassignments.batches.model import BatchTiming, Traffic
+from service.planner.reassignments.effects import timing_sentences
 
 
 @dataclass(frozen=True)

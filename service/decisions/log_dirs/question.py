@@ -10,16 +10,16 @@ import pyarrow as pa
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.log_dirs.model import DirReplicas, LogDirs
 from service.core.model import NONE, Cluster, Int32s
-from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 from service.decisions.budget import Budget
 from service.decisions.log_dirs.rows import DirRows, check_dir_rows, read_dir_replicas, read_log_dirs
 from service.decisions.reassignments.plan_ids import plan_id
 from service.decisions.reassignments.question import faults_of_limits, parts_of
 from service.decisions.reassignments.rows import check_topic_names, read_placements
 from service.decisions.reassignments.selection import excluded_topics
+from service.planner.log_dirs.model import DirReplicas, LogDirs
+from service.planner.reassignments.batches.model import BatchLimits, Pace
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
 
 
 @dataclass(frozen=True)

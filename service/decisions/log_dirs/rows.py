@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.errors import MAX_ERRORS, InvalidQuestion, raise_all
-from service.core.log_dirs.model import DirReplicas, LogDirs
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, indices_in, offsets_of
-from service.core.reassignments.model import NO_LIMIT, Placements
 from service.decisions.reassignments.rows import MOST_BYTES
 from service.decisions.rows import duplicates
 from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.rows.numbers import in_range
+from service.planner.log_dirs.model import DirReplicas, LogDirs
+from service.planner.reassignments.model import NO_LIMIT, Placements
 
 DIR_TOPIC = pa.struct({"topic_name": NAME, "partition_ids": pa.list_(pa.int32()), "partition_bytes": pa.list_(pa.int64())})
 LOG_DIR = pa.struct(

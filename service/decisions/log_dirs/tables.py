@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from service.core.log_dirs.model import REASONS, DirMoves, LogDirs
 from service.decisions.reassignments.tables import reasons_of
 from service.decisions.rows.names import NAME
+from service.planner.log_dirs.model import REASONS, DirMoves, LogDirs
 
 if TYPE_CHECKING:
     from service.decisions.log_dirs.answer import LogDirAnswer

@@ -9,14 +9,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS, Assignor
-from service.core.assignors.balanced.exhaustive import MOST_NODES
-from service.core.assignors.balanced.weighted import Glance
 from service.core.errors import LimitExceeded, faults_of, raise_all
-from service.core.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
 from service.core.model import Float64s, Group
 from service.core.printable import counted
-from service.core.rebalances.moves import final_rows
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.answer import capacity_warnings
@@ -29,6 +24,11 @@ from service.decisions.member_counts.members import extended, owning
 from service.decisions.member_counts.policies import Policy, policies
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, faults
 from service.decisions.member_counts.standstill import Standstill, standstills
+from service.planner.balanced.exhaustive import MOST_NODES
+from service.planner.balanced.weighted import Glance
+from service.planner.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
+from service.planner.rebalances.moves import final_rows
+from service.strategies import GROUP_PROTOCOLS, Assignor
 
 BALANCED: Final = "balanced"
 

@@ -16,11 +16,11 @@ from service.decisions.member_counts.judging import figure, heaviest_load, keeps
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from service.core.member_counts.plans import MembersLoad, MembersPlan
     from service.core.model import Bools, Float64s, Group
     from service.decisions.member_counts.judging import Plans
     from service.decisions.member_counts.lags import Lags
     from service.decisions.member_counts.question import MemberCountsQuestion
+    from service.planner.member_counts.plans import MembersLoad, MembersPlan
 
 NAMED: Final = 12
 """Numbers that a sentence lists."""

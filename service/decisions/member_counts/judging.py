@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from service.core.member_counts.plans import MembersLoad, MembersPlan, smallest
 from service.core.printable import counted
+from service.planner.member_counts.plans import MembersLoad, MembersPlan, smallest
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor

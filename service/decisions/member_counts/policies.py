@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.member_counts.keda import INT64, Trigger, metric, partition_lags, replicas
 from service.decisions.groups.rows import has_lag, lag_offsets
+from service.planner.member_counts.keda import INT64, Trigger, metric, partition_lags, replicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
 from service.core.errors import InvalidQuestion
-from service.core.member_counts.keda import Scaling, Trigger
 from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.rows import has_lag
 from service.decisions.rebalances.question import RebalancesQuestion, timing_faults
 from service.decisions.rows import duplicates
+from service.planner.member_counts.keda import Scaling, Trigger
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 
 MOST_MEMBERS: Final = 100_000
 """The largest number of members that is planned."""

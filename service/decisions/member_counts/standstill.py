@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
-from service.core.member_counts.plans import MembersPlan
-from service.core.timelines.clock import STEP_CELLS
-from service.core.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
-from service.core.timelines.model import Event, NewMember, Timeline
-from service.core.timelines.simulation import Simulation
 from service.decisions.budget import Budget
 from service.decisions.rebalances.question import RebalancesQuestion
 from service.decisions.rebalances.timeline import read_timeline
+from service.planner.member_counts.plans import MembersPlan
+from service.planner.timelines.clock import STEP_CELLS
+from service.planner.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
+from service.planner.timelines.model import Event, NewMember, Timeline
+from service.planner.timelines.simulation import Simulation
 
 MOST_CELLS: Final = 6_000_000
 """What all timelines of an answer may cost together, in cells (see ``core.timelines.clock``): 0.3 s."""

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster, PlacementRequest
-from service.core.placers import PLACERS, Placer
 from service.core.placers.controller import DEFAULT, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic
 from service.decisions.budget import Budget
 from service.decisions.placements.commands import Command, Create, Generate, Operate
 from service.decisions.placements.rows import check_brokers, is_cordoned, read_cluster, read_load, uncordoned
 from service.decisions.rows import duplicates
+from service.strategies import PLACERS, Placer
 
 UNNAMED: Final = "topic"
 """The name in ``reassignment`` of a topic that the question does not name."""

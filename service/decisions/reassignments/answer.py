@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.conclusions import conclusion
-from service.core.reassignments.effects import effects, warnings
-from service.core.reassignments.leadership import Leadership
-from service.core.reassignments.moves import moves_of
-from service.core.reassignments.planned import Planned
-from service.core.reassignments.rack_traffic import PlanRackTraffic, rack_traffic
-from service.core.reassignments.resources.loads import placed_loads
 from service.decisions.figures import Figures
 from service.decisions.reassignments.frontier import Frontier, frontier_of
 from service.decisions.reassignments.question import ReassignmentQuestion, id_of, read
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.conclusions import conclusion
+from service.planner.reassignments.effects import effects, warnings
+from service.planner.reassignments.leadership import Leadership
+from service.planner.reassignments.moves import moves_of
+from service.planner.reassignments.planned import Planned
+from service.planner.reassignments.rack_traffic import PlanRackTraffic, rack_traffic
+from service.planner.reassignments.resources.loads import placed_loads
 
 if TYPE_CHECKING:
-    from service.core.reassignments.replacements import Replacements
     from service.decisions.budget import Budget
+    from service.planner.reassignments.replacements import Replacements
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,13 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.model import LARGEST, SMALLEST
-from service.core.reassignments import BALANCES, RESOURCES
-from service.core.reassignments.resources.loads import names_of
+from service.planner.reassignments import BALANCES, RESOURCES
+from service.planner.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.core.reassignments.model import Brokers, Goal, Placements, Priorities
+    from service.planner.reassignments.model import Brokers, Goal, Placements, Priorities
 
 _READ: Final = ("bytes_out_per_second", "cpu")
 _WRITTEN: Final = ("bytes_per_second", "leader_bytes_per_second", *_READ)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.reassignments.plan import frontier
+from service.planner.reassignments.plan import frontier
 
 if TYPE_CHECKING:
     from service.core.model import Bools, Float64s, Int64s
-    from service.core.reassignments.model import Goal
     from service.decisions.budget import Budget
     from service.decisions.reassignments.question import CurrentCluster
+    from service.planner.reassignments.model import Goal
 
 MOST_POINTS: Final = 200
 """Points that an answer has at most: of more, some at equal distances."""

@@ -12,11 +12,6 @@ import pyarrow.compute as pc
 
 from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
-from service.core.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
-from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
-from service.core.reassignments.replacements import Replacements
-from service.core.reassignments.resources.loads import names_of
 from service.decisions.reassignments.balance import faults_of_balance
 from service.decisions.reassignments.plan_ids import plan_id
 from service.decisions.reassignments.rows import (
@@ -29,6 +24,11 @@ from service.decisions.reassignments.rows import (
     room_for,
 )
 from service.decisions.reassignments.selection import broker_sets, excluded_topics, topic_leaders
+from service.planner.reassignments import LEADER_RULES, RACK_RULES, UNKNOWN_RACKS
+from service.planner.reassignments.batches.model import BatchLimits, Pace
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements
+from service.planner.reassignments.replacements import Replacements
+from service.planner.reassignments.resources.loads import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from service.core.errors import InvalidQuestion, raise_all
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import first_repeat
-from service.core.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 from service.decisions.placements.rows import plain_brokers
 from service.decisions.rows import duplicates
 from service.decisions.rows.arrays import struct_rows
 from service.decisions.rows.names import LONGEST_TOPIC_NAME, NAME, plain_names
 from service.decisions.rows.numbers import in_range, plain_rates
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from service.core.clock import looking
 from service.core.errors import MAX_ERRORS, InvalidQuestion
-from service.core.reassignments.model import Brokers, BrokerSets, TopicLeaders
+from service.planner.reassignments.model import Brokers, BrokerSets, TopicLeaders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.log_dirs.model import DirMoves
 from service.core.model import NONE, Int32s
-from service.core.reassignments.model import Brokers, Placements
-from service.core.reassignments.moves import REASONS, ReplicaMoves
 from service.decisions.rows.names import NAME
+from service.planner.log_dirs.model import DirMoves
+from service.planner.reassignments.model import Brokers, Placements
+from service.planner.reassignments.moves import REASONS, ReplicaMoves
 
 
 def ids_of(brokers: Brokers, indices: Int32s) -> pa.Array:

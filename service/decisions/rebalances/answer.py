@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from service.core.errors import InvalidQuestion, raise_all
-from service.core.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
-from service.core.timelines.simulation import Simulation, Variant, varied
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
 from service.decisions.groups.rows import subscriptions_total, topic_names_bytes
@@ -17,6 +15,8 @@ from service.decisions.rebalances.outcomes import MOST_CELLS, DrawRanges, draws
 from service.decisions.rebalances.question import RebalancesQuestion, at_pace, faults, variants
 from service.decisions.rebalances.timeline import read_timeline
 from service.decisions.rows.names import longest_name
+from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
+from service.planner.timelines.simulation import Simulation, Variant, varied
 
 SLOW_POLL_MS: Final = 10_000
 """How often members poll where that takes long."""

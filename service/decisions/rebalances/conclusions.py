@@ -12,9 +12,9 @@ from service.decisions.rebalances.question import EAGER, rebalance_protocol_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from service.core.timelines.model import Idle, TimelineRebalance, Unread
     from service.decisions.rebalances.answer import RebalancesAnswer, Way
     from service.decisions.rebalances.outcomes import DrawRanges
+    from service.planner.timelines.model import Idle, TimelineRebalance, Unread
 
 MOST_NAMED: Final = 5
 """Topics, members or ways that a sentence names at most."""

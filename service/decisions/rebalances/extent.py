@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from service.core.timelines.clock import STEP_CELLS
-from service.core.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
 from service.decisions.groups.rows import partitions_total
+from service.planner.timelines.clock import STEP_CELLS
+from service.planner.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
 
 if TYPE_CHECKING:
-    from service.core.timelines.model import Timeline
     from service.decisions.budget import Budget
     from service.decisions.rebalances.question import RebalancesQuestion
+    from service.planner.timelines.model import Timeline
 
 ROWS_PER_SHARE: Final = 48
 """Members and events, in 250 bytes of JSON or more, for which a simulation may spend ``max_simulated_cells``. That takes 2 s;

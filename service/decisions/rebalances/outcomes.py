@@ -12,7 +12,7 @@ from service.decisions.groups.outcomes import Range
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.timelines.model import Timeline, TimelineOutcome, Totals
+    from service.planner.timelines.model import Timeline, TimelineOutcome, Totals
 
 MOST_DRAWS: Final = 100
 

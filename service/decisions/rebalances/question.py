@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS, Assignor, of_client
 from service.core.errors import InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
-from service.core.timelines.model import Timing
-from service.core.timelines.simulation import Variant
 from service.decisions.groups.rows import member_faults, topic_faults
+from service.planner.timelines.model import Timing
+from service.planner.timelines.simulation import Variant
+from service.strategies import GROUP_PROTOCOLS, KAFKAS, Assignor, of_client
 
 Row = Mapping[str, Any]
 

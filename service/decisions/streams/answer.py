@@ -9,11 +9,11 @@ from uuid import UUID
 
 import numpy as np
 
-from service.core.assignors.streams import BROKERS
-from service.core.assignors.streams.classic import LEADERS
-from service.core.assignors.streams.classic.client import Client
-from service.core.assignors.streams.classic.clients import ClientsGroup, LeadersAssignor, StreamsSettings
-from service.core.assignors.streams.model import (
+from service.clients.streams import BROKERS
+from service.clients.streams.classic import LEADERS
+from service.clients.streams.classic.client import Client
+from service.clients.streams.classic.clients import ClientsGroup, LeadersAssignor, StreamsSettings
+from service.clients.streams.model import (
     TASK_BITS,
     TASK_ID,
     StreamsAssignment,

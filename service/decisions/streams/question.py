@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from service.core.assignors.streams.classic.clients import StreamsSettings
+from service.clients.streams.classic.clients import StreamsSettings
 
 Row = Mapping[str, Any]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.assignors.streams.classic.racks import STRATEGIES, RackCosts
+from service.clients.streams.classic.racks import STRATEGIES, RackCosts
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted
 from service.decisions.rows import duplicates
 
 if TYPE_CHECKING:
-    from service.core.assignors.streams.classic.clients import ClientsGroup
-    from service.core.assignors.streams.model import StreamsTopology
+    from service.clients.streams.classic.clients import ClientsGroup
+    from service.clients.streams.model import StreamsTopology
     from service.core.model import Int32s
     from service.decisions.streams.question import Row, StreamsQuestion
 

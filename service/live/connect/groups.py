@@ -3,9 +3,9 @@
 from typing import Any
 
 from service.core.documents import Json
-from service.core.wire.connect_groups import worker_document
-from service.core.wire.errors import Unreadable
 from service.live.not_known import NotKnown
+from service.wire.connect_groups import worker_document
+from service.wire.errors import Unreadable
 
 
 def workers_of(group: Any, not_known: NotKnown) -> Json:

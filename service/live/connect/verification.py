@@ -16,16 +16,16 @@ meanwhile, and lets them run.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from service.core.assignors.connect.work import TASK_BITS, Work, connector_of
+from service.clients.connect.work import TASK_BITS, Work, connector_of
 from service.core.documents import Json
 from service.core.printable import counted
-from service.core.wire.connect_groups import connect_request
-from service.core.wire.connect_protocol import NO_ERROR
 from service.decisions.budget import Budget
 from service.decisions.connect import ConnectAnswer, ConnectQuestion, answer
 from service.decisions.groups.answer import MAX_DIFFERENCES
 from service.live.connect.replay import is_computed
 from service.live.findings import Finding
+from service.wire.connect_groups import connect_request
+from service.wire.connect_protocol import NO_ERROR
 
 Owners = dict[tuple[str, int | None], list[str]]
 """(connector, task; None: the connector itself) → the workers that run it"""

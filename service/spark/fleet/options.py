@@ -20,7 +20,7 @@ def check(
     if groups is None and topics is None:
         raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:
-        from service.core.placers import PLACERS  # noqa: PLC0415 - files are refused without kernels
+        from service.strategies import PLACERS  # noqa: PLC0415 - files are refused without kernels
 
         PLACERS[placer]  # raises UnknownStrategy
 

@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from service.core.wire.schemas import GROUP_RECORDS
 from service.spark.offsets.tasks import group_states, records
 from service.spark.tasks import group_requests
+from service.wire.schemas import GROUP_RECORDS
 
 KEY: Final = ("at", "type", "group", "member", "topic", "partition")
 PARTITION: Final = ("group", "topic", "partition")

@@ -5,7 +5,7 @@ from typing import Any
 from service.analyses.outcome import Outcome
 from service.analyses.skew.outcome import scan_of, skew
 from service.analyses.skew.scan import SkewScan
-from service.core.sizing.plans import CountLimits, Rates
+from service.planner.sizing.plans import CountLimits, Rates
 from service.spark.io.scan import ScanSource
 from service.spark.io.sources import Source
 from service.spark.job import Pipeline

@@ -18,10 +18,10 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaConfigurationError
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.changes import restarts
-from service.core.assignors.clients.kafka_python.strategies import check_list
+from service.clients.kafka_python.strategies import check_list
 from service.core.errors import InvalidQuestion
+from service.planner.assignor_changes import restarts
+from service.strategies import GROUP_PROTOCOLS
 
 CLASSES = {
     "range": RangePartitionAssignor,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.groups import bodies, group_of, named
 from tests.support.server_groups import coordinator_bodies
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.support import golden
 from tests.support.groups import flat, group_of, named
 from tests.support.jvm import COMPARED, FORMER_CLIENTS

@@ -10,9 +10,9 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time
 from service.decisions.budget import Budget
+from service.strategies import GROUP_PROTOCOLS
 from service.web import deciding
 from tests.support.groups import group_of
 from tests.support.time_limits import Over

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.attribution import equivalents as of
-from service.core.attribution.agreement import agreements, compare
 from service.core.partitioners import PARTITIONERS
+from service.planner.attribution import equivalents as of
+from service.planner.attribution.agreement import agreements, compare
 from tests.reference import agreement as twin
 from tests.support.questions import ask, column
 

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from service.core.attribution.copartitioning import Topic, check, copartitioning
 from service.core.errors import InvalidQuestion
 from service.core.partitioners import PARTITIONERS
+from service.planner.attribution.copartitioning import Topic, check, copartitioning
 from tests.support.jvm import kafka_jvm
 from tests.support.questions import ask
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.attribution import fingerprints, mixtures
-from service.core.attribution.binomial import NEVER
-from service.core.attribution.equivalents import UNDECIDED, classify, hash_all
-from service.core.attribution.fingerprints import DOUBT, SAMPLE, STEP, fingerprint
-from service.core.attribution.mixtures import Patterns, likelihoods, log_likelihood, unmix
-from service.core.attribution.observations import explained_by, find_patterns, first_rows, matches, observe
-from service.core.attribution.probe_keys import PROBES, probe_keys
-from service.core.attribution.shares import most_likely
 from service.core.partitioners import PARTITIONERS
+from service.planner.attribution import fingerprints, mixtures
+from service.planner.attribution.binomial import NEVER
+from service.planner.attribution.equivalents import UNDECIDED, classify, hash_all
+from service.planner.attribution.fingerprints import DOUBT, SAMPLE, STEP, fingerprint
+from service.planner.attribution.mixtures import Patterns, likelihoods, log_likelihood, unmix
+from service.planner.attribution.observations import explained_by, find_patterns, first_rows, matches, observe
+from service.planner.attribution.probe_keys import PROBES, probe_keys
+from service.planner.attribution.shares import most_likely
 from tests.reference import fingerprints as twin
 from tests.support.golden import lines
 from tests.support.questions import SUSPECTS, ask, column

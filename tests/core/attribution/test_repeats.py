@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.attribution import repeats
-from service.core.attribution.equivalents import classify, hash_all
 from service.core.keys import columns
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
+from service.planner.attribution import repeats
+from service.planner.attribution.equivalents import classify, hash_all
 from tests.reference import repeats as twin
 from tests.support.questions import column
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 
-from service.core.attribution.fingerprints import fingerprint
-from service.core.attribution.mixtures import Patterns, likelihoods
-from service.core.attribution.observations import observe
-from service.core.attribution.shares import Pairs, Z, intervals, merged, most_likely, wilson
 from service.core.partitioners import PARTITIONERS
+from service.planner.attribution.fingerprints import fingerprint
+from service.planner.attribution.mixtures import Patterns, likelihoods
+from service.planner.attribution.observations import observe
+from service.planner.attribution.shares import Pairs, Z, intervals, merged, most_likely, wilson
 from tests.support.questions import ask, column
 
 N = 12

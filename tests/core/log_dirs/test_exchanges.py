@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.log_dirs.exchanges import MOST_WORK, DirState, exchange
-from service.core.reassignments.model import NO_LIMIT
+from service.planner.log_dirs.exchanges import MOST_WORK, DirState, exchange
+from service.planner.reassignments.model import NO_LIMIT
 from tests.reference.log_dirs import Sizes, exchanged
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.member_counts.plans import _read_by_first, _shares, load_of, useful_counts
 from service.core.model import Ragged
 from service.decisions.groups.question import of_rows
 from service.decisions.groups.rows import read_group
+from service.planner.member_counts.plans import _read_by_first, _shares, load_of, useful_counts
 from tests.reference.member_counts import shares
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.core.errors import InvalidReplicationFactor
 from service.core.jvm.random import JavaRandom
 from service.core.model import BrokerLoad, PlacementRequest
-from service.core.placers import PLACERS
+from service.strategies import PLACERS
 from tests.core.placers.test_audit import cluster_of
 from tests.reference.balanced import best_leaders, best_replicas, judged
 

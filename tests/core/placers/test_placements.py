@@ -16,9 +16,9 @@ from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.kafka_versions import LATEST
 from service.core.model import PlacementRequest
-from service.core.placers import PLACERS
 from service.core.placers.controller import Controller, PolicyViolation, TopicRequest
 from service.core.placers.reassign_generate import CurrentTopic, propose
+from service.strategies import PLACERS
 from tests.reference import admin_utils, striped
 from tests.reference.java_random import Random
 from tests.support import jvm

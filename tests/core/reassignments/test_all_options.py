@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion, NoPlan
 from service.core.model import NONE
-from service.core.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.moves import DEMOTES, LEADER, moves_of
-from service.core.reassignments.plan import plan
+from service.planner.reassignments import BALANCES, LEADER_RULES, OBJECTIVES, RACK_RULES
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.model import NO_LIMIT, Goal
+from service.planner.reassignments.moves import DEMOTES, LEADER, moves_of
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.batches.test_batches import check_every_boundary
 from tests.core.reassignments.test_plan import a_cluster, broker_sets, lists_of, some_placements
 from tests.support.choices import choices

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from service.core.errors import NotFound
-from service.core.reassignments import best_sets
-from service.core.reassignments.batches import detours
-from service.core.reassignments.batches.divide import in_batches
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.feasibility import infeasibility
-from service.core.reassignments.feasibility.feasible import fits
-from service.core.reassignments.feasibility.infeasibility import explain
-from service.core.reassignments.feasibility.start import keep_and_fill
-from service.core.reassignments.model import Brokers, Goal, Placements
-from service.core.reassignments.plan import plan
-from service.core.reassignments.search.byte_balance import Exchanged
-from service.core.reassignments.search.exchanges import ReplicaSets, link
-from service.core.reassignments.sets import replica_state
+from service.planner.reassignments import best_sets
+from service.planner.reassignments.batches import detours
+from service.planner.reassignments.batches.divide import in_batches
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.feasibility import infeasibility
+from service.planner.reassignments.feasibility.feasible import fits
+from service.planner.reassignments.feasibility.infeasibility import explain
+from service.planner.reassignments.feasibility.start import keep_and_fill
+from service.planner.reassignments.model import Brokers, Goal, Placements
+from service.planner.reassignments.plan import plan
+from service.planner.reassignments.search.byte_balance import Exchanged
+from service.planner.reassignments.search.exchanges import ReplicaSets, link
+from service.planner.reassignments.sets import replica_state
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 from tests.reference.reassignments import best
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from service.core.reassignments.batches.model import BatchLimits, Pace
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.conclusions import conclusion
-from service.core.reassignments.effects import effects, warnings
-from service.core.reassignments.leadership import Leadership
-from service.core.reassignments.model import Goal
-from service.core.reassignments.moves import moves_of
-from service.core.reassignments.planned import Planned
-from service.core.reassignments.resources.loads import placed_loads
+from service.planner.reassignments.batches.model import BatchLimits, Pace
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.conclusions import conclusion
+from service.planner.reassignments.effects import effects, warnings
+from service.planner.reassignments.leadership import Leadership
+from service.planner.reassignments.model import Goal
+from service.planner.reassignments.moves import moves_of
+from service.planner.reassignments.planned import Planned
+from service.planner.reassignments.resources.loads import placed_loads
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NoPlan
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.model import NO_LIMIT, Goal
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.reference.reassignments import best, judged
 

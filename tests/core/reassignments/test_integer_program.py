@@ -10,13 +10,13 @@ import pytest
 
 from service.core.errors import Infeasible, NotFound
 from service.core.model import NONE
-from service.core.reassignments import RESOURCES
-from service.core.reassignments.evenness import band
-from service.core.reassignments.model import NO_LIMIT, BrokerSets, Goal, TopicLeaders
-from service.core.reassignments.plan import frontier, plan
-from service.core.reassignments.replacements import Replacements
-from service.core.reassignments.resources.loads import band_of
-from service.core.reassignments.sets import integer_weights
+from service.planner.reassignments import RESOURCES
+from service.planner.reassignments.evenness import band
+from service.planner.reassignments.model import NO_LIMIT, BrokerSets, Goal, TopicLeaders
+from service.planner.reassignments.plan import frontier, plan
+from service.planner.reassignments.replacements import Replacements
+from service.planner.reassignments.resources.loads import band_of
+from service.planner.reassignments.sets import integer_weights
 from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
 from tests.reference.program import FAR, Program, Undecided
 

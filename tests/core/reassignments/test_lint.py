@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from service.core.model import NONE
-from service.core.reassignments.lint import RULES, Reassigned, lint
+from service.planner.reassignments.lint import RULES, Reassigned, lint
 from tests.core.reassignments.test_plan import a_cluster, some_placements
 
 NOW = [[0, 1], [1, 2], [2, 0]]

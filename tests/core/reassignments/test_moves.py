@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
 from service.core.model import NONE, Ragged
-from service.core.reassignments.batches.divide import in_batches
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.feasibility.start import keep_and_fill
-from service.core.reassignments.leaders import elect
-from service.core.reassignments.model import Goal, Plan, broker_names
-from service.core.reassignments.moves import REASONS, moves_of
-from service.core.reassignments.order import copied, in_order
-from service.core.reassignments.plan import plan
-from service.core.reassignments.sets import replica_state
+from service.planner.reassignments.batches.divide import in_batches
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.feasibility.start import keep_and_fill
+from service.planner.reassignments.leaders import elect
+from service.planner.reassignments.model import Goal, Plan, broker_names
+from service.planner.reassignments.moves import REASONS, moves_of
+from service.planner.reassignments.order import copied, in_order
+from service.planner.reassignments.plan import plan
+from service.planner.reassignments.sets import replica_state
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.core.reassignments.test_sets import set_of
 from tests.reference.reassignments import best_leaders

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NoPlan
 from service.core.model import NONE, Cluster, Ragged
-from service.core.reassignments.model import NO_LIMIT, Brokers, BrokerSets, Goal, Placements
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.model import NO_LIMIT, Brokers, BrokerSets, Goal, Placements
+from service.planner.reassignments.plan import plan
 from tests.reference.cruise_control import Removal
 from tests.reference.reassignments import best, best_by_program, best_leaders, filled_greedily, judged
 from tests.support.choices import choices

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 
 from service.core.errors import InvalidQuestion, NoPlan
-from service.core.reassignments import BALANCES, OBJECTIVES, best_sets
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.leaders import leading
-from service.core.reassignments.model import Goal
-from service.core.reassignments.plan import plan
-from service.core.reassignments.rack_traffic import rack_changes, rack_traffic
-from service.core.reassignments.resources import search
+from service.planner.reassignments import BALANCES, OBJECTIVES, best_sets
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.leaders import leading
+from service.planner.reassignments.model import Goal
+from service.planner.reassignments.plan import plan
+from service.planner.reassignments.rack_traffic import rack_changes, rack_traffic
+from service.planner.reassignments.resources import search
 from tests.core.reassignments import test_all_options as all_options
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.reference.reassignments import allowed_sets, broker_set

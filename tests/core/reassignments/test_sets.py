@@ -11,12 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
-from service.core.reassignments.feasibility.feasible import feasible_sets
-from service.core.reassignments.feasibility.start import keep_and_fill
-from service.core.reassignments.permits import Permits, reach
-from service.core.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, exchange_cost, link, list_exchanges
-from service.core.reassignments.search.improvement import improve
-from service.core.reassignments.sets import homes_of, integer_weights, replica_state
+from service.planner.reassignments.feasibility.feasible import feasible_sets
+from service.planner.reassignments.feasibility.start import keep_and_fill
+from service.planner.reassignments.permits import Permits, reach
+from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, exchange_cost, link, list_exchanges
+from service.planner.reassignments.search.improvement import improve
+from service.planner.reassignments.sets import homes_of, integer_weights, replica_state
 from tests.core.reassignments.test_plan import a_cluster, questions, some_placements
 from tests.reference.reassignments import allowed_sets, best, broker_set
 

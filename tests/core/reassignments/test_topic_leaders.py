@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, NotFound
-from service.core.reassignments.model import NO_LIMIT, TopicLeaders
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.model import NO_LIMIT, TopicLeaders
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.test_plan import lists_of, questions
 from tests.reference.reassignments import best, judged, leaders_possible
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
-from service.core.kinds import split_kinds
 from service.core.ragged import transposed
-from service.core.rebalances import fewest_moves
-from service.core.rebalances.fewest_moves import fewest_possible_moves
-from service.core.rebalances.movement import movement
+from service.planner.kinds import split_kinds
+from service.planner.rebalances import fewest_moves
+from service.planner.rebalances.fewest_moves import fewest_possible_moves
+from service.planner.rebalances.movement import movement
+from service.strategies import GROUP_PROTOCOLS
 from tests.reference.movement import fewest_possible_moves as fewest_by_trial
 from tests.support.groups import bodies, group_of
 

@@ -7,9 +7,9 @@ from dataclasses import astuple
 import pytest
 from hypothesis import given
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.ragged import transposed
-from service.core.rebalances.movement import movement
+from service.planner.rebalances.movement import movement
+from service.strategies import GROUP_PROTOCOLS
 from tests.reference.movement import movement as plain
 from tests.support.groups import bodies, group_of, named
 

@@ -22,12 +22,12 @@ from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
 from service.core.partitioners.model import AS_NULL
-from service.core.sizing import distinct_keys, frequent_keys
-from service.core.sizing.counter import BLOCK, LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
-from service.core.sizing.distinct_keys import DistinctKeys, enter, find
-from service.core.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
-from service.core.sizing.plans import CountLimits, Rates, plans
-from service.core.sizing.random_baseline import heaviest_of_few, heaviest_touched
+from service.planner.sizing import distinct_keys, frequent_keys
+from service.planner.sizing.counter import BLOCK, LARGEST_PAIRED, LARGEST_SHARED, KeyCounter, add_up, count_up, key_hashes_of
+from service.planner.sizing.distinct_keys import DistinctKeys, enter, find
+from service.planner.sizing.frequent_keys import Cells, FrequentKeys, Slots, count_frequent, put
+from service.planner.sizing.plans import CountLimits, Rates, plans
+from service.planner.sizing.random_baseline import heaviest_of_few, heaviest_touched
 from tests.reference import counter as plain
 
 HASHING = tuple(p.name for p in PARTITIONERS if p.hashing_rule is not None and "string" in p.encoding.formats)

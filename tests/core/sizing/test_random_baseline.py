@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.sizing.random_baseline import HEAVY, RandomSkew, Weights, random_skew
+from service.planner.sizing.random_baseline import HEAVY, RandomSkew, Weights, random_skew
 from tests.reference.random_baseline import best_maximum, least_maximum, skews
 
 GENERATOR = np.random.default_rng(3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.timelines.clock import EVENTS, STEP_CELLS, Clock
-from service.core.timelines.model import NEVER
+from service.planner.timelines.clock import EVENTS, STEP_CELLS, Clock
+from service.planner.timelines.model import NEVER
 
 
 def test_calls_come_in_the_order_of_their_times_and_events_before_what_follows() -> None:

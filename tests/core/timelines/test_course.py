@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.core.timelines.course import Course
-from service.core.timelines.members import Member
-from service.core.timelines.model import NEVER
+from service.planner.timelines.course import Course
+from service.planner.timelines.members import Member
+from service.planner.timelines.model import NEVER
 from tests.support.simulations import event, simulation, stable
 
 

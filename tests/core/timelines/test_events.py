@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from service.core.errors import InvalidQuestion
-from service.core.timelines.classic.clients import ClassicClients
-from service.core.timelines.consumer.clients import ConsumerClients
-from service.core.timelines.model import NEVER
-from service.core.timelines.simulation import Simulation
+from service.planner.timelines.classic.clients import ClassicClients
+from service.planner.timelines.consumer.clients import ConsumerClients
+from service.planner.timelines.model import NEVER
+from service.planner.timelines.simulation import Simulation
 from tests.support.simulations import Body, event, simulation, stable
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.model import NONE
-from service.core.timelines.course import Course
-from service.core.timelines.members import Member
+from service.planner.timelines.course import Course
+from service.planner.timelines.members import Member
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.simulations import simulation
 
 RANGE = (GROUP_PROTOCOLS["classic"]["range"],)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
-from service.core.timelines.ledger import Ledger, Wait
-from service.core.timelines.model import NEVER, Idle, TimelineRebalance
+from service.planner.timelines.ledger import Ledger, Wait
+from service.planner.timelines.model import NEVER, Idle, TimelineRebalance
 from tests.reference.ledger import hand_out, start, start_one, stop_one
 
 NOW = 1_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.timelines.members import Member, Members, Present
-from service.core.timelines.model import NEVER
+from service.planner.timelines.members import Member, Members, Present
+from service.planner.timelines.model import NEVER
+from service.strategies import GROUP_PROTOCOLS
 
 RANGE = (GROUP_PROTOCOLS["classic"]["range"],)
 COOPERATIVE = (GROUP_PROTOCOLS["classic"]["cooperative-sticky"],)

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.timelines.ledger import Ledger
-from service.core.timelines.members import PHASES, Members
-from service.core.timelines.model import Timing
-from service.core.timelines.paces import Paces
+from service.planner.timelines.ledger import Ledger
+from service.planner.timelines.members import PHASES, Members
+from service.planner.timelines.model import Timing
+from service.planner.timelines.paces import Paces
 from tests.core.timelines.test_members import member
 
 HORIZON = 500

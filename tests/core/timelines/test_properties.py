@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from service.api.rebalances.schema import GroupRebalancesSchema
 from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
 from service.core.model import NONE
-from service.core.timelines.classic.coordinator import ClassicCoordinator
-from service.core.timelines.consumer.coordinator import ConsumerCoordinator
-from service.core.timelines.model import NEVER, Idle, Timeline
-from service.core.timelines.share import ShareCoordinator
-from service.core.timelines.simulation import Simulation
 from service.decisions.rebalances.question import faults
 from service.decisions.rebalances.timeline import read_timeline
+from service.planner.timelines.classic.coordinator import ClassicCoordinator
+from service.planner.timelines.consumer.coordinator import ConsumerCoordinator
+from service.planner.timelines.model import NEVER, Idle, Timeline
+from service.planner.timelines.share import ShareCoordinator
+from service.planner.timelines.simulation import Simulation
 
 if TYPE_CHECKING:
     from flask import Flask

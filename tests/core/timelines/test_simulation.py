@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.timelines.model import Timing, Unread
-from service.core.timelines.simulation import Variant, varied
+from service.planner.timelines.model import Timing, Unread
+from service.planner.timelines.simulation import Variant, varied
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.simulations import event, simulation, stable
 
 

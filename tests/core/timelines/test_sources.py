@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from service.core import timelines
+from service.planner import timelines
 from tests.support.jvm import COMPARED, fetch
 
 FOLDER = Path(timelines.__file__).parent

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.timelines.model import World
-from service.core.timelines.topics import Topology
+from service.planner.timelines.model import World
+from service.planner.timelines.topics import Topology
 from tests.reference.topology import arrival_ms
 
 NAMES = 4

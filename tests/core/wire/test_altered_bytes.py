@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.wire.consumer_protocol import read_subscription
-from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.reader import java_text
+from service.wire.consumer_protocol import read_subscription
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
+from service.wire.reader import java_text
 from tests.support.captures import Capture, captures
 from tests.support.wire_reading import KINDS, RECORDS, check_twin, read
 

@@ -9,10 +9,10 @@ from time import process_time
 from service.api.decodings.document import document
 from service.conformance.connect_groups import connect_group
 from service.core.kafka_versions import LATEST
-from service.core.wire.connect_protocol import read_worker_assignment, read_worker_metadata, runs
-from service.core.wire.errors import Unreadable
 from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer
+from service.wire.connect_protocol import read_worker_assignment, read_worker_metadata, runs
+from service.wire.errors import Unreadable
 from tests.core.wire.test_parity import altered
 from tests.support.task_groups import connect_workers
 

@@ -7,10 +7,10 @@ import struct
 
 import pytest
 
-from service.core.wire.consumer_protocol import MemberSubscription, as_seen_by, read_subscription_leniently
-from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.members import group_request
+from service.wire.consumer_protocol import MemberSubscription, as_seen_by, read_subscription_leniently
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
+from service.wire.members import group_request
 from tests.support.golden import lines
 from tests.support.wire_encoding import blob, classic_key, classic_value, text
 

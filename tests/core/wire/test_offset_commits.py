@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import Keys
-from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.offset_commits import COMMIT, OTHER, RECORDS_BETWEEN_LOOKS, TOMBSTONE, read_offset_commits
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
+from service.wire.offset_commits import COMMIT, OTHER, RECORDS_BETWEEN_LOOKS, TOMBSTONE, read_offset_commits
 from tests.core.wire.test_altered_bytes import altered
 from tests.support.captures import captures
 

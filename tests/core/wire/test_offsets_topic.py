@@ -6,7 +6,7 @@ import base64
 import struct
 
 from service.core.clock import UNLIMITED
-from service.core.wire.offsets_topic import read_offsets_topic
+from service.wire.offsets_topic import read_offsets_topic
 from tests.core.wire.test_offset_commits import as_keys
 from tests.support.wire_encoding import (
     classic_key,

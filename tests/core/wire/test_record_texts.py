@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.wire import record_texts
-from service.core.wire.coordinator_records import read_group_record, read_share_group_state_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.record_texts import UNREAD, VALUE, read_group_records, read_share_group_state_records
+from service.wire import record_texts
+from service.wire.coordinator_records import read_group_record, read_share_group_state_record
+from service.wire.errors import Unreadable
+from service.wire.record_texts import UNREAD, VALUE, read_group_records, read_share_group_state_records
 from tests.core.wire.test_altered_bytes import altered
 from tests.core.wire.test_offset_commits import as_keys
 from tests.support.captures import captures

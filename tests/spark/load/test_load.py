@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.core.attribution.equivalents import classify, hash_all
 from service.core.keys.columns import strings
 from service.core.partitioners import PARTITIONERS
+from service.planner.attribution.equivalents import classify, hash_all
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.load import job

@@ -17,10 +17,10 @@ from service.analyses.mismatch.pair_sample import PairSample
 from service.analyses.mismatch.scan import MismatchResult, MismatchScan, patterns, settled
 from service.analyses.results import merged
 from service.cli import main
-from service.core.attribution.equivalents import hash_all
-from service.core.attribution.mixtures import unmix
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import strings
+from service.planner.attribution.equivalents import hash_all
+from service.planner.attribution.mixtures import unmix
 from service.spark.mismatch.options import JOB
 from tests.support.questions import SUSPECTS
 

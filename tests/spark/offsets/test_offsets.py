@@ -15,8 +15,6 @@ from pyarrow import csv
 
 from service.analyses.fleet.assignments import assign_groups
 from service.core.coordinators import of_group
-from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.errors import Unreadable
 from service.spark.errors import WrongSource
 from service.spark.io.columns import milliseconds
 from service.spark.io.reading import read
@@ -25,6 +23,8 @@ from service.spark.offsets import job
 from service.spark.offsets.options import RETENTION_MINUTES
 from service.spark.offsets.tasks import group_states
 from service.spark.offsets.tasks import records as offset_records
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
 from tests.reference.committed_offsets import committed_offsets
 from tests.support.captures import captures
 from tests.support.parity import command, coordinator_jars

@@ -20,7 +20,7 @@ from service.analyses.skew.scan import KeySample, SkewResult, SkewScan
 from service.cli import main
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
-from service.core.sizing.counter import hashing_rule, key_hashes_of
+from service.planner.sizing.counter import hashing_rule, key_hashes_of
 from service.spark.io import scan
 from service.spark.io.sources import Source
 from service.spark.skew import job

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from service.core.wire.consumer_protocol import TopicPartitions, read_assignment, read_subscribed_topics, read_subscription
-from service.core.wire.errors import Unreadable
 from service.decisions.rows.arrays import columns
 from service.spark.offsets.tasks.records import uuid_bytes
+from service.wire.consumer_protocol import TopicPartitions, read_assignment, read_subscribed_topics, read_subscription
+from service.wire.errors import Unreadable
 
 SCHEMA: Final = pa.schema(
     {

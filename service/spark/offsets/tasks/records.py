@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.core.model import Keys
-from service.core.wire.coordinator_records import read_group_record
-from service.core.wire.errors import Unreadable
-from service.core.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
-from service.core.wire.schemas import NO_UUID
 from service.decisions.keys.columns import flat
 from service.decisions.rows.arrays import columns
+from service.wire.coordinator_records import read_group_record
+from service.wire.errors import Unreadable
+from service.wire.offset_commits import COMMIT, OTHER, TOMBSTONE, read_offset_commits
+from service.wire.schemas import NO_UUID
 
 COMMIT_TYPE: Final = 1
 """The type of every row about an offset: legacy commits (0) have it, too."""

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
-from service.core.assignors.balanced import balanced
 from service.core.errors import AllocatorError
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import transposed
-from service.core.rebalances.movement import movement
+from service.planner.balanced import balanced
+from service.planner.rebalances.movement import movement
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.reference.balanced_groups import best
 from tests.reference.movement import no_less_even
 from tests.support.groups import bodies, group_of, named

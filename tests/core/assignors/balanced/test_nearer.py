@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from service.core.assignors.balanced import balanced, weighing
-from service.core.assignors.balanced.nearer import Places, draw_near
 from service.core.model import NONE
+from service.planner.balanced import balanced, weighing
+from service.planner.balanced.nearer import Places, draw_near
 from tests.core.assignors.balanced.test_balanced import random_group, relations, values
 from tests.core.assignors.balanced.test_spread import shares
 from tests.reference.balanced_groups import Nearer

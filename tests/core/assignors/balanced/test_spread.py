@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors.balanced.items import Items
-from service.core.assignors.balanced.spread import spread
-from service.core.assignors.balanced.weighted import restore
 from service.core.model import NONE
+from service.planner.balanced.items import Items
+from service.planner.balanced.spread import spread
+from service.planner.balanced.weighted import restore
 from tests.reference import balanced_groups
 
 

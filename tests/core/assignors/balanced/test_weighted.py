@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from service.core.assignors import GROUP_PROTOCOLS, KAFKAS
-from service.core.assignors.balanced import balanced, weighing, weighted
 from service.core.errors import AllocatorError
 from service.core.model import NONE
 from service.core.ragged import grouped
 from service.decisions.groups.question import of_rows
 from service.decisions.groups.rows import read_group
+from service.planner.balanced import balanced, weighing, weighted
+from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.core.assignors.balanced.test_balanced import found, random_group, relations, values
 from tests.reference.balanced_groups import best_weighted, most_near
 

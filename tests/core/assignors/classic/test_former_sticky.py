@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import InvalidQuestion, KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.core.assignors.classic.test_sticky import KAFKA, rebalances
 from tests.reference import former_sticky as reference
 from tests.reference.sticky import Endless, Throws

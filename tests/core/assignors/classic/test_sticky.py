@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.assignors.classic.sticky import cooperative as cooperative_sticky
 from service.core.assignors.classic.sticky import sticky
 from service.core.assignors.classic.sticky.claims import read_claims
 from service.core.errors import KafkaAssignorFails
 from service.core.model import Ragged
 from service.core.ragged import PIECE
+from service.strategies import GROUP_PROTOCOLS
 from tests.reference import sticky as reference
 from tests.support import golden
 from tests.support.choices import choices

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.support import golden
 from tests.support.groups import flat, group_of, named
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.core.assignors.clients.harness import assert_all_agree, certain
 from tests.reference.clients import franz_go as reference
 from tests.support.groups import bodies, group_of, named
 
 CLASSIC = GROUP_PROTOCOLS["classic"]
-sticky = import_module("service.core.assignors.clients.franz_go.sticky")  # the package has it as one to be imported later
+sticky = import_module("service.clients.franz_go.sticky")  # the package has it as one to be imported later
 ALL = ("franz-go:range", "franz-go:roundrobin", "franz-go:sticky", "franz-go:cooperative-sticky")
 
 

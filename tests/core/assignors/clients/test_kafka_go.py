@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 from tests.core.assignors.clients.harness import assert_all_agree, certain
 from tests.reference.clients import kafka_go as reference
 from tests.support.groups import bodies, group_of, named

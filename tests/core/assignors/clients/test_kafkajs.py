@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from service.core.assignors import GROUP_PROTOCOLS
+from service.strategies import GROUP_PROTOCOLS
 from tests.core.assignors.clients.harness import assert_all_agree
 from tests.support.groups import bodies, group_of, named
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.clients.librdkafka import order
+from service.clients.librdkafka import order
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.core.assignors.clients.harness import assert_all_agree
 from tests.reference.clients import librdkafka as reference
 from tests.reference.clients.librdkafka_sticky import Ends, Group

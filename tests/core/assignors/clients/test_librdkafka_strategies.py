@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.assignors.clients.librdkafka.strategies import PROTOCOLS, Strategies, strategies
+from service.clients.librdkafka.strategies import PROTOCOLS, Strategies, strategies
 from service.core.errors import InvalidQuestion
+from service.strategies import GROUP_PROTOCOLS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.core.assignors import GROUP_PROTOCOLS
 from service.core.errors import KafkaAssignorFails
+from service.strategies import GROUP_PROTOCOLS
 from tests.core.assignors.clients.harness import assert_all_agree, recorded
 from tests.reference.clients import kafka_python as reference
 from tests.reference.clients.python_sticky import Endless, Executor, Throws, cooperative

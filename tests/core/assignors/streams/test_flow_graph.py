@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.assignors.streams.classic.flow_graph import SOURCE, solve
+from service.clients.streams.classic.flow_graph import SOURCE, solve
 from service.core.clock import UNLIMITED
 from tests.reference import flow_graph
 

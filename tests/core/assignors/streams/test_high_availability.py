@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.api.streams.document import FORM
-from service.core.assignors.streams.classic import client_queue, high_availability
-from service.core.assignors.streams.classic.client import Client
+from service.clients.streams.classic import client_queue, high_availability
+from service.clients.streams.classic.client import Client
 from service.core.clock import UNLIMITED
 from service.core.kernels import kernel
 from service.decisions.streams.answer import read_clients

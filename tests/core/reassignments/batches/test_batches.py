@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from service.core.errors import Infeasible, InvalidQuestion, NoPlan
 from service.core.model import NONE
-from service.core.reassignments.batches.divide import in_batches
-from service.core.reassignments.batches.model import BatchLimits, Pace, Traffic
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.moves import LEADER, WAS_FULL, moves_of
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.batches.divide import in_batches
+from service.planner.reassignments.batches.model import BatchLimits, Pace, Traffic
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.model import NO_LIMIT, Goal
+from service.planner.reassignments.moves import LEADER, WAS_FULL, moves_of
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, some_placements
 from tests.reference.reassignments import allowed_sets, best, broker_set, judged
 

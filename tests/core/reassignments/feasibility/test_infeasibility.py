@@ -10,8 +10,8 @@ from hypothesis import given
 
 from service.core.errors import Infeasible
 from service.core.model import NONE
-from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.model import NO_LIMIT, Goal
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, questions, some_placements
 from tests.reference.reassignments import best
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from service.core.clock import Deadline
 from service.core.errors import Infeasible, NotFound
-from service.core.reassignments.feasibility import packing
-from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.feasibility import packing
+from service.planner.reassignments.model import NO_LIMIT, Goal
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, questions, some_placements
 from tests.reference.reassignments import best
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
 from service.core.model import NONE
-from service.core.reassignments import RESOURCES
-from service.core.reassignments.model import Goal
-from service.core.reassignments.plan import plan
-from service.core.reassignments.resources import balance
-from service.core.reassignments.resources.loads import Loads, names_of, placed_loads
+from service.planner.reassignments import RESOURCES
+from service.planner.reassignments.model import Goal
+from service.planner.reassignments.plan import plan
+from service.planner.reassignments.resources import balance
+from service.planner.reassignments.resources.loads import Loads, names_of, placed_loads
 from tests.core.reassignments.test_plan import a_cluster, check_demoted_are_last, lists_of, questions, some_placements
 from tests.reference.resources import every_placement, loads, sums
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.model import NONE
-from service.core.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits
-from service.core.reassignments.model import NO_LIMIT, Goal
-from service.core.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
-from service.core.reassignments.search.curve import Record
-from service.core.reassignments.search.improvement import improve
-from service.core.reassignments.search.topic_balance import even_out_topics
-from service.core.reassignments.search.turns import DONE, MORE, STUCK, in_turns
+from service.planner.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits
+from service.planner.reassignments.model import NO_LIMIT, Goal
+from service.planner.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
+from service.planner.reassignments.search.curve import Record
+from service.planner.reassignments.search.improvement import improve
+from service.planner.reassignments.search.topic_balance import even_out_topics
+from service.planner.reassignments.search.turns import DONE, MORE, STUCK, in_turns
 from tests.core.reassignments.test_plan import a_cluster, questions, some_placements
 from tests.core.reassignments.test_sets import homes, set_of
 from tests.reference.reassignments import best, judged

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from service.core.errors import NoPlan
 from service.core.model import NONE
-from service.core.reassignments.model import Goal
-from service.core.reassignments.plan import plan
+from service.planner.reassignments.model import Goal
+from service.planner.reassignments.plan import plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.reference.reassignments import allowed_sets, broker_set
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 
 from service.core.errors import Infeasible
-from service.core.reassignments.batches.model import BatchLimits
-from service.core.reassignments.batches.plan import plan_in_batches
-from service.core.reassignments.evenness import band
-from service.core.reassignments.model import Goal
-from service.core.reassignments.plan import frontier, plan
+from service.planner.reassignments.batches.model import BatchLimits
+from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.evenness import band
+from service.planner.reassignments.model import Goal
+from service.planner.reassignments.plan import frontier, plan
 from tests.core.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.reference.cruise_control import Removal
 from tests.reference.reassignments import allowed_sets, best_by_program, broker_set, judged

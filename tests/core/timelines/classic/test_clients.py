@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from service.core.errors import KafkaAssignorFails
-from service.core.timelines.model import NEVER
-from service.core.timelines.simulation import Simulation
+from service.planner.timelines.model import NEVER
+from service.planner.timelines.simulation import Simulation
 from tests.support.simulations import event, simulation, stable
 
 STATIC = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.core.errors import InvalidQuestion
-from service.core.timelines.classic.coordinator import COMPLETING, EMPTY, PREPARING, STABLE
+from service.planner.timelines.classic.coordinator import COMPLETING, EMPTY, PREPARING, STABLE
 from tests.support.simulations import event, simulation, stable
 
 SLOW = {"rebalance_timeout_ms": 20_000, "poll_interval_ms": 0}

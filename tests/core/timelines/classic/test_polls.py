@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from service.core.model import NONE
-from service.core.timelines.classic.polls import batches, polls_wait, receipts, stop_eager_readers, syncs
-from service.core.timelines.ledger import Ledger
-from service.core.timelines.members import Members
-from service.core.timelines.model import NEVER, Timing
-from service.core.timelines.paces import Paces
+from service.planner.timelines.classic.polls import batches, polls_wait, receipts, stop_eager_readers, syncs
+from service.planner.timelines.ledger import Ledger
+from service.planner.timelines.members import Members
+from service.planner.timelines.model import NEVER, Timing
+from service.planner.timelines.paces import Paces
 from tests.core.timelines.test_members import COOPERATIVE, RANGE, member
 
 POLL = 1_600

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from service.core.assignors import GROUP_PROTOCOLS
-from service.core.timelines.classic.selection import hash_order, is_supported, selected
-from service.core.timelines.members import Member, Members, Present
+from service.planner.timelines.classic.selection import hash_order, is_supported, selected
+from service.planner.timelines.members import Member, Members, Present
+from service.strategies import GROUP_PROTOCOLS
 from tests.support.jvm import COMPARED, kafka_jvm
 
 ASSIGNORS = GROUP_PROTOCOLS["classic"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from service.core.errors import InvalidQuestion
-from service.core.timelines.consumer.coordinator import ASSIGNING, RECONCILING, STABLE
+from service.planner.timelines.consumer.coordinator import ASSIGNING, RECONCILING, STABLE
 from tests.support.simulations import event, stable
 
 JOINS = event(10_000, "member_joins", member={"member_id": "d"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from service.core.timelines.consumer.coordinator import BUMPS_FOR_ASSIGNORS, DEFAULT_ASSIGNOR, changes_preferred, preferred
+from service.planner.timelines.consumer.coordinator import BUMPS_FOR_ASSIGNORS, DEFAULT_ASSIGNOR, changes_preferred, preferred
 from tests.support.jvm import COMPARED, kafka_jvm
 
 if TYPE_CHECKING:

@@ -1,0 +1,283 @@
+"""How franz-go's sticky balancers even out the numbers of partitions.
+
+*Alike*: if all members subscribe to all topics, those with the most give to those with the fewest, one each, until no two
+differ by more than one. A member gives up its partitions of the highest ids first.
+
+*Unlike*: otherwise the member with the fewest looks for the way to somebody who has at least two more: he takes a partition of
+one who takes one of another, and so on. The search goes on from the member with the most that was reached, of equals from the
+nearest, then from the first. Of the partitions that one could take of another the topic comes first whose number in Go is lowest.
+Who finds no way takes no part any more.
+
+Source: balance, balanceComplex, reassignPartition in sticky.go, graph.go (franz-go 1.22.2).
+Plain-Python twin: tests/reference/clients/franz_go.py.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from service.clients.bags import Bags, add, no_items, replace_by_last, take
+from service.clients.franz_go.state import SURE, UNSURE, Given, Run
+from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.kernels import borrowing_kernel, inner_kernel
+from service.core.model import NONE, Int32s, Int64s
+from service.core.ragged import grouped_arrays
+
+DISTANCE: Final = 1 << 17
+"""More than the longest way, and more than there can be members, whom Go numbers in 16 bits."""
+
+
+@inner_kernel
+def _levels(sizes: Int32s) -> Bags:
+    """Bags size → members with that number of partitions."""
+    levels = no_items(sizes.max() + 2, len(sizes))
+    for member in range(len(sizes)):
+        add(levels, sizes[member], member)
+    return levels
+
+
+@borrowing_kernel
+def _lowest(levels: Bags, level: int) -> int:
+    """The lowest level with members, from this one on; the number of levels if there is none."""
+    while level < len(levels.size) and levels.size[level] == 0:
+        level += 1
+    return level
+
+
+@borrowing_kernel
+def _highest(levels: Bags, level: int) -> int:
+    """The highest level with members, from this one down, or NONE."""
+    while level >= 0 and levels.size[level] == 0:
+        level -= 1
+    return level
+
+
+@inner_kernel
+def balance_alike(given: Given, run: Run, sizes: Int32s) -> None:
+    """Even out the numbers if all members subscribe to all topics; updates ``run``.
+
+    sizes : int32[members]   how many partitions each has; those that are to give have all of them in ``run``
+    """
+    levels = _levels(sizes)
+    low, high = _lowest(levels, 0), _highest(levels, len(levels.size) - 1)
+    if high <= low + 1:
+        return
+    _sort_by_id(given, run, sizes, low + 1)
+    while high > low + 1:
+        giver, taker = levels.head[high], levels.head[low]
+        pairs = min(levels.size[high], levels.size[low])
+        for _ in range(pairs):
+            partition = run.plan.tail[giver]
+            take(run.plan, giver, partition)
+            add(run.plan, taker, partition)
+            run.owners[partition] = taker
+            giver, taker = levels.after[giver], levels.after[taker]
+        for _ in range(pairs):
+            _to_level(levels, levels.head[low], low, low + 1)
+        for _ in range(pairs):
+            _to_level(levels, levels.head[high], high, high - 1)
+        low, high = _lowest(levels, low), _highest(levels, high)
+
+
+@borrowing_kernel
+def _to_level(levels: Bags, member: int, of: int, to: int) -> None:
+    take(levels, of, member)
+    add(levels, to, member)
+
+
+@inner_kernel
+def _sort_by_id(given: Given, run: Run, sizes: Int32s, most: int) -> None:
+    """Put the partitions of members that have more than ``most`` in the order of their ids, then of their topics' names."""
+    ids = np.full(len(run.owners), NONE, np.int32)
+    for partition in range(len(run.owners)):
+        owner = run.owners[partition]
+        if owner >= 0 and sizes[owner] > most:
+            ids[partition] = partition - given.first[given.topic_of[partition]]
+    _, by_id = grouped_arrays(ids, np.diff(given.first).max())
+    for member in range(len(sizes)):
+        if sizes[member] > most:
+            run.plan.head[member] = run.plan.tail[member] = NONE
+            run.plan.size[member] = 0
+    for partition in by_id:
+        add(run.plan, run.owners[partition], partition)
+
+
+class Graph(NamedTuple):
+    """Who has partitions of which topic, and the search for a way.
+
+    A topic's holders are in the order in which they first had any; ``subscribers_of[topic] + i`` is the i-th.
+
+    holders : int32[topics]              how many there have been
+    holder : int32[subscriptions]        the member that is the i-th holder of a topic
+    place_of : int32[subscriptions]      the place of a topic's i-th subscriber among its holders, or NONE
+    parts : Bags holder → its partitions of the topic
+    searched : int32[topics], reached : int32[members]   the last search in which each was
+    from_member, by_partition : int32[members] each      who takes which partition of it
+    heap : int64[members]                whom to look at next
+    """
+
+    holders: Int32s
+    holder: Int32s
+    place_of: Int32s
+    parts: Bags
+    searched: Int32s
+    reached: Int32s
+    from_member: Int32s
+    by_partition: Int32s
+    heap: Int64s
+
+
+@inner_kernel
+def _graph(given: Given, run: Run) -> Graph:
+    members_count, subscriptions = len(run.plan.size), len(given.subscribers)
+    graph = Graph(
+        np.zeros(len(given.first) - 1, np.int32),
+        np.empty(subscriptions, np.int32),
+        np.full(subscriptions, NONE, np.int32),
+        no_items(subscriptions, len(run.owners)),
+        np.zeros(len(given.first) - 1, np.int32),
+        np.zeros(members_count, np.int32),
+        np.empty(members_count, np.int32),
+        np.empty(members_count, np.int32),
+        np.empty(members_count, np.int64),
+    )
+    for topic in run.topics:
+        for partition in range(given.first[topic], given.first[topic + 1]):
+            add(graph.parts, _holding(given, graph, topic, run.owners[partition]), partition)
+    return graph
+
+
+@inner_kernel
+def _slot(given: Given, topic: int, member: int) -> int:
+    """The index of the member among all topics' subscribers."""
+    start, stop = given.subscribers_of[topic], given.subscribers_of[topic + 1]
+    return int(start + np.searchsorted(given.subscribers[start:stop], np.int32(member)))
+
+
+@inner_kernel
+def _holding(given: Given, graph: Graph, topic: int, member: int) -> int:
+    """The bag of the member's partitions of the topic."""
+    slot = _slot(given, topic, member)
+    if graph.place_of[slot] == NONE:
+        graph.place_of[slot] = graph.holders[topic]
+        graph.holders[topic] += 1
+        graph.holder[given.subscribers_of[topic] + graph.place_of[slot]] = member
+    return int(given.subscribers_of[topic] + graph.place_of[slot])
+
+
+@inner_kernel
+def balance_unlike(given: Given, run: Run, certain: bool, deadline: Deadline) -> int:  # noqa: FBT001 (a kernel)
+    """Even out the numbers if subscriptions differ; updates ``run``. Returns SURE, UNSURE or OUT_OF_TIME.
+
+    certain : give up, UNSURE, as soon as the order of topics decides what moves
+    """
+    levels = _levels(run.plan.size)
+    low, high = _lowest(levels, 0), _highest(levels, len(levels.size) - 1)
+    if high <= low + 1:
+        return SURE
+    graph = _graph(given, run)
+    search = 0
+    while high > low + 1:
+        while levels.size[low] > 0 and levels.size[high] > 0:
+            member = levels.head[low]
+            search += 1
+            if is_over(deadline):
+                return OUT_OF_TIME
+            giver = _richer(given, run, graph, member, search)
+            if giver == NONE:
+                replace_by_last(levels, low, member)
+            while giver != NONE and giver != member:  # noqa: PLR1714 (a kernel)
+                taker, partition = graph.from_member[giver], graph.by_partition[giver]
+                if certain and _choice(given, run, graph, giver, taker):
+                    return UNSURE
+                _move(given, run, graph, levels, giver, taker, partition)
+                giver = taker
+        low, high = _lowest(levels, low), _highest(levels, high)
+    return SURE
+
+
+@inner_kernel
+def _move(given: Given, run: Run, graph: Graph, levels: Bags, giver: int, taker: int, partition: int) -> None:
+    topic = given.topic_of[partition]
+    for member, change in ((giver, -1), (taker, 1)):
+        replace_by_last(levels, run.plan.size[member], member)
+        add(levels, run.plan.size[member] + change, member)
+    replace_by_last(run.plan, giver, partition)
+    add(run.plan, taker, partition)
+    run.owners[partition] = taker
+    replace_by_last(graph.parts, _holding(given, graph, topic, giver), partition)
+    add(graph.parts, _holding(given, graph, topic, taker), partition)
+
+
+@inner_kernel
+def _choice(given: Given, run: Run, graph: Graph, giver: int, taker: int) -> bool:
+    """Has the giver partitions of several topics to which the taker subscribes?"""
+    topics = 0
+    for i in range(run.interests_of[giver], run.interests_of[giver + 1]):
+        topic = run.interests[i]
+        slot = _slot(given, topic, giver)
+        if graph.place_of[slot] == NONE or graph.parts.size[given.subscribers_of[topic] + graph.place_of[slot]] == 0:
+            continue
+        other = _slot(given, topic, taker)
+        topics += other < given.subscribers_of[topic + 1] and given.subscribers[other] == taker
+    return topics > 1
+
+
+@inner_kernel
+def _richer(given: Given, run: Run, graph: Graph, member: int, search: int) -> int:
+    """The first member found that has at least two more, or NONE; the way is in the graph (findSteal).
+
+    search : the number of this search
+    """
+    sizes = run.plan.size
+    graph.reached[member] = search
+    count = _push(graph, 0, sizes[member], 0, member)
+    while count > 0:
+        current, distance = graph.heap[0] % DISTANCE, graph.heap[0] // DISTANCE % DISTANCE
+        if sizes[current] > sizes[member] + 1:
+            return int(current)
+        count = _pop(graph, count)
+        for i in range(run.interests_of[current], run.interests_of[current + 1]):
+            topic = run.interests[i]
+            if graph.searched[topic] == search:  # all its holders have been reached
+                continue
+            graph.searched[topic] = search
+            start = given.subscribers_of[topic]
+            for holding in range(start, start + graph.holders[topic]):
+                neighbour = graph.holder[holding]
+                if graph.parts.size[holding] > 0 and graph.reached[neighbour] != search:
+                    graph.reached[neighbour] = search
+                    graph.from_member[neighbour] = current
+                    graph.by_partition[neighbour] = graph.parts.head[holding]
+                    count = _push(graph, count, sizes[neighbour], distance + 1, neighbour)
+    return NONE
+
+
+@inner_kernel
+def _push(graph: Graph, count: int, size: int, distance: int, member: int) -> int:
+    """Add a member to the heap of ``count``; returns the new number. First those that have more, then the nearer, the first."""
+    key = ((np.int64(1) << 29) - size) * DISTANCE * DISTANCE + distance * DISTANCE + member
+    node = count
+    while node > 0 and graph.heap[(node - 1) // 2] > key:
+        graph.heap[node] = graph.heap[(node - 1) // 2]
+        node = (node - 1) // 2
+    graph.heap[node] = key
+    return count + 1
+
+
+@inner_kernel
+def _pop(graph: Graph, count: int) -> int:
+    """Take the first from the heap of ``count``; returns the new number."""
+    count -= 1
+    key = graph.heap[count]
+    node = 0
+    while 2 * node + 1 < count:
+        child = 2 * node + 1
+        if child + 1 < count and graph.heap[child + 1] < graph.heap[child]:
+            child += 1
+        if key <= graph.heap[child]:
+            break
+        graph.heap[node] = graph.heap[child]
+        node = child
+    graph.heap[node] = key
+    return count

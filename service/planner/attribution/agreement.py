@@ -1,0 +1,146 @@
+"""The same keys through several clients' partitioners: where they agree, and where they do not."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service.core.clock import UNLIMITED, TimeLimit, unmetered
+from service.core.kernels import kernel
+from service.core.keys import columns
+from service.core.keys.columns import Column
+from service.core.measures.skew import Spread, occurrences, spread
+from service.core.model import Int32s, Int64s
+from service.core.partitioners.model import Partitioner
+from service.planner.attribution import equivalents
+from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses
+
+MOST_COUNTED: Final = 1 << 20
+"""Most partitions for which the records of each are counted."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A key, by its row, and the partitions on which two classes put it."""
+
+    row: int
+    partitions: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes compared.
+
+    first, second : indices of classes, ascending
+    keys : records whose partition depends on the key in both classes
+    agreeing : how many of them both put on the same partition
+    examples : the first of the others
+    """
+
+    first: int
+    second: int
+    keys: int
+    agreeing: int
+    examples: tuple[Disagreement, ...]
+
+
+@dataclass(frozen=True)
+class PartitionerComparison:
+    """Where the partitioners put the keys.
+
+    partitioners : the partitioners by class, and those that cannot be compared
+    spreads : for each class, how even the records are whose partition depends on the key; None above MOST_COUNTED partitions
+    pairs : every two classes
+    """
+
+    records: int
+    partitioners: PartitionerClasses
+    spreads: tuple[Spread, ...] | None
+    pairs: tuple[Pair, ...]
+
+    @property
+    def classes(self) -> tuple[PartitionerClass, ...]:
+        """Partitioners that agree on every key, as one class."""
+        return self.partitioners.classes
+
+
+def compare(
+    partitioners: Iterable[Partitioner],
+    column: Column,
+    key_format: str,
+    partitions_count: int,
+    examples: int,
+    check_time: TimeLimit = UNLIMITED,
+    reserve: Callable[[int], None] = unmetered,
+) -> PartitionerComparison:
+    """Where the partitioners put the keys, for every two classes.
+
+    examples : most examples for each two classes
+    check_time : is called at each block of keys
+    reserve : is called with the bytes of the counts, and of what hashing takes, before they are allocated
+    """
+    has_null, has_empty = equivalents.has_null_and_empty(column)
+    classified = equivalents.classify(partitioners, key_format, has_null=has_null, has_empty=has_empty)
+    classes, n = classified.classes, len(classified.classes)
+    tally = np.zeros((n, n, 2), np.int64)
+    rows = np.full((n, n, examples), -1, np.int64)
+    shown = np.zeros((n, n, examples, 2), np.int32)
+    counted = partitions_count if partitions_count <= MOST_COUNTED else 0
+    reserve(8 * (n + 1) * counted + equivalents.most_hashing_bytes(column))
+    counts = np.zeros((n, counted), np.int64)
+    for start, block in equivalents.blocks(column):
+        check_time()
+        partitions = equivalents.hash_all(classes, block, key_format).partitions(partitions_count)
+        agreements(partitions, start, tally, rows, shown)
+        for of_class, row in enumerate(partitions):
+            counts[of_class] += occurrences(row, counted)
+    pairs = tuple(
+        Pair(
+            a, b, int(tally[a, b, 0]), int(tally[a, b, 1]),
+            tuple(
+                Disagreement(int(row), (int(first), int(second)))
+                for row, (first, second) in zip(rows[a, b], shown[a, b], strict=True)
+                if row >= 0
+            ),
+        )
+        for a in range(n)
+        for b in range(a + 1, n)
+    )  # fmt: skip
+    spreads = tuple(spread(of_class) for of_class in counts) if counted else None
+    return PartitionerComparison(columns.length(column), classified, spreads, pairs)
+
+
+@kernel
+def agreements(partitions: Int32s, start: int, tally: Int64s, rows: Int64s, shown: Int32s) -> None:
+    """Add a block of keys to the agreement of every two classes.
+
+    partitions : int32[classes, n], -1 where the partition does not depend on the key
+    start : the row of the block's first key
+    tally : int64[classes, classes, 2]   [a, b]: keys with a partition in both, and those where it is the same; a < b
+    rows : int64[classes, classes, examples]   rows of the first keys where it is not the same; -1: none yet
+    shown : int32[classes, classes, examples, 2]   the partitions of those keys
+    Plain-Python twin: tests/reference/agreement.py.
+    """
+    examples = rows.shape[2]
+    for a in range(len(partitions)):
+        for b in range(a + 1, len(partitions)):
+            both = np.int64(0)
+            same = np.int64(0)
+            for i in range(partitions.shape[1]):
+                both += partitions[a, i] >= 0 and partitions[b, i] >= 0
+                same += partitions[a, i] >= 0 and partitions[a, i] == partitions[b, i]
+            tally[a, b, 0] += both
+            tally[a, b, 1] += same
+            known = 0
+            while known < examples and rows[a, b, known] >= 0:
+                known += 1
+            i = 0
+            while known < examples and both > same and i < partitions.shape[1]:
+                p, q = partitions[a, i], partitions[b, i]
+                if p >= 0 and q >= 0 and p != q:
+                    rows[a, b, known] = start + i
+                    shown[a, b, known, 0] = p
+                    shown[a, b, known, 1] = q
+                    known += 1
+                i += 1

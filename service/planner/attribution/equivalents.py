@@ -1,0 +1,197 @@
+"""Partitioners that no key can tell apart, as one class: those with the same encoding, hash and sign rule.
+
+A topic's records show which *class* of partitioners placed them; only the producer's configuration says which partitioner of the
+class it was. The partitioners of a class may still differ in where they put a record with no key or an empty one. If the keys at
+hand include such records, these partitioners are in different classes: ``librdkafka:consistent`` and
+``librdkafka:consistent_random``, for example.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from service.core.keys import columns
+from service.core.keys.columns import Column
+from service.core.model import Bools, Int32s
+from service.core.partitioners.hashing_rule import HashingRule
+from service.core.partitioners.model import Partitioner
+from service.core.partitioners.parts import SEPARATOR
+from service.core.printable import counted
+from service.planner.attribution import repeats
+
+UNDECIDED: Final = -1
+"""The partition of a record whose partition depends on a counter or a random number, not on its key."""
+
+BLOCK: Final = 1 << 16
+"""Keys per block, so that their hashes stay in the processor's cache."""
+
+
+ENCODED_BYTES, ENCODED_TEXT_BYTES, PART_BYTES = 4, 2, 17
+"""Memory for each byte of keys while they are hashed, and for each separator of their parts. Measured: for bytes 4, of which
+Pulsar hashes the base64; for text 2; for separators 16."""
+
+
+@dataclass(frozen=True)
+class PartitionerClass:
+    """Partitioners that put each of the keys on the same partition.
+
+    names : of the partitioners, those in use first, and of these a client's default ones; empty if no client in the list does so
+    rule : what they do with a key
+    partitions_count : the topic's before it grew, if that is the count they were given; None: the topic's
+    """
+
+    names: tuple[str, ...]
+    rule: HashingRule
+    partitions_count: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The first name, or what is done with a key."""
+        label = self.names[0] if self.names else f"{self.rule.hash.name}, {self.rule.sign.name} (no client in the list)"
+        return f"{label} with {counted(self.partitions_count, 'partition')}" if self.partitions_count else label
+
+
+@dataclass(frozen=True)
+class PartitionerClasses:
+    """Partitioners by what they do with keys.
+
+    classes : those that hash keys
+    ignoring_keys : the names of those that ignore keys, so that any partition may be theirs
+    excluded : (name, reason) of each that cannot place keys of this format
+    """
+
+    classes: tuple[PartitionerClass, ...]
+    ignoring_keys: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+
+
+def classify(
+    partitioners: Iterable[Partitioner], key_format: str, *, has_null: bool, has_empty: bool, only_kafka: bool = False
+) -> PartitionerClasses:
+    """The partitioners by what they do with keys of that format.
+
+    has_null, has_empty : do any records have no key, or an empty one? Partitioners may differ in what they do with these.
+    only_kafka : exclude those of systems other than Kafka, and those that do not hash the record's key
+    """
+    groups: dict[tuple[Any, ...], list[Partitioner]] = {}
+    ignoring, excluded = [], []
+    for partitioner in partitioners:
+        rule = partitioner.hashing_rule
+        if only_kafka and not partitioner.writes_to_kafka:
+            excluded.append((partitioner.name, "does not write to Kafka"))
+        elif only_kafka and not partitioner.hashes_record_key:
+            excluded.append((partitioner.name, "does not hash the record's key"))
+        elif partitioner.hash is None:
+            ignoring.append(partitioner.name)
+        elif rule is None:
+            excluded.append((partitioner.name, partitioner.without_rule))
+        elif key_format not in rule.encoding.formats:
+            excluded.append((partitioner.name, f"does not accept {key_format} keys"))
+        else:
+            of_null = rule.null_hash if has_null else None
+            of_empty = (rule.empty_as_null, rule.null_hash if rule.empty_as_null else None) if has_empty else None
+            groups.setdefault((rule.encoding.run, rule.hash, rule.sign, of_null, of_empty), []).append(partitioner)
+    return PartitionerClasses(tuple(_class(group) for group in groups.values()), tuple(ignoring), tuple(excluded))
+
+
+def _class(group: list[Partitioner]) -> PartitionerClass:
+    rule = group[0].hashing_rule
+    assert rule is not None  # noqa: S101 - classify has checked
+    return PartitionerClass(tuple(partitioner.name for partitioner in sorted(group, key=rank)), rule)
+
+
+def rank(partitioner: Partitioner) -> tuple[bool, bool]:
+    """The order in which partitioners are named: those in use first, and of these a client's default ones."""
+    return not partitioner.in_use, not partitioner.setting.startswith("default")
+
+
+@dataclass(frozen=True)
+class Hashes:
+    """The hashes of some keys in each of some classes, which serve any partition count.
+
+    hashes : for each class int32[n]
+    undecided : for each class bool[n], the records whose partition does not depend on the key; None if there are none
+    """
+
+    classes: tuple[PartitionerClass, ...]
+    hashes: tuple[Int32s, ...]
+    undecided: tuple[Bools | None, ...]
+
+    def partitions(self, partitions_count: int) -> Int32s:
+        """int32[classes, n], where each class puts each key, or UNDECIDED."""
+        result = np.empty((len(self.classes), len(self.hashes[0]) if self.hashes else 0), np.int32)
+        for row, each, hashes, undecided in zip(result, self.classes, self.hashes, self.undecided, strict=True):
+            row[:] = each.rule.sign.run(hashes, partitions_count)
+            if undecided is not None:
+                row[undecided] = UNDECIDED
+        return result
+
+    def dividends(self) -> npt.NDArray[np.float64]:
+        """float64[classes, n], what each class takes modulo the partition count: whole numbers; NaN where UNDECIDED."""
+        result = np.empty((len(self.classes), len(self.hashes[0]) if self.hashes else 0), np.float64)
+        for row, each, hashes, undecided in zip(result, self.classes, self.hashes, self.undecided, strict=True):
+            row[:] = each.rule.sign.before_modulo(hashes.astype(np.int64))
+            if undecided is not None:
+                row[undecided] = np.nan
+        return result
+
+
+def hash_all(classes: tuple[PartitionerClass, ...], column: Column, key_format: str) -> Hashes:
+    """The hashes of every class. Each encoding and each hash function runs once, and once for a long key that repeats."""
+    if repeated := repeats.distinct(column):
+        distinct, index = repeated
+        few = _hash_all(classes, distinct, key_format)
+        undecided = tuple(None if without_hash is None else without_hash[index] for without_hash in few.undecided)
+        return Hashes(classes, tuple(values[index] for values in few.hashes), undecided)
+    return _hash_all(classes, column, key_format)
+
+
+def _hash_all(classes: tuple[PartitionerClass, ...], column: Column, key_format: str) -> Hashes:
+    encoded: dict[Any, Any] = {}
+    hashed: dict[Any, Int32s] = {}
+    hashes, undecided = [], []
+    for each in classes:
+        run, hash_keys = each.rule.encoding.run, each.rule.hash
+        if run not in encoded:
+            encoded[run] = run(column, key_format)
+        if (run, hash_keys) not in hashed:
+            hashed[run, hash_keys] = hash_keys.run(encoded[run], key_format)
+        values, without_hash = each.rule.settle(hashed[run, hash_keys], encoded[run])
+        hashes.append(values)
+        undecided.append(without_hash)
+    return Hashes(classes, tuple(hashes), tuple(undecided))
+
+
+def blocks(column: Column) -> Iterator[tuple[int, Column]]:
+    """The column in blocks of BLOCK keys, each with its first row."""
+    n = columns.length(column)
+    for start in range(0, n, BLOCK):
+        yield start, columns.rows_of(column, slice(start, min(start + BLOCK, n)))
+
+
+def most_hashing_bytes(column: Column) -> int:
+    """``hashing_bytes`` of the block that takes most."""
+    return max((hashing_bytes(block) for _, block in blocks(column)), default=0)
+
+
+def hashing_bytes(column: Column) -> int:
+    """The memory that hashing takes beside the hashes: the keys in other encodings, and the parts of keys."""
+    if not isinstance(column, columns.Text):
+        return ENCODED_BYTES * columns.data_bytes(column)
+    keys = column.keys
+    separators = np.count_nonzero(keys.data[keys.offsets[0] : keys.offsets[-1]] == SEPARATOR)
+    return ENCODED_TEXT_BYTES * columns.data_bytes(column) + PART_BYTES * int(separators)
+
+
+def has_null_and_empty(column: Column) -> tuple[bool, bool]:
+    """Does any record have no key, and does any have an empty one?"""
+    if isinstance(column, columns.Numbers):
+        return column.valid is not None and not column.valid.all(), False
+    keys = column.keys if isinstance(column, columns.Text) else column
+    empty = np.diff(keys.offsets) == 0
+    if keys.valid is None:
+        return False, bool(empty.any())
+    return not keys.valid.all(), bool((empty & keys.valid).any())

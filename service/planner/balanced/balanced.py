@@ -1,0 +1,216 @@
+"""``balanced``: the provably best assignment. No class of Kafka's does this.
+
+*Rules*, in this order:
+
+1. Every partition of a topic with subscribers goes to one of them.
+2. The numbers of partitions are as even as subscriptions allow: for every k, the k members with the most have together as few as
+   can be. So the maximum is least, and so is the variance.
+3. The fewest partitions move: go to a member that does not claim them, though another does.
+4. The most partitions are read on the reader's rack, if partitions and members have racks.
+
+*Algorithm*: where all subscribe alike, no member claims what another does and racks do not matter, a formula (``alike``). Else
+two flows, through what nothing tells apart: ``levels`` finds how much each member must read, ``transport`` who reads what.
+
+With weights or capacities that differ, 2. is the least maximum of load ÷ capacity, then the next, as far as it can be found:
+``weighing``.
+
+Ties go by member_id, topic name and partition id, so the order of members and topics in the request does not matter. What nothing
+decides is dealt in turns, which spreads the partitions of a topic. A claim counts whatever its generation, as in ``movement``.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from service.core.clock import UNLIMITED, unmetered
+from service.core.measures.certificate import Certificate, Objective
+from service.core.measures.skew import occurrences
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
+from service.core.ragged import grouped
+from service.planner.balanced.alike import assign_alike, rooms
+from service.planner.balanced.levels import Levels, levels
+from service.planner.balanced.limited import MOST_STEPS, Limited, ship_within
+from service.planner.balanced.moves import check_moves
+from service.planner.balanced.nearby import nearest
+from service.planner.balanced.transport import Rooms, Routes, ship
+from service.planner.balanced.weighing import EVERY_ONE, weigh
+from service.planner.balanced.weighted import Glance
+from service.planner.kinds import Kinds, claimed_once
+
+BY_FORMULA: Final = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
+BY_LEVELS: Final = (
+    "All members subscribe alike: the most loaded give up as many partitions as may move, and the least loaded get them."
+)
+BY_FLOW: Final = "A largest flow finds how many partitions each member must read; the bound is of topics that only some read."
+BY_LIMITED_FLOW: Final = (
+    "Minimum-cost flows find the least largest load that so few moves reach, and then the least sum of squares, whose bound "
+    "is the flow's Lagrangian."
+)
+BY_CHEAPEST_FLOW: Final = "A minimum-cost flow finds which partitions each member reads; the bound is the flow's dual."
+
+SUBSCRIPTION_BYTES: Final = 180
+SUBSCRIPTION_WITH_RACKS_BYTES: Final = 380
+PARTITION_BYTES: Final = 60
+RACK_BYTES: Final = 80
+"""Most memory of the networks for each subscription, without and with racks, and of the kinds for each partition and each rack of
+a partition, beyond what any assignment takes. Measured: 156, 345, 23 and less."""
+
+
+STEP_BYTES: Final = 200
+"""Most memory of an edge for a step of a member's load."""
+
+
+def assign(
+    group: Group,
+    check_time: Callable[[], None] = UNLIMITED,
+    reserve: Callable[[int], None] = unmetered,
+    max_moves: int | None = None,
+    glance: Glance | None = None,
+) -> Assignment:
+    """The best assignment, with its certificate.
+
+    check_time : is called after each piece of work of a second or less; raises what ends it
+    reserve : takes the bytes that are about to be allocated; raises if there are too few
+    max_moves : how many partitions may move; None: as many as the most even loads take
+    glance : with weights, a less thorough look; None: as thorough as can be
+    Raises InvalidQuestion if more must move than may.
+    """
+    if not len(group):
+        nothing = grouped(np.empty(0, np.int32), 0)
+        return Assignment(nothing, certificate=_certified(group, nothing, 0, 0, _Proof(0, 0, 0, BY_FORMULA), None))
+    if max_moves is not None:
+        check_moves(group, max_moves)
+    order = group.by_id
+    if _is_weighed(group):
+        _reserve(group, reserve)
+        holders, certificate = weigh(group, order, check_time, max_moves, glance)
+        return Assignment(_rows(holders, order), certificate=certificate)
+    racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
+    counting = _subscribed_by_all(group)
+    if counting is not None and not racks_matter:
+        claims, unique = claimed_once(group.owned.offsets, group.owned.values, counting)
+        if unique:
+            return _by_formula(group, order, counting, claims, max_moves)
+    _reserve(group, reserve, steps=max_moves is not None)
+    kinds = Kinds.of(group, order, racks_matter=racks_matter)
+    bounds = levels(kinds.sizes, kinds.counts, kinds.subscribers, check_time)
+    routes = Routes.of(group, order, kinds, bounds, racks_matter=racks_matter)
+    shipped = ship(routes, Rooms.of_levels(bounds), check_time)
+    even = _bound(kinds, bounds)
+    if max_moves is None or shipped.moves <= max_moves:
+        moves = shipped.moves if shipped.proven else 0
+        elsewhere = shipped.elsewhere if shipped.proven else None
+        proof = _Proof(int(even.max(initial=0)), int(even @ even), moves, BY_FLOW, elsewhere)
+    else:
+        routes = Routes.of(group, order, kinds, None, racks_matter=racks_matter)
+        limited = ship_within(routes, int(even.max(initial=0)), max_moves, check_time)
+        shipped, proof = limited.shipped, _proof_of(limited, order, even, max_moves)
+    rows = _rows(shipped.holders, order)
+    rack_local = None
+    if racks_matter:
+        most = None if proof.elsewhere is None else len(rows.values) - proof.elsewhere
+        rack_local = nearest(group, len(rows.values) - shipped.elsewhere, most, BY_CHEAPEST_FLOW)
+    return Assignment(rows, certificate=_certified(group, rows, int(kinds.sizes.sum()), shipped.moves, proof, rack_local))
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """Bounds of the largest load, the sum of squares of loads, moves, and reads on other racks; and how the first two were found.
+
+    elsewhere : partitions read on other racks; None: not known
+    """
+
+    largest: int
+    squares: int
+    moves: int
+    method: str
+    elsewhere: int | None = None
+
+
+def _proof_of(limited: Limited, order: Int32s, even: Int64s, max_moves: int) -> _Proof:
+    """The bounds where moves are limited. even : the loads if they are not"""
+    loads = np.bincount(limited.shipped.holders[limited.shipped.holders != NONE], minlength=len(order)).astype(np.int64)
+    squares = int(even @ even)
+    shipped, patience = limited.shipped, limited.patience
+    if patience is None:
+        return _Proof(limited.largest, squares, limited.fewest_moves, BY_LIMITED_FLOW)
+    squares = max(squares, int(loads @ loads) - 2 * patience * (max_moves - shipped.moves))
+    return _Proof(limited.largest, squares, shipped.moves, BY_LIMITED_FLOW, limited.elsewhere)
+
+
+def _by_formula(group: Group, order: Int32s, counting: Bools, claims: Int32s, max_moves: int | None) -> Assignment:
+    """The assignment where all members subscribe alike. counting, claims : as of ``assign_alike`` and ``rooms``"""
+    room = rooms(claims, order, int(counting.sum()), max_moves)
+    moved = int(np.maximum(claims - room, 0).sum())
+    method = BY_FORMULA if room.max() - room.min() <= 1 else BY_LEVELS
+    proof = _Proof(int(room.max()), int(room @ room), moved, method)
+    rows = grouped(assign_alike(group.owned.offsets, group.owned.values, order, counting, room), len(group))
+    return Assignment(rows, certificate=_certified(group, rows, int(counting.sum()), moved, proof, None))
+
+
+def _reserve(group: Group, reserve: Callable[[int], None], *, steps: bool = False) -> None:
+    """Reserve the memory of kinds and networks. steps : with edges for the steps of members (``limited``)"""
+    topics = group.topics
+    subscriptions = len(group.subscriptions.values)
+    count = SUBSCRIPTION_BYTES * subscriptions
+    if topics.racks is not None:
+        count = SUBSCRIPTION_WITH_RACKS_BYTES * subscriptions + RACK_BYTES * len(topics.racks.values)
+    if steps:
+        count += STEP_BYTES * (min(MOST_STEPS, topics.partitions_count * len(group)) + len(group))
+    reserve(count + PARTITION_BYTES * topics.partitions_count)
+
+
+def _rows(holders: Int32s, order: Int32s) -> Ragged:
+    """The assignment of partitions to members by their places in ``order``."""
+    members = np.where(holders == NONE, NONE, order[holders]).astype(np.int32)
+    return grouped(members, len(order))
+
+
+def _is_weighed(group: Group) -> bool:
+    """Do members have different capacities, or partitions different weights?"""
+    given = (group.capacities, group.topics.weights)
+    return any(values is not None and len(values) > 0 and bool((values != values[0]).any()) for values in given)
+
+
+def _subscribed_by_all(group: Group) -> Bools | None:
+    """bool[partitions], those of topics with subscribers, if all members subscribe to these; else None."""
+    topics = len(group.topics)
+    subscribers = occurrences(group.subscriptions.below(topics).values, topics)
+    if ((subscribers != 0) & (subscribers != len(group))).any():
+        return None
+    return np.repeat(subscribers > 0, group.topics.partitions_counts())
+
+
+def _certified(group: Group, rows: Ragged, read: int, moves: int, proof: _Proof, rack_local: Objective | None) -> Certificate:
+    """The certificate. read : the partitions of topics with subscribers"""
+    loads = rows.lengths().astype(np.int64)
+    given = ((group.topics.weights, 1), (group.capacities, -1))
+    unit = math.prod(float(values[0]) ** power for values, power in given if values is not None and len(values))
+    by_formula = proof.method in (BY_FORMULA, BY_LEVELS)
+    return Certificate(
+        Objective(len(rows.values), read, EVERY_ONE, most=True),
+        Objective(int(loads.max(initial=0)) * unit, proof.largest * unit, proof.method),
+        Objective(int(loads @ loads), proof.squares, proof.method),
+        Objective(moves, proof.moves, proof.method if by_formula else BY_CHEAPEST_FLOW),
+        rack_local,
+    )
+
+
+def _even(partitions: Int64s, members: Int64s) -> Int64s:
+    """int64[members of all classes], the loads if each class shares its partitions evenly. partitions, members : of each class"""
+    each, more = np.divmod(partitions, members)
+    of_each = np.repeat(np.arange(len(members)), members)
+    places = np.arange(len(of_each)) - np.repeat(np.cumsum(members) - members, members)
+    return each[of_each] + (places < more[of_each])
+
+
+def _bound(kinds: Kinds, bounds: Levels) -> Int64s:
+    """int64[members], the loads of classes that share evenly what no member of a lower level may read."""
+    classes, of_members = np.unique(bounds.members, return_inverse=True)
+    lowest = np.full(len(kinds.sizes), bounds.members.max(initial=0))
+    np.minimum.at(lowest, kinds.subscribers.row_of_each_value(), bounds.members[kinds.subscribers.values])
+    partitions = np.bincount(np.searchsorted(classes, lowest), kinds.sizes, len(classes)).astype(np.int64)
+    return _even(partitions, np.bincount(of_members, kinds.counts, len(classes)).astype(np.int64))

@@ -1,0 +1,293 @@
+"""The cheapest of the most even assignments: the fewest moves, then the most partitions read on the reader's rack.
+
+*Network*: ``Rooms`` bound what each member gets; what remains is a minimum-cost flow.
+
+    source → kinds of partitions → ───────────────────── kept ─────────────────────→ claimants → sink
+                      └─ moved → kinds of topics [→ their racks] → kinds of members ──↗  └→ the rest → sink
+
+A kind holds what nothing tells apart: partitions of topics with the same subscribers, claimed by the same members, with replicas
+on the same racks; members with the same subscription, on the same rack, that may keep nothing. So there are few nodes, and the
+flow says only how many partitions go which way; they are then dealt to the edges in turns.
+
+*Prices*: reading from another rack costs 1, a move more than all racks along a cycle of the network, one partition more than a
+member's room at the price before more than all moves along it. A flow is cheapest if no cycle is cheaper, so the sum decides as
+the three one by one. Where moves are limited (``limited``), a move costs as much as several of the latter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from service.core.kernels import kernel
+from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
+from service.core.optimize.flows import Edges, cost, dual_bound, fill
+from service.core.ragged import grouped_arrays
+from service.planner.kinds import Claimed, Kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.planner.balanced.levels import Levels
+
+ELSEWHERE: Final = 1
+"""The price of reading from another rack."""
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """How many partitions members may have, and what a move costs.
+
+    sizes : int64[steps, kinds of members], how many more a member may have at each step
+    prices : int64[steps], of each of these, as a multiple of what all moves along a cycle cost
+    patience : what a move costs besides, as such a multiple
+    eager : the number of claimed partitions that prefer to move where it makes no difference
+    tie : what a move costs where that makes no difference to the rest, in partitions read on another rack, and 1 less if it is
+        eager; None: more than all of these, and that much less if it is eager
+    """
+
+    sizes: Int64s
+    prices: Int64s
+    patience: int = 0
+    eager: int = 0
+    tie: int | None = None
+
+    @classmethod
+    def of_levels(cls, bounds: Levels) -> Rooms:
+        """A member of level l has l partitions or l - 1."""
+        return cls(np.stack([np.maximum(bounds.members - 1, 0), bounds.members > 0]).astype(np.int64), np.array([0, 1]))
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """The cheapest assignment.
+
+    holders : int32[partitions]   the member of each, by its place in ``order``, or NONE
+    moves, elsewhere : claimed partitions that go to none of their claimants; partitions read from another rack
+    proven : do the potentials show that nothing is cheaper?
+    fits : do all partitions find room?
+    """
+
+    holders: Int32s
+    moves: int
+    elsewhere: int
+    proven: bool
+    fits: bool
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The ways that partitions can go, up to the members.
+
+    kinds : of topics and members; some : of partitions
+    keeping : int64[...], the members that may keep something, ascending
+    subscribers : int64[2, pairs], kinds of topics and of members that may read them
+    stops : int64[stops], kinds of topics × racks that have a subscriber there; of_stops : int64[...], that of each pair on a rack
+    reads_near : bool[claims that may be kept], is the claimant on a rack of the partition?
+    width : stops per kind of topic
+    """
+
+    kinds: Kinds
+    some: Claimed
+    keeping: Int64s
+    subscribers: Int64s
+    stops: Int64s
+    of_stops: Int64s
+    reads_near: Bools
+    width: int
+    racks_matter: bool
+
+    @classmethod
+    def of(cls, group: Group, order: Int32s, kinds: Kinds, bounds: Levels | None, *, racks_matter: bool) -> Routes:
+        """The ways of a group's partitions. bounds : only to members of a topic's level; None: to any that subscribe"""
+        levels = None if bounds is None else (bounds.topics, bounds.members)
+        some = Claimed.of(group, order, kinds, levels, racks_matter=racks_matter)
+        pairs = np.stack([kinds.subscribers.row_of_each_value(), kinds.subscribers.values]).astype(np.int64)
+        if bounds is not None:
+            pairs = pairs[:, bounds.topics[pairs[0]] == bounds.members[pairs[1]]]
+        width = len(group.rack_ids) + 1
+        racks = kinds.racks[pairs[1]]
+        stops, of_stops = np.unique(pairs[0, racks != NONE] * width + racks[racks != NONE], return_inverse=True)
+        claimed_kinds = some.claimants.row_of_each_value()
+        rack_of_claimant = kinds.racks[kinds.members[some.claimants.values]]
+        reads_near = _among(some.pools[claimed_kinds], rack_of_claimant, some.racks, width)
+        keeping = np.unique(some.claimants.values).astype(np.int64)
+        return cls(kinds, some, keeping, pairs, stops, of_stops, reads_near, width, racks_matter)
+
+    def turns(self) -> int:
+        """The most arcs of one price on a cycle."""
+        return 2 * (min(self.width, len(self.stops) + 1) + 1) * (len(self.kinds.counts) + len(self.keeping) + 1)
+
+
+class _Nodes(NamedTuple):
+    """The first node of each sort, after the source and the kinds of partitions; one for each of its sort follows."""
+
+    pool: int
+    stop: int
+    topic: int
+    member_kind: int
+    keeper: int
+    rest: int
+    sink: int
+
+    @classmethod
+    def of(cls, routes: Routes) -> _Nodes:
+        """The nodes of a network."""
+        kinds, some = routes.kinds, routes.some
+        stops, keepers, member_kinds = len(routes.stops), len(routes.keeping), len(kinds.counts)
+        counts = (1 + len(some.sizes), len(some.topics), stops, len(kinds.sizes), member_kinds, keepers, member_kinds)
+        return cls(*accumulate(counts))
+
+
+def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shipped:
+    """The cheapest assignment within the rooms."""
+    kinds, some, total = routes.kinds, routes.some, int(routes.some.sizes.sum())
+    nodes = _Nodes.of(routes)
+    sorts = _edges(routes, rooms, nodes, total)
+    edges = Edges.joined([*sorts.values()])
+    through = edges.network(nodes.sink + 1)
+    sent = fill(through, check_time)
+    flow = through.flow()
+    ends = np.cumsum([np.broadcast(*each).size for each in sorts.values()])
+    flows = dict(zip(sorts, np.split(flow, ends[:-1]), strict=True))
+    moves = int(flows["moved"][some.claimed].sum() + flows["eager"].sum())
+    far = int(flows["kept"][~routes.reads_near].sum() + flows["elsewhere"].sum())
+    proven = sent == total and cost(through, edges.prices) == dual_bound(through, edges.capacities, edges.prices, total)
+
+    inner = slice(ends[0], ends[-3])  # between the kinds of partitions and those who get them
+    starts = np.where(some.kinds == NONE, NONE, 1 + some.kinds).astype(np.int32)
+    tails, heads = edges.tails[inner].astype(np.int32), edges.heads[inner].astype(np.int32)
+    dealt = _dealt(starts, tails, heads, flow[inner].copy(), nodes.keeper)
+    holders = _members(dealt, routes.keeping.astype(np.int32), kinds.members, nodes.keeper, nodes.rest)
+    return Shipped(holders, moves, far, proven, sent == total)
+
+
+def _edges(routes: Routes, rooms: Rooms, nodes: _Nodes, total: int) -> dict[str, Edges]:
+    """The edges of each sort, those of the source first and those of the sink last. total : partitions"""
+    kinds, some, keeping, stops = routes.kinds, routes.some, routes.keeping, routes.stops
+    sizes, member_kinds = some.sizes, len(kinds.counts)
+    of_topics, of_members = routes.subscribers
+    on_rack = kinds.racks[of_members] != NONE
+    wished = some.topics[some.racks.row_of_each_value()].astype(np.int64) * routes.width + some.racks.values
+    stop_of = np.searchsorted(stops, wished)
+    exists = stops[np.minimum(stop_of, len(stops) - 1)] == wished if len(stops) else np.zeros(len(wished), np.bool_)
+
+    turns = routes.turns()
+    move = ELSEWHERE * turns + 1
+    more = (move + 1) * turns + 1
+    elsewhere = ELSEWHERE if routes.racks_matter else 0
+    stays, goes = (move, -move) if rooms.tie is None else (rooms.tie, rooms.tie - 1)
+    prices = rooms.prices[:, None] * more
+
+    each_kind, pool_of = 1 + np.arange(len(sizes)), nodes.pool + some.pools
+    claimed_kinds = some.claimants.row_of_each_value()
+    eager = _first_of(np.where(some.claimed, sizes, 0), rooms.eager)
+    keepers, rests = nodes.keeper + np.arange(len(keeping)), nodes.rest + np.arange(member_kinds)
+    rest = kinds.counts - np.bincount(kinds.members[keeping], minlength=member_kinds)
+    return {
+        "all": Edges(0, each_kind, sizes, 0),
+        "kept": Edges(
+            1 + claimed_kinds,
+            nodes.keeper + np.searchsorted(keeping, some.claimants.values),
+            sizes[claimed_kinds],
+            np.where(routes.reads_near, 0, elsewhere),
+        ),
+        "moved": Edges(each_kind, pool_of, sizes - eager, np.where(some.claimed, rooms.patience * more + stays, 0)),
+        "eager": Edges(each_kind, pool_of, eager, max(rooms.patience * more + goes, 0)),
+        "to racks": Edges(nodes.pool + some.racks.row_of_each_value()[exists], nodes.stop + stop_of[exists], total, 0),
+        "elsewhere": Edges(nodes.pool + np.arange(len(some.topics)), nodes.topic + some.topics, total, elsewhere),
+        "from racks": Edges(nodes.stop + routes.of_stops, nodes.member_kind + of_members[on_rack], total, 0),
+        "subscribers": Edges(nodes.topic + of_topics, nodes.member_kind + of_members, total, 0),
+        "to keepers": Edges(nodes.member_kind + kinds.members[keeping], keepers, total, 0),
+        "to rests": Edges(nodes.member_kind + np.arange(member_kinds), rests, total, 0),
+        "of keepers": Edges(keepers, nodes.sink, rooms.sizes[:, kinds.members[keeping]], prices),
+        "of rests": Edges(rests, nodes.sink, rooms.sizes * rest, prices),
+    }
+
+
+def _first_of(sizes: Int64s, count: int) -> Int64s:
+    """int64[kinds], how many of each kind are among the first ``count``. sizes : int64[kinds]"""
+    before = np.cumsum(sizes) - sizes
+    first: Int64s = np.clip(count - before, 0, sizes)
+    return first
+
+
+def _among(pools: Int32s, racks: Int32s, racks_of: Ragged, width: int) -> Bools:
+    """bool[pools]: does each pool have the rack beside it?"""
+    there = racks_of.row_of_each_value().astype(np.int64) * width + racks_of.values
+    found: Bools = np.isin(pools.astype(np.int64) * width + racks, there) & (racks != NONE)
+    return found
+
+
+@kernel
+def _dealt(starts: Int32s, tails: Int32s, heads: Int32s, flow: Int64s, first_end: int) -> Int32s:
+    """The node in which each partition ends that goes along a flow; partitions in turn take the edges of a node in turn.
+
+    starts : int32[partitions], its first node, or NONE
+    tails, heads : int32[edges]; flow : int64[edges], what is to go along each; counted down
+    first_end : from here on nodes are ends
+    """
+    of_node, edges = grouped_arrays(tails, first_end)
+    following = np.full(len(tails), NONE, np.int32)  # the edges of a node in a circle
+    current = np.full(first_end, NONE, np.int32)  # the edge that was taken last
+    for node in range(first_end):
+        opening = NONE
+        for i in range(of_node[node], of_node[node + 1]):
+            edge = edges[i]
+            if flow[edge] > 0:
+                if opening == NONE:
+                    opening = edge
+                else:
+                    following[current[node]] = edge
+                current[node] = edge
+        if opening != NONE:
+            following[current[node]] = opening
+    nodes = starts.copy()
+    for partition in range(len(nodes)):
+        node = nodes[partition]
+        while NONE < node < first_end:
+            before = current[node]
+            edge = following[before]
+            flow[edge] -= 1
+            if flow[edge] == 0:
+                following[before] = following[edge]
+            else:
+                current[node] = edge
+            node = heads[edge]
+        nodes[partition] = node
+    return nodes
+
+
+@kernel
+def _members(nodes: Int32s, keeping: Int32s, kind_of: Int32s, first_keeper: int, first_rest: int) -> Int32s:
+    """The member of each partition: of the rest of a kind, each in turn.
+
+    nodes : int32[partitions], keepers from ``first_keeper``, the rests of kinds of members from ``first_rest``, or NONE
+    keeping : int32[...], the members that are keepers, ascending
+    """
+    keeps = np.zeros(len(kind_of), np.bool_)
+    for member in keeping:
+        keeps[member] = True
+    labels = np.where(keeps, np.int32(NONE), kind_of).astype(np.int32)
+    kinds = 0
+    for kind in kind_of:
+        kinds = max(kinds, kind + 1)
+    of_kind, members = grouped_arrays(labels, kinds)
+    at = of_kind[:-1].copy()
+    holders = np.empty(len(nodes), np.int32)
+    for partition in range(len(nodes)):
+        node = nodes[partition]
+        if node == NONE:
+            holders[partition] = NONE
+        elif node < first_rest:
+            holders[partition] = keeping[node - first_keeper]
+        else:
+            kind = node - first_rest
+            holders[partition] = members[at[kind]]
+            at[kind] += 1
+            if at[kind] == of_kind[kind + 1]:
+                at[kind] = of_kind[kind]
+    return holders

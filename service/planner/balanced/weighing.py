@@ -1,0 +1,169 @@
+"""The best assignment of a group whose partitions have weights or whose members have capacities, as far as it can be found."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.kernels import kernel
+from service.core.measures.certificate import Certificate, Objective
+from service.core.model import NONE, Bools, Group, Int32s, Ragged, distinct
+from service.core.ragged import taken, transposed
+from service.planner.balanced.bounds import fewest_given
+from service.planner.balanced.exhaustive import MOST_ITEMS, Choices
+from service.planner.balanced.items import Items, units_of
+from service.planner.balanced.nearby import SLACK, RackOptions, most_near, near_racks, nearest
+from service.planner.balanced.nearer import Places
+from service.planner.balanced.weighted import Glance, share_out
+from service.planner.kinds import Kinds, claims_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+EVERY_ONE: Final = "Every partition with a subscriber has an owner."
+ROUNDING: Final = 1e-9
+"""Up to this share of it, a load in units is the load."""
+
+BY_TRIAL: Final = "Every assignment that could be better was looked through."
+BY_SEARCH: Final = (
+    "A search, within a number of steps. The bound follows from the heaviest partitions, from topics that only some read, "
+    "and from what members own."
+)
+BY_EXCHANGES: Final = (
+    "A search let pairs of members exchange several partitions for several, within a number of steps. The bound is the dual of a "
+    "linear programme: what the members of each rack may read, and how many partitions may move."
+)
+BY_EXCESS: Final = "The bound is what members own beyond the largest load."
+
+
+def weigh(
+    group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None, glance: Glance | None
+) -> tuple[Int32s, Certificate]:
+    """The member of each partition, by its place in ``order``, or NONE: int32[partitions]; and what is proven of it.
+
+    order : int32[members], the members by member_id; glance : as of ``share_out``
+    """
+    kinds = Kinds.of(group, order, racks_matter=False)
+    topic_of, heaviest = group.topics.topic_of, group.topics.heaviest_first
+    weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
+    capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
+    partitions = heaviest[kinds.topics[topic_of[heaviest]] != NONE]
+    units, scale = units_of(weights[partitions])
+    claims, claimed = claims_of(taken(group.owned, order), kinds.subscribed, topic_of)
+    items = Items(
+        units,
+        kinds.topics[topic_of[partitions]],
+        _owners(claims.offsets, claims.values, group.generations[order], len(topic_of))[partitions],
+        kinds.members,
+        capacities,
+        kinds.subscribers.offsets,
+        kinds.subscribers.values,
+    )
+    forced = int((claimed[partitions] & (items.owners == NONE)).sum())
+    may_leave = len(partitions) if max_moves is None else min(max_moves - forced, len(partitions))
+    few = len(partitions) <= MOST_ITEMS
+    choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
+    racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
+    places = _places(group, order, partitions, claims, claimed) if glance is None else None
+    shared = share_out(items, choices, places, may_leave, check_time, glance)
+    holders = np.full(len(topic_of), NONE, np.int32)
+    holders[partitions] = shared.holders
+
+    ratios = np.bincount(shared.holders, units, len(order)) / capacities
+    largest = float(ratios.max(initial=0.0))
+    kept = np.count_nonzero(holders[claims.values] == claims.row_of_each_value())
+    moved = int(np.count_nonzero(claimed[partitions]) - kept)
+    bound = shared.least
+    if len(claims.values) == np.count_nonzero(items.owners != NONE):  # nothing is claimed twice
+        bound = shared.bound
+        forced += int(fewest_given(items, largest))
+    method = BY_TRIAL if shared.exact else BY_SEARCH
+    actual = float((np.bincount(shared.holders, weights[partitions], len(order)) / capacities).max(initial=0.0))
+    # Units are rounded: if capacities are very far apart, that can matter.
+    value = largest / scale if math.isclose(actual, largest / scale, rel_tol=ROUNDING) else actual
+    load = Objective(value, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
+    rack_local = None
+    if group.topics.racks is not None and racks_matter:
+        near = _near(taken(group.topics.racks, partitions), group.racks[order][shared.holders])
+        could = near if shared.exact else None
+        if places is not None and not shared.exact:
+            could = most_near(_options(group, items, places, largest, moved), check_time)
+        rack_local = nearest(group, near, could, BY_TRIAL if shared.exact else BY_EXCHANGES)
+    coverage = Objective(len(partitions), len(partitions), EVERY_ONE, most=True)
+    moves = Objective(moved, moved if shared.exact else min(forced, moved), BY_TRIAL if shared.exact else BY_EXCESS)
+    return holders, Certificate(coverage, load, None, moves, rack_local)
+
+
+@kernel
+def _owners(claims_of: Int32s, claims: Int32s, generations: Int32s, partitions: int) -> Int32s:
+    """int32[partitions], the claimant of the last generation, of several the first by member_id; NONE without one.
+
+    claims_of, claims : member → partitions that it claims; generations : int32[members]
+    """
+    owners = np.full(partitions, NONE, np.int32)
+    for member in range(len(generations)):
+        for i in range(claims_of[member], claims_of[member + 1]):
+            owner = owners[claims[i]]
+            if owner == NONE or generations[member] > generations[owner]:
+                owners[claims[i]] = member
+    return owners
+
+
+def _choices(
+    group: Group, order: Int32s, kinds: Kinds, items: Items, partitions: Int32s, claims: Ragged, claimed: Bools
+) -> Choices:
+    may, moves = np.zeros((2, len(partitions), len(order)), np.bool_)
+    for topic in distinct(items.topics):
+        may[items.topics == topic] = np.isin(kinds.members, kinds.subscribers.row(topic))
+    moves[claimed[partitions]] = True
+    place = np.full(len(claimed), NONE)
+    place[partitions] = np.arange(len(partitions))
+    moves[place[claims.values], claims.row_of_each_value()] = False
+    near = np.ones_like(may)
+    if group.topics.racks is not None:
+        for item, partition in enumerate(partitions):
+            near[item] = np.isin(group.racks[order], group.topics.racks.row(partition))
+    return Choices(may, moves, near)
+
+
+def _places(group: Group, order: Int32s, partitions: Int32s, claims: Ragged, claimed: Bools) -> Places:
+    """Where items and members are. partitions : int32[items]; the others as of ``claims_of``"""
+    racks = near_racks(group, partitions)
+    claimants = taken(transposed(claims, len(claimed)), partitions)
+    member_racks = group.racks[order].astype(np.int32)
+    return Places(racks.offsets, racks.values, member_racks, claimants.offsets, claimants.values, claimed[partitions])
+
+
+def _options(group: Group, items: Items, places: Places, largest: float, moved: int) -> RackOptions:
+    """Where items could be with no load ÷ capacity above ``largest`` and ``moved`` moves: near, with a claimant, or elsewhere."""
+    racks, claimants = (Ragged(*each) for each in (places[:2], places[3:5]))
+    width, count = len(group.rack_ids), len(items.weights)
+    near = racks.row_of_each_value().astype(np.int64) * width + racks.values
+    on_racks, claimed = places.member_racks[claimants.values], claimants.row_of_each_value().astype(np.int64)
+    stays = (claimed * width + on_racks)[on_racks != NONE]
+    pairs = distinct(np.concatenate([near, stays]))
+    elsewhere = np.arange(count)
+    of_each = np.concatenate([pairs // width, elsewhere])
+    is_kept = claimants.lengths() > 0
+    may_stay = np.concatenate([np.isin(pairs, stays), np.isin(elsewhere, claimed[on_racks == NONE])])
+    on_rack = np.concatenate([pairs % width, np.full(count, NONE)]).astype(np.int32)
+    weights = np.concatenate([items.weights[of_each[: len(pairs)]], np.zeros(count)]).astype(np.float64)
+    is_near = np.concatenate([np.isin(pairs, near), np.zeros(count, np.bool_)])
+    moves = is_kept[of_each] & ~may_stay
+    spare = moved - int(np.count_nonzero(places.claimed & ~is_kept))
+    order = np.argsort(of_each, kind="stable")
+    if not spare:
+        order = order[~moves[order]]
+    there = places.member_racks != NONE
+    room = np.asarray(np.bincount(places.member_racks[there], items.capacities[there], width) * largest * (1 + SLACK), np.float64)
+    of_each = of_each.astype(np.int32)
+    return RackOptions(of_each[order], on_rack[order], weights[order], is_near[order], moves[order], room, spare)
+
+
+def _near(racks: Ragged, readers: Int32s) -> int:
+    """How many items are read on the reader's rack. racks : Ragged item → racks; readers : int32[items], racks of the readers"""
+    items = racks.row_of_each_value()
+    return len(distinct(items[racks.values == readers[items]]))

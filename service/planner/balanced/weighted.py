@@ -1,0 +1,168 @@
+"""The most even loads where partitions have weights or members capacities: the least maximum of load ÷ capacity, then the next.
+
+Whether weights can be split evenly is a hard problem (NP-hard even for two members). So there is a bound that no assignment
+beats (``bounds``), a search that mostly comes close to it, and, where that takes few enough steps, a search through all
+assignments.
+
+*Search*: a member keeps what it owns, as far as its share by the bound goes, and gives up few heavy partitions rather than
+many light ones. The others go, heaviest first, to the member that is then least loaded (``spread``).
+Then the most loaded member gives a partition to another, or exchanges one, as long as the worse of the two becomes better by
+a ten-thousandth. Then partitions of one weight and with the same subscribers return to their owners where members exchange them
+for one another, and pairs of members exchange partitions so that fewer move and more are read nearby (``nearer``).
+
+Limits are numbers of steps, never a time, so that the same group always has the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.kernels import inner_kernel, kernel
+from service.core.model import NONE, Int32s
+from service.planner.balanced.bounds import keep, least_maximum, least_within
+from service.planner.balanced.exchanges import exchange
+from service.planner.balanced.exhaustive import MOST_NODES, Choices, exhaust
+from service.planner.balanced.nearer import STEPS, STEPS_OF_EACH, Places, draw_near
+from service.planner.balanced.spread import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.planner.balanced.items import Items
+
+PIECE_STEPS: Final = 20_000_000
+"""Steps of the search between two looks at the time: about half a second."""
+
+MOST_PIECES: Final = 3
+"""Pieces of the search."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The assignment of items.
+
+    holders : int32[items], the member of each
+    least : what the largest load ÷ capacity is at least, in units; bound : the same if no owner may be exchanged for another
+    exact : were all assignments looked through?
+    """
+
+    holders: Int32s
+    least: float
+    bound: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A less thorough look, where many groups are shared out: only the largest load ÷ capacity matters.
+
+    steps : of the search; nodes : of each search through all assignments
+    """
+
+    steps: int
+    nodes: int
+
+
+def share_out(
+    items: Items,
+    choices: Choices | None,
+    places: Places | None,
+    max_moves: int,
+    check_time: Callable[[], None],
+    glance: Glance | None,
+) -> Shared:
+    """The assignment.
+
+    choices : only of few items, which are then looked through; places : None for a glance
+    max_moves : how many items may leave their owners
+    glance : None: as thorough as can be
+    """
+    least = least_maximum(items, check_time)
+    bound = least_within(items, least, max_moves)
+    holders = items.owners.copy()
+    loads = keep(items, holders, bound)
+    left = np.array([max_moves - np.count_nonzero(holders != items.owners)])
+    spread(items, holders, loads, bound)
+    check_time()
+    is_best = glance is not None and bool((loads <= bound * items.capacities).all())
+    if len(holders) and not is_best:
+        state = np.zeros(len(items.kinds), np.bool_), np.zeros(1, np.bool_)
+        for _ in range(MOST_PIECES if glance is None else 1):
+            done = exchange(items, holders, loads, left, *state, PIECE_STEPS if glance is None else glance.steps)
+            check_time()
+            if done:
+                break
+    restore(items, holders)
+    if places is not None and len(holders):
+        draw_near(items, places, holders, loads, STEPS + STEPS_OF_EACH * len(holders))
+        check_time()
+    if choices is None or is_best:
+        return Shared(holders, least, bound, exact=False)
+    forced = int(np.count_nonzero((choices.moves | ~choices.may).all(axis=1)))
+    nodes = MOST_NODES if glance is None else glance.nodes
+    holders, largest, exact = exhaust(items.weights, items.capacities, choices, holders, forced + max_moves, check_time, nodes)
+    if largest:
+        least = bound = float((np.bincount(holders, items.weights, len(items.kinds)) / items.capacities).max(initial=0.0))
+    return Shared(holders, least, bound, exact)
+
+
+@kernel
+def restore(items: Items, holders: Int32s) -> None:
+    """Let members exchange partitions of one weight and kind of topic so that owners keep as many as they can.
+
+    holders : int32[items]; updated
+    """
+    room = np.zeros(len(items.kinds), np.int32)
+    start = 0
+    while start < len(holders):
+        stop = start + 1
+        while stop < len(holders) and items.weights[stop] == items.weights[start]:
+            stop += 1
+        if stop - start > 1:
+            alike = start + np.argsort(items.topics[start:stop], kind="mergesort").astype(np.int32)
+            _restore_among(items, holders, alike, room)
+        start = stop
+
+
+@inner_kernel
+def _restore_among(items: Items, holders: Int32s, alike: Int32s, room: Int32s) -> None:
+    """The same for partitions of one weight, those of one kind of topic together. room : int32[members], all 0"""
+    start = 0
+    while start < len(alike):
+        stop = start
+        while stop < len(alike) and items.topics[alike[stop]] == items.topics[alike[start]]:
+            room[holders[alike[stop]]] += 1
+            stop += 1
+        _restore_within(holders, items.owners, alike[start:stop], room)
+        for i in range(start, stop):
+            room[holders[alike[i]]] = 0
+        start = stop
+
+
+@inner_kernel
+def _restore_within(holders: Int32s, owners: Int32s, some: Int32s, room: Int32s) -> None:
+    """The same for partitions of one weight and kind of topic. room : int32[members], how many of them each has; counted down"""
+    left = np.empty(len(some), np.int32)  # the members of what is not kept
+    kept = np.zeros(len(some), np.bool_)
+    for i in range(len(some)):
+        owner = owners[some[i]]
+        if owner != NONE and room[owner] > 0:
+            room[owner] -= 1
+            kept[i] = True
+    count = 0
+    for item in some:
+        member = holders[item]
+        if room[member] > 0:
+            room[member] -= 1
+            left[count] = member
+            count += 1
+    at = 0
+    for i in range(len(some)):
+        if kept[i]:
+            holders[some[i]] = owners[some[i]]
+        else:
+            holders[some[i]] = left[at]
+            at += 1

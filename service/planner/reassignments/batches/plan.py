@@ -1,0 +1,155 @@
+"""A plan together with its batches.
+
+A partition that takes a detour may as well stay there if that is no worse by the objective: with "fewest-moves" it saves a copy,
+which comes before evenness; with "even" only where the numbers of replicas are as even, and nothing else counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.errors import Clash, Infeasible, NoPlan, NotFound
+from service.core.model import NONE, Int32s, Ragged
+from service.planner.reassignments.batches.detours import with_rows
+from service.planner.reassignments.batches.divide import in_batches
+from service.planner.reassignments.batches.partners import TRIES, with_partners
+from service.planner.reassignments.evenness import least_unevenness, unevenness
+from service.planner.reassignments.leaders import elect
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, bytes_on
+from service.planner.reassignments.plan import plan, with_resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from service.planner.reassignments.batches.model import Batches, BatchLimits, Detour
+
+
+def plan_in_batches(
+    brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None] = lambda: None
+) -> tuple[Plan, Batches]:
+    """The plan, whose cost is that of its batches, and these. Raises NoPlan, InvalidQuestion."""
+    best, batches = _planned(brokers, placements, goal, limits, check)
+    if not goal.limited or _copies_within(batches, goal):
+        return best, batches
+    evenest, aim = best.evenness_bound, goal
+    for _ in range(_TRIES):  # what capacities and detours copy in addition is taken off the limit
+        aim = _lowered(aim, goal, batches)
+        best, batches = _planned(brokers, placements, aim, limits, check)
+        if _copies_within(batches, goal):
+            return replace(best, evenness_bound=min(evenest, best.evenness)), batches
+    fewest = replace(goal, objective="fewest-moves", max_moves=None, max_bytes=None)
+    best, batches = _planned(brokers, placements, fewest, limits, check)
+    if _copies_within(batches, goal):
+        return replace(best, evenness_bound=min(evenest, best.evenness)), batches
+    raise _too_few_copies(goal, best, batches)
+
+
+_TRIES: Final = 8
+"""Plans with lower and lower limits of copies."""
+
+
+def _copies_within(batches: Batches, goal: Goal) -> bool:
+    return goal.within_limits(batches.cost("replicas"), batches.cost("bytes"))
+
+
+def _lowered(aim: Goal, goal: Goal, batches: Batches) -> Goal:
+    """The aim with its limits lower by what the batches exceed those of the goal by."""
+
+    def lower(limit: int | None, asked: int | None, copied: int) -> int | None:
+        return None if limit is None or asked is None else max(0, limit - max(0, copied - asked))
+
+    moves = lower(aim.max_moves, goal.max_moves, batches.cost("replicas"))
+    return replace(aim, max_moves=moves, max_bytes=lower(aim.max_bytes, goal.max_bytes, batches.cost("bytes")))
+
+
+def _too_few_copies(goal: Goal, fewest: Plan, batches: Batches) -> NoPlan:
+    """fewest, batches : of the plan with the fewest copies, which copies more than the goal allows"""
+    clash, remedies, proven = [], [], False
+    for name, unit, limit in (("max_moves", "replicas", goal.max_moves), ("max_bytes", "bytes", goal.max_bytes)):
+        needed = batches.cost(unit)
+        if limit is None or needed <= limit:
+            continue
+        known = fewest.lower_bound if (goal.balance == "bytes") == (unit == "bytes") else 0
+        proven |= known > limit
+        needs = f"the rules need at least {known:,}" if known > limit else f"the fewest found are {needed:,}"
+        clash.append(Clash(name, f"{name} is {limit:,}, and {needs}."))
+        remedies.append(f"{name} of at least {needed:,}.")
+    kind = Infeasible if proven else NotFound
+    return kind(f"The copies are limited: {' '.join(each.detail for each in clash)}", tuple(clash), tuple(remedies))
+
+
+def _planned(
+    brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None]
+) -> tuple[Plan, Batches]:
+    best = plan(brokers, placements, goal, check)
+    batches = in_batches(brokers, placements, best.replicas, limits, goal.racks, check)
+    while batches.detours:
+        for changed in _alternatives(brokers, placements, goal, best.replicas, batches.detours):
+            replicas = elect(
+                brokers, placements, with_rows(best.replicas, changed), goal.leaders, check, per_topic=goal.per_topic
+            )
+            shorter = in_batches(brokers, placements, replicas, limits, goal.racks, check)
+            if shorter.cost(goal.balance) < batches.cost(goal.balance):
+                best, batches = replace(best, replicas=replicas), shorter
+                break
+        else:
+            break
+    cost = batches.cost(goal.balance)
+    detoured = goal.copies_first and best.cost < cost  # the bound is that of plans with as few copies
+    if goal.resources:
+        best = with_resources(brokers, placements, goal, best, None) if detoured else best
+        return replace(best, cost=cost), batches
+    evenness, bound = unevenness(brokers, placements, goal, best.replicas), best.evenness_bound
+    if detoured:
+        bound = min(bound, least_unevenness(brokers, placements, goal, None))
+    return replace(best, cost=cost, evenness=evenness, evenness_bound=min(bound, evenness)), batches
+
+
+def _alternatives(
+    brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, detours: tuple[Detour, ...]
+) -> Iterator[dict[int, Int32s]]:
+    """Lists of some partitions with which the plan is as good and may take fewer detours."""
+    if goal.resources:  # leaders would have to be chosen anew
+        return
+    changes = [_stays(brokers, placements, goal, replicas, detours)]
+    changes += (with_partners(brokers, placements, goal, replicas, detours, skipped) for skipped in range(TRIES))
+    for at, changed in enumerate(changes):
+        if changed and not any(_same(changed, other) for other in changes[:at]):
+            yield changed
+
+
+def _same(some: dict[int, Int32s], others: dict[int, Int32s]) -> bool:
+    return some.keys() == others.keys() and all((some[key] == others[key]).all() for key in some)
+
+
+def _stays(
+    brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, detours: tuple[Detour, ...]
+) -> dict[int, Int32s]:
+    """The partitions that may end where their detours lead, and the lists that they have there."""
+    even_first = goal.objective == "even"
+    if even_first and (
+        goal.balance == "bytes" or goal.per_topic or goal.tolerance is not None or (brokers.capacity_bytes != NO_LIMIT).any()
+    ):
+        return {}
+    counts = np.bincount(replicas.values, minlength=len(brokers))
+    sizes = placements.bytes_of_each()
+    loads = bytes_on(replicas, sizes, len(brokers))
+    stays = {}
+    for detour in detours:
+        target, size = replicas.row(detour.partition), int(sizes[detour.partition])
+        source = placements.replicas.row(detour.partition)
+        left, used = np.setdiff1d(target, detour.replicas), np.setdiff1d(detour.replicas, target)
+        more = ((2 * counts[used] + 1) / brokers.weights[used]).sum() - ((2 * counts[left] - 1) / brokers.weights[left]).sum()
+        fits = (counts[used] < brokers.max_replicas[used]) & (loads[used] + size <= brokers.capacity_bytes[used])
+        if (even_first and more > 0) or not fits.all():
+            continue
+        if np.isin(brokers.replaced_by[source][brokers.replaced_by[source] != NONE], left).any():
+            continue
+        stays[detour.partition] = detour.replicas
+        for some, change_of in ((left, -1), (used, 1)):
+            counts[some] += change_of
+            loads[some] += change_of * size
+    return stays

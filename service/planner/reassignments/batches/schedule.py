@@ -1,0 +1,305 @@
+"""Which partition goes in which batch.
+
+Partitions that lack replicas in sync come first, then the largest or the smallest, so that one batch copies partitions of about
+the same size. If that leaves replicas without room,
+the partitions that leave full brokers come first. If that does too, the order below is taken, and then detours.
+
+*Room as tokens*. A move a → b takes a place on b and leaves one on a: a free place goes from b to a. So an order of the moves is
+a set of walks of free places that uses each move once. Let every broker that has room in the end be a root, and let the last move
+into each other broker be the one by which free places get to a root soonest (a tree). Then walks that leave the tree's moves for
+last use up all moves, or some moves cannot be reached by any free place; as in the BEST theorem on Eulerian circuits. That holds
+for partitions that move one replica each, and ``max_replicas``; otherwise it is a rule of thumb.
+
+Source: van Aardenne-Ehrenfest and de Bruijn, Circuits and Trees in Oriented Linear Graphs (1951).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from service.core.errors import InvalidQuestion
+from service.core.kernels import borrowing_kernel, kernel
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.ragged import taken
+from service.planner.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
+from service.planner.reassignments.permits import Permits
+
+
+@dataclass
+class BatchProgress:
+    """What is done before a batch, and what is left to do.
+
+    now, then : Ragged partition → brokers, before this batch, and those of the plan
+    sizes, copies : int64[partitions]   bytes of a replica, and the replicas that each has yet to copy
+    counts, loads : int64[brokers]   replicas and bytes of each
+    pending : int32[...]   the partitions that are left, in the order in which they are taken
+    batch_of : int32[partitions]   see Batches
+    permits : which brokers may have which partitions
+    tried : attempts to send a partition on a detour
+    """
+
+    brokers: Brokers
+    now: Ragged
+    then: Ragged
+    sizes: Int64s
+    copies: Int64s
+    counts: Int64s
+    loads: Int64s
+    pending: Int32s
+    batch_of: Int32s
+    permits: Permits
+    batch: int = 0
+    detours: list[Detour] = field(default_factory=list)
+    tried: int = 0
+
+    @classmethod
+    def start(cls, brokers: Brokers, placements: Placements, then: Ragged, copies: Int64s, pending: Int32s) -> BatchProgress:
+        """Before the first batch."""
+        now, sizes = placements.replicas, placements.bytes_of_each()
+        counts = np.bincount(now.values, minlength=len(brokers)).astype(np.int64)
+        loads = bytes_on(now, sizes, len(brokers))
+        batch_of = np.full(len(placements), NONE, np.int32)
+        permits = Permits.of(brokers, placements)
+        return cls(brokers, now, then, sizes, copies.copy(), counts, loads, pending, batch_of, permits)
+
+    def nearly_full(self) -> Bools:
+        """bool[brokers], which have no room, or are nine tenths full."""
+        most, capacities = self.brokers.max_replicas, np.minimum(self.brokers.capacity_bytes, NO_LIMIT // 10)
+        return (self.counts >= most) | (self.loads * 10 >= capacities * 9)
+
+    def leaving_first(self) -> Int32s:
+        """The pending partitions, first those that leave a full broker."""
+        leaves = np.zeros(len(self.now), np.bool_)
+        np.logical_or.at(leaves, self.now.row_of_each_value(), self.nearly_full()[self.now.values])
+        return self.pending[np.argsort(~leaves[self.pending], kind="stable")]
+
+    def rooms_in_the_end(self) -> Bools:
+        """bool[brokers], which have room once all is done."""
+        counts = np.bincount(self.then.values, minlength=len(self.counts))
+        loads = bytes_on(self.then, self.sizes, len(self.loads))
+        return (counts < self.brokers.max_replicas) & (loads < self.brokers.capacity_bytes)
+
+
+def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:
+    """Fill batches until all is done, or nothing goes (False). tree : leave the tree's moves for last"""
+    p, count = progress, len(progress.brokers)
+    of_all = limits.numbers()
+    rows, partitions = (p.now.offsets, p.now.values, p.then.offsets, p.then.values), (p.sizes, p.copies)
+    last_into = last_moves(p) if tree else np.full(count, NONE, np.int32)
+    into, out, total = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(4, np.int64)
+    _count_moves(rows, partitions, p.pending, into, out, total)
+    needed = -(-max(int(into.max(initial=0)), int(out.max(initial=0))) // of_all[0])
+    needed = p.batch + max(needed, *(-(-amount // limit) for amount, limit in zip(total[:2].tolist(), of_all[1:], strict=True)))
+    while len(p.pending):
+        if max(needed, p.batch + 1) > MAX_BATCHES:
+            detail = f"The plan takes at least {max(needed, p.batch + 1):,} batches within these limits, {MAX_BATCHES:,} at most."
+            raise InvalidQuestion(detail, "limits")
+        left = _fill(
+            rows,
+            partitions,
+            (p.counts, p.loads, p.brokers.max_replicas, p.brokers.capacity_bytes),
+            of_all,
+            (last_into, into, out, total[2:]),
+            p.pending,
+            p.batch_of,
+            p.batch,
+        )
+        if len(left) == len(p.pending) and (last_into == NONE).all():
+            return False
+        if len(left) == len(p.pending):
+            last_into[:] = NONE
+            continue
+        p.pending = left
+        p.batch += 1
+        check()
+    return True
+
+
+def last_moves(progress: BatchProgress) -> Int32s:
+    """int32[brokers], the partition whose move into each comes last, or NONE."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - takes a quarter of a second, and most plans do not need it
+    from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
+
+    count, pending = len(progress.brokers), progress.pending
+    leaving, coming = pairs(progress)
+    roots = np.flatnonzero(progress.rooms_in_the_end())
+    root = count + len(pending)
+    tails = np.concatenate([np.full(len(roots), root), leaving[1], count + coming[0]])
+    heads = np.concatenate([roots, count + leaving[0], coming[1]])
+    graph = csr_array((np.ones(len(tails), np.int8), (tails, heads)), shape=(root + 1, root + 1))
+    before = breadth_first_order(graph, root)[1][:count]
+    last = np.where((before >= count) & (before < root), before - count, NONE)
+    last_into = np.full(count, NONE, np.int32)
+    last_into[last != NONE] = pending[last[last != NONE]]
+    return last_into
+
+
+def pairs(progress: BatchProgress) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+    """The (row of ``pending``, broker) of each replica that leaves, and of each that comes."""
+    now, then = taken(progress.now, progress.pending), taken(progress.then, progress.pending)
+    width = len(progress.brokers)
+    keys = [rows.row_of_each_value().astype(np.int64) * width + rows.values for rows in (now, then)]
+    leaving, coming = (keys[i][~np.isin(keys[i], keys[1 - i])] for i in range(2))
+    return (leaving // width, (leaving % width).astype(np.int32)), (coming // width, (coming % width).astype(np.int32))
+
+
+def circles(progress: BatchProgress) -> Int32s:
+    """int32[brokers], a number for the brokers that exchange replicas with each other, directly or not, in what is left."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    count = len(progress.brokers)
+    leaving, coming = pairs(progress)
+    rows, ends = np.concatenate([leaving[0], coming[0]]), np.concatenate([leaving[1], coming[1]])
+    size = count + len(progress.pending)
+    graph = csr_array((np.ones(len(rows), np.int8), (count + rows, ends)), shape=(size, size))
+    labels: Int32s = connected_components(graph, directed=False)[1][:count].astype(np.int32)
+    return labels
+
+
+class _Room(NamedTuple):
+    """What brokers may do in a batch: int64[brokers] each, but for ``last_into``.
+
+    counts, loads : replicas and bytes, with what comes, and what goes still there; most, capacities : the most of both
+    receives, gives : the moves into each and out of each in this batch, of which there are ``limit`` at most
+    into, out : the moves that are pending, counted down
+    last_into : int32[brokers], the partition to come last, or NONE
+    """
+
+    counts: Int64s
+    loads: Int64s
+    most: Int64s
+    capacities: Int64s
+    receives: Int64s
+    gives: Int64s
+    limit: int
+    into: Int64s
+    out: Int64s
+    last_into: Int32s
+
+
+@kernel
+def _fill(
+    rows: tuple[Int32s, Int32s, Int32s, Int32s],
+    partitions: tuple[Int64s, Int64s],
+    brokers: tuple[Int64s, Int64s, Int64s, Int64s],
+    limits: tuple[int, int, int],
+    moves_left: tuple[Int32s, Int64s, Int64s, Int64s],
+    pending: Int32s,
+    batch_of: Int32s,
+    batch: int,
+) -> Int32s:
+    """Fill one batch in the order of ``pending``, and return what is left.
+
+    rows : the current replicas and those of the plan, both Ragged; partitions : bytes and copies of each
+    brokers : replicas and bytes of each, which become those after the batch, and the most of both
+    limits : moves of each broker, moves in all, bytes in all
+    moves_left : ``last_into``, ``into`` and ``out`` of _Room; the partitions that copy nothing, and those that copy and leave no
+        broker, counted down. The batch ends as soon as no move can fit
+    """
+    now_of, now, then_of, then = rows
+    sizes, copies = partitions
+    counts, loads, most, capacities = brokers
+    last_into, into, out, others = moves_left
+    receives, gives = np.zeros(len(counts), np.int64), np.zeros(len(counts), np.int64)
+    room = _Room(counts.copy(), loads.copy(), most, capacities, receives, gives, limits[0], into, out, last_into)
+    loads_before = loads.copy()
+    left = np.empty(len(pending), np.int32)
+    lefts, moves, flight = 0, 0, 0
+    receivers, givers = np.count_nonzero(into), np.count_nonzero(out)  # that may do more
+    for i in range(len(pending)):
+        if others[0] == 0 and (receivers == 0 or (givers == 0 and others[1] == 0) or moves >= limits[1]):
+            left[lefts : lefts + len(pending) - i] = pending[i:]
+            lefts += len(pending) - i
+            break
+        partition = pending[i]
+        size, copied = sizes[partition], copies[partition]
+        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
+        within_limits = moves + copied <= limits[1] and flight + copied * size <= limits[2]
+        if not within_limits or (copied > 0 and not _fits(room, old, new, partition, size)):
+            left[lefts] = partition
+            lefts += 1
+            continue
+        batch_of[partition] = batch
+        moves += copied
+        flight += copied * size
+        others[0] -= copied == 0
+        receivers -= _receive(room, old, new, size)
+        stays = True
+        for a in old:
+            if a not in new:
+                stays = False
+                counts[a] -= 1
+                loads[a] -= size
+                if copied > 0:
+                    gives[a] += 1
+                    out[a] -= 1
+                    givers -= out[a] == 0 or gives[a] == limits[0]
+        others[1] -= stays and copied > 0
+    counts += receives
+    loads += room.loads - loads_before
+    return left[:lefts]
+
+
+@borrowing_kernel
+def _fits(room: _Room, old: Int32s, new: Int32s, partition: int, size: int) -> bool:
+    """Have all brokers room for what the partition moves?"""
+    for b in new:
+        if b not in old:
+            has_room = room.counts[b] < room.most[b] and room.loads[b] + size <= room.capacities[b]
+            in_turn = room.last_into[b] != partition or room.into[b] == 1
+            if room.receives[b] >= room.limit or not has_room or not in_turn:
+                return False
+    for a in old:  # noqa: SIM110 (a kernel)
+        if a not in new and room.gives[a] >= room.limit:
+            return False
+    return True
+
+
+@borrowing_kernel
+def _receive(room: _Room, old: Int32s, new: Int32s, size: int) -> int:
+    """Let the new replicas come; returns how many brokers receive no more then."""
+    done = 0
+    for b in new:
+        if b not in old:
+            room.receives[b] += 1
+            room.into[b] -= 1
+            room.counts[b] += 1
+            room.loads[b] += size
+            done += room.into[b] == 0 or room.receives[b] == room.limit
+    return done
+
+
+@kernel
+def _count_moves(
+    rows: tuple[Int32s, Int32s, Int32s, Int32s],
+    partitions: tuple[Int64s, Int64s],
+    pending: Int32s,
+    into: Int64s,
+    out: Int64s,
+    total: Int64s,
+) -> None:
+    """Count the moves that are pending: into and out of each broker, int64[brokers], and in all. rows, partitions : of ``_fill``
+
+    total : int64[4], replicas, bytes, partitions that copy nothing, and those that copy and leave no broker
+    """
+    now_of, now, then_of, then = rows
+    sizes, copies = partitions
+    for partition in pending:
+        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
+        stays = True
+        for b in new:
+            into[b] += b not in old
+        for a in old:
+            if copies[partition] > 0 and a not in new:
+                out[a] += 1
+                stays = False
+        total[0] += copies[partition]
+        total[1] += copies[partition] * sizes[partition]
+        total[2] += copies[partition] == 0
+        total[3] += stays and copies[partition] > 0

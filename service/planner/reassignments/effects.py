@@ -1,0 +1,275 @@
+"""What a plan does besides its conclusion, and what to watch out for, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.measures.broker_load import Load, distinct_in_rows
+from service.core.model import NONE
+from service.core.printable import all_of, counted
+from service.core.ragged import taken
+from service.planner.reassignments import moves as why
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names
+from service.planner.reassignments.order import added
+from service.planner.reassignments.planned import NAMED
+from service.planner.reassignments.resources.loads import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from service.planner.reassignments.batches.model import BatchTiming, Pace
+    from service.planner.reassignments.planned import Planned
+
+MOST_SHARE: Final = 10
+"""Up to this share of its limit, how full a disk is has a number."""
+
+UNEVEN: Final = 1.1
+"""Skew from which on the fullest broker is named."""
+
+
+def effects(planned: Planned) -> Iterator[str]:
+    """What the plan does besides what its conclusion says."""
+    brokers, goal, loads = planned.brokers, planned.goal, planned.loads
+    yield from _why(planned)
+    ids = brokers.cluster.broker_ids
+    replaced = np.flatnonzero((brokers.replaced_by != NONE) & (loads[0].replicas > 0))
+    for old in replaced[:NAMED].tolist():
+        new = int(brokers.replaced_by[old])
+        had, has = planned.on(old, after=False), planned.on(new, after=True)
+        all_taken = "" if np.isin(had, has).all() else f" {np.isin(had, has).sum():,} of {counted(len(had), 'replica')}"
+        yield f"Broker {ids[new]} takes over{all_taken} from broker {ids[old]}."
+    yield from _resources(goal, loads)
+    yield from _disks(brokers, loads)
+    yield from _demotions(brokers, loads)
+    yield from _elections(planned)
+    yield from _growth(brokers, goal, loads)
+    known = planned.placements.rates is not None
+    yield from timing_sentences(planned.timing, planned.pace, _not_counted(planned), rates_known=known)
+
+
+_REASONS: Final = (
+    ((why.DRAINS, why.FENCED, why.GONE, why.OUTSIDE, why.REPLACES), "leave {brokers}"),
+    ((why.RACK,), "keep the rack rule of {partitions}"),
+    ((why.ROOM,), "keep the limits of {brokers}"),
+    ((why.EVENS,), "even out the load"),
+    ((why.FACTOR,), "raise the replication factor"),
+    ((why.LEADS,), "bring leaders of a topic"),
+    ((why.MAKES_ROOM, why.WAS_FULL), "are detours"),
+)
+"""What copies are for, by the reasons of moves."""
+
+
+def _why(planned: Planned) -> Iterator[str]:
+    """What the copies are for, if not all for the same."""
+    moves, ids = planned.moves, planned.brokers.cluster.broker_ids
+    copied, parts = (moves.targets != NONE) & ~np.isin(moves.reasons, (why.LEADER, why.DEMOTES)), list[str]()
+    for reasons, text in _REASONS:
+        which = copied & np.isin(moves.reasons, reasons)
+        if which.any():
+            sources = np.unique(moves.sources[which & (moves.sources != NONE)])
+            names = planned.names(np.unique(moves.partitions[which]))
+            parts.append(f"{which.sum():,} {text.format(brokers=broker_names(ids[sources].tolist()), partitions=names)}")
+    if len(parts) > 1:
+        yield f"Of the {counted(int(copied.sum()), 'copy', 'copies')}, {all_of(parts, len(parts))}."
+
+
+def _elections(planned: Planned) -> Iterator[str]:
+    """The elections that follow copies, and whose lead they change."""
+    lead = planned.leadership
+    if lead.known and len(lead.elected) and planned.copies:
+        changes = int(((lead.now != lead.after) & (lead.after != NONE)).sum())
+        elections = counted(len(lead.elected), "preferred leader election")
+        yield f"{counted(changes, 'partition')} get{'s' * (changes == 1)} another leader, with {elections} after the copying."
+
+
+def _resources(goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
+    """How full the fullest broker is of each resource other than replicas alone."""
+    for name in names_of(goal) or ("bytes",) * (goal.balance == "bytes"):
+        before, after = (load.spread(name).skew for load in loads)
+        yield f"Of {name}, the fullest broker has {after:.2f} times the mean, {before:.2f} times now."
+
+
+def _disks(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
+    """How full the fullest disk is, where brokers have a limit."""
+    limits, ids = brokers.capacity_bytes, brokers.cluster.broker_ids
+    limited = brokers.live & (limits != NO_LIMIT)
+    if "bytes" not in loads[0].totals or not limited.any():
+        return
+    # One that is full of other files may hold 0.
+    before, after = (np.where(limited, load.totals["bytes"] / np.maximum(limits, 1), 0.0) for load in loads)
+    was, fullest = int(np.argmax(before)), int(np.argmax(after))
+    now = f"{_percent(before[was])} now" if was == fullest else f"now broker {ids[was]} with {_percent(before[was])}"
+    yield f"Broker {ids[fullest]} has the fullest disk, {_percent(after[fullest])} of the bytes that it may hold; {now}."
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share <= MOST_SHARE else f"more than {MOST_SHARE:,.0%}"
+
+
+def _demotions(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
+    """The leaders that demoted brokers lose."""
+    before, after = (load.leaders[brokers.demoted] for load in loads)
+    for broker_id, had, has in zip(brokers.cluster.broker_ids[brokers.demoted].tolist(), before, after, strict=True):
+        if had:
+            yield f"Broker {broker_id} goes from {had:,} to {has:,} preferred leaders."
+
+
+def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
+    """The brokers that get more because nothing else on their rack is left, the one that gains most, and the fullest."""
+    before, after = loads[0].replicas, loads[1].replicas
+    cluster, racks, ids = brokers.cluster, brokers.racks(), brokers.cluster.broker_ids
+    live, usable = (np.bincount(racks[which], minlength=racks.max(initial=0) + 1) for which in (brokers.live, brokers.usable))
+    several = goal.racks != "none" and np.count_nonzero(usable) > 1
+    gains = np.where(brokers.usable, after - before, 0)
+    alone = (gains > 0) & (usable[racks] == 1) & several & (gains * 10 > before)
+    grown = np.argsort(-gains, kind="stable")
+    named = [broker for broker in grown.tolist() if alone[broker]][:NAMED] or grown[:1].tolist()
+    for broker in named:
+        if gains[broker] <= 0:
+            continue
+        counts = f"from {before[broker]:,} to {counted(after[broker], 'replica')}"
+        if not alone[broker]:
+            yield f"Broker {ids[broker]} gains the most: it goes {counts}."
+            continue
+        rack = int(racks[broker])
+        only = "the only one left" if live[rack] > 1 else "the only one"
+        where = f"in rack {cluster.rack_ids[rack]}" if rack < len(cluster.rack_ids) else "without a rack"
+        yield f"Broker {ids[broker]} goes {counts}: it is {only} {where}."
+    evenness = loads[1].spread()
+    fullest = int(np.argmax(np.where(loads[1].counted, after, NONE))) if loads[1].counted.any() else NONE
+    if evenness.skew >= UNEVEN and fullest not in named:
+        replicas = counted(after[fullest], "replica")
+        yield f"Broker {ids[fullest]} is the fullest, with {replicas}, {evenness.skew:.2f} times the mean."
+
+
+def timing_sentences(timing: BatchTiming, pace: Pace, unknown: Sequence[str], *, rates_known: bool) -> Iterator[str]:
+    """How long the batches take, and the throttle that a time needs; nothing without a throttle.
+
+    unknown : what the time does not count, besides what is written meanwhile
+    """
+    if timing.seconds is None or timing.total is None or not len(timing.seconds):
+        return
+    batches = counted(len(timing.seconds), "batch", "batches")
+    least = "about" if rates_known and not unknown else "at least"
+    takes = f"Takes {least} {timing.total:,.0f} s in {batches} at a throttle of {timing.throttle:,} bytes/s"
+    assumed = (
+        f"if Kafka reaches {pace.throttle_utilization:.0%} of it and a batch takes {pace.batch_seconds:g} s beside the copying"
+    )
+    if not rates_known:
+        endless = f"{(timing.throttle or 0) * pace.throttle_utilization:,.0f} bytes/s"
+        assumed += (
+            " and nothing is written meanwhile: write rates are not known, and with "
+            f"{endless} written to what one broker copies it never ends"
+        )
+    yield f"{takes}, {assumed}{'; not counted: ' * bool(unknown)}{all_of(unknown, NAMED)}."
+    if timing.throttle_needed is not None:
+        needed = f"{timing.throttle_needed:,} bytes/s"
+        yield f"To take no longer than asked needs a throttle of {'at least ' * (least != 'about')}{needed}."
+
+
+def _not_counted(planned: Planned) -> list[str]:
+    """What a duration takes as nothing, besides what is written."""
+    placements, copied = planned.placements, np.unique(planned.moves.partitions[planned.moves.targets != NONE])
+    unknown = list[str]()
+    empty = 0 if placements.sizes is None else int((placements.sizes[copied] == 0).sum())
+    if empty:
+        unknown.append(f"{counted(empty, 'partition')} whose size is given as 0")
+    if placements.in_sync is not None:
+        lags = ~placements.in_sync & planned.brokers.live[placements.replicas.values]
+        rows = placements.replicas.row_of_each_value()
+        lagging = int((lags & np.isin(rows, copied)).sum())
+        if lagging:
+            unknown.append(f"what {counted(lagging, 'replica')} that {'is' if lagging == 1 else 'are'} not in sync must catch up")
+    return unknown
+
+
+def warnings(planned: Planned) -> Iterator[str]:
+    """What somebody should know before executing the plan."""
+    brokers, placements, plan, timing = planned.brokers, planned.placements, planned.plan, planned.timing
+    cluster, racks = brokers.cluster, brokers.racks()
+    yield from _rackless(planned)
+    if placements.in_progress is not None and placements.in_progress.any() and len(planned.changed):
+        yield "Execute it when what is in progress is complete: kafka-reassign-partitions refuses it before without --additional."
+    holders = np.zeros(len(brokers), np.bool_)
+    holders[placements.replicas.values] = True
+    left = np.setdiff1d(racks[holders & brokers.listed], racks[brokers.usable])
+    for rack in left[left < len(cluster.rack_ids)][:NAMED].tolist():
+        yield f"Rack {cluster.rack_ids[rack]} is emptied: none of its brokers may have replicas."
+    if len(plan.outside):
+        names = broker_names(cluster.broker_ids[plan.outside].tolist())
+        stay = f"{names.capitalize()} stay{'s' * (len(plan.outside) == 1)}"
+        yield f"{stay} outside the tolerance: no plan was found that keeps the rules and brings every broker within it."
+    changed = planned.changed
+    now, then = taken(placements.replicas, changed), taken(plan.replicas, changed)
+    racks_now, racks_then = (
+        distinct_in_rows(rows, brokers.racks()[rows.values], brokers.listed[rows.values]) for rows in (now, then)
+    )
+    lost = np.flatnonzero(racks_then < np.minimum(racks_now, then.lengths()))
+    if len(lost):
+        worst = int(lost[np.argmin(racks_then[lost] - racks_now[lost])])
+        name = placements.name(changed[worst])
+        subject = f"{len(lost):,} partitions lose racks, such as {name}: it" if len(lost) > 1 else name
+        after = int(racks_then[worst])
+        yield f"{subject} is on {counted(after, 'rack')} afterwards, {racks_now[worst]} now."
+    yield from _in_sync(planned)
+    yield from _no_way_back(planned)
+    endless = np.flatnonzero(np.isinf(timing.seconds)) if timing.seconds is not None else np.empty(0, np.int64)
+    endless = np.setdiff1d(endless, planned.batches.batch_of[planned.leadership.stuck])
+    if len(endless):
+        yield (
+            f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied. Every batch "
+            f"ends from {timing.throttle_that_ends:,} bytes/s on."
+        )
+
+
+def _rackless(planned: Planned) -> Iterator[str]:
+    """The brokers without a rack where others have one."""
+    cluster = planned.brokers.cluster
+    without = planned.brokers.listed & (cluster.racks == NONE)
+    if planned.racks_matter and len(cluster.rack_ids) and without.any():
+        names, have = broker_names(cluster.broker_ids[without].tolist()), "has" if without.sum() == 1 else "have"
+        yield (
+            f"{names.capitalize()} {have} no rack and count{'s' * (have == 'has')} as one rack; Kafka's own tool refuses such a "
+            "cluster (Not all brokers have rack information)."
+        )
+
+
+def _in_sync(planned: Planned) -> Iterator[str]:
+    """What hangs on replicas in sync: elections that would fail, and copies from the last one."""
+    lead, placements, brokers = planned.leadership, planned.placements, planned.brokers
+    if len(lead.refused):
+        several = len(lead.refused) > 1
+        yield (
+            f"{planned.names(lead.refused)} {'are' if several else 'is'} not elected: the preferred leader is not in sync. Run "
+            "kafka-leader-election once it is."
+        )
+    if placements.in_sync is None:
+        return
+    rows, count = placements.replicas.row_of_each_value(), len(placements)
+    serving = placements.in_sync_now(brokers)
+    in_sync = np.bincount(rows[serving], minlength=count)
+    leaves = serving & added(planned.plan.replicas, placements.replicas)
+    last = (in_sync > 0) & (np.bincount(rows[leaves], minlength=count) == in_sync) & (in_sync < placements.replicas.lengths())
+    if last.any():
+        sources = np.unique(placements.replicas.values[serving & last[rows]])
+        named, ids = np.flatnonzero(last).astype(np.int32), broker_names(brokers.cluster.broker_ids[sources].tolist())
+        yield (
+            f"{planned.names(named)} {'are' if len(named) > 1 else 'is'} in sync only on what the plan takes away: keep {ids} "
+            "running until the copies are complete."
+        )
+
+
+def _no_way_back(planned: Planned) -> Iterator[str]:
+    """The brokers that a rollback needs and does not have."""
+    brokers, dead = planned.brokers, planned.dead_before()
+    ids = brokers.cluster.broker_ids
+    if len(dead):
+        names = f"{broker_names(ids[dead].tolist())} {'is' if len(dead) == 1 else 'are'} gone"
+        yield f"There is no way back while {names}: the rollback files need {'it' if len(dead) == 1 else 'them'}."
+    unsure = (brokers.replaced_by != NONE) & (planned.loads[0].replicas > planned.loads[1].replicas)
+    unsure[dead] = False
+    if planned.placements.in_sync is None and unsure.any():
+        names = f"{broker_names(ids[unsure].tolist())} {'is' if unsure.sum() == 1 else 'are'}"
+        yield f"Whether {names} gone is not known; if so, there is no way back: the rollback files need what is replaced."

@@ -1,0 +1,151 @@
+"""Sets that keep all hard rules and copy as little as they can; or the reason why there are none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.core.kernels import kernel
+from service.core.model import Int32s, Int64s
+from service.core.ragged import taken
+from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, UNKNOWN, Effort, Space, pack
+from service.planner.reassignments.feasibility.start import keep_and_fill
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
+from service.planner.reassignments.pins import pin
+from service.planner.reassignments.search.byte_balance import EXCEEDED, byte_loads, count_touched, fit_capacities
+from service.planner.reassignments.search.exchanges import (
+    LIMITED,
+    ONE_PER_RACK,
+    ReplicaSets,
+    link,
+    link_last_first,
+    list_exchanges,
+    rack_limit,
+)
+from service.planner.reassignments.search.improvement import relieve_all
+from service.planner.reassignments.search.turns import DONE, MORE, in_turns
+from service.planner.reassignments.sets import replica_state
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt.
+
+    state : the sets; None if a partition has more replicas than there are brokers for it
+    copies : int64[partitions of the state]   the fewest copies of each partition that is alone in the cluster
+    feasible : whether the sets keep all rules but capacities
+    proven : if they do not, whether none do
+    """
+
+    state: ReplicaSets | None
+    copies: Int64s
+    feasible: bool
+    proven: bool = True
+
+
+def feasible_sets(
+    brokers: Brokers,
+    placements: Placements,
+    goal: Goal,
+    chosen: Int32s,
+    check: Callable[[], None],
+    *,
+    paid: bool = False,
+    hold: bool = False,
+) -> Attempt:
+    """Sets with the fewest copies for these partitions.
+
+    paid : with all exchanges listed, for whatever comes next; hold : as in ``homes_of``
+    """
+    if placements.replication_factors[chosen].max(initial=0) > np.count_nonzero(brokers.usable):
+        return Attempt(None, np.zeros(len(chosen), np.int64), feasible=False)
+    state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=hold)
+    if not keep_and_fill(state, copies, check):
+        return Attempt(None, copies, feasible=False)
+    pins_kept = _pins_kept(state)
+    link(state)
+    state.paid[0] = paid
+    list_exchanges(state, check)
+    result = relieve_all(state, check)
+    return Attempt(state, copies, feasible=result == DONE and pins_kept, proven=result != MORE)
+
+
+@kernel
+def _pins_kept(s: ReplicaSets) -> bool:
+    """Is every pinned home in its set, and are no more on its rack than the rule allows?"""
+    for partition in range(len(s.offsets) - 1):
+        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+            if not s.holds[i]:
+                continue
+            kept, on_rack = False, 0
+            for j in range(s.offsets[partition], s.offsets[partition + 1]):
+                kept |= s.members[j] == s.homes[i]
+                on_rack += s.racks[s.members[j]] == s.racks[s.homes[i]]
+            rule = s.rules[partition]
+            crowded = rule == LIMITED and on_rack > rack_limit(s, partition, s.racks[s.homes[i]])
+            if not kept or crowded or (rule == ONE_PER_RACK and on_rack > 1):
+                return False
+    return True
+
+
+def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> Int64s:
+    """int64[brokers], the bytes of the sets and of what is excluded."""
+    sizes = placements.bytes_of_each()
+    excluded = np.flatnonzero(placements.excluded).astype(np.int32)
+    rows = taken(placements.replicas, excluded)
+    loads = bytes_on(rows, sizes[excluded], len(brokers))
+    byte_loads(state, sizes[chosen], loads)
+    return loads
+
+
+def packed(
+    brokers: Brokers,
+    placements: Placements,
+    chosen: Int32s,
+    state: ReplicaSets,
+    effort: Effort,
+    check: Callable[[], None],
+) -> int:
+    """Bring the sets below ``capacity_bytes`` where ``fits`` did not succeed. PACKED, IMPOSSIBLE or UNKNOWN, see ``packing``."""
+    loads = bytes_of_brokers(brokers, placements, chosen, state)
+    space = Space(placements.bytes_of_each()[chosen], loads, np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT))
+    return pack(state, brokers, space, effort, check)
+
+
+def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]) -> int:
+    """Bring the sets below ``capacity_bytes``; returns the moves that this took, or EXCEEDED if it did not succeed."""
+    if (brokers.capacity_bytes == NO_LIMIT).all():
+        return 0
+    loads = bytes_of_brokers(brokers, placements, chosen, state)
+    if (loads <= brokers.capacity_bytes).all():
+        return 0
+    sizes, cheap, moves = placements.bytes_of_each()[chosen], count_touched(state), np.zeros(1, np.int64)
+    largest_first = np.lexsort((-np.arange(len(chosen)), sizes)).astype(np.int32)
+    link_last_first(state, largest_first)
+    done = in_turns(state, lambda: fit_capacities(state, sizes, loads, brokers.capacity_bytes, cheap, moves), check) == DONE
+    link(state)
+    return int(moves[0]) if done and (loads <= brokers.capacity_bytes)[brokers.usable].all() else EXCEEDED
+
+
+def verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]) -> int:
+    """PACKED if there is a placement that keeps all rules, IMPOSSIBLE if there is none, UNKNOWN if none was found."""
+    pinned = pin(brokers, placements, goal, check)
+    if pinned is None:
+        return IMPOSSIBLE
+    if goal.only_leaders:
+        return PACKED
+    found = _verdict(brokers, pinned.placements, goal, effort, check)
+    if found == PACKED or pinned.placements.pins is None:
+        return found
+    without = _verdict(brokers, replace(placements, pins=None), goal, effort, check)
+    return IMPOSSIBLE if without == IMPOSSIBLE else UNKNOWN  # other pins may do
+
+
+def _verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]) -> int:
+    """The same with the present pins."""
+    chosen = placements.chosen()
+    sets = feasible_sets(brokers, placements, goal, chosen, check)
+    if sets.state is None or not sets.feasible:
+        return IMPOSSIBLE if sets.proven else UNKNOWN
+    cluster = brokers, placements, chosen, sets.state
+    return PACKED if fits(*cluster, check) != EXCEEDED else packed(*cluster, effort, check)

@@ -1,0 +1,167 @@
+"""The sets to start from: each partition keeps as many replicas as it can, and the rest fill the least loaded brokers.
+
+So every partition has the fewest copies that it could have if it were alone, and together they have the fewest of all, unless
+``max_replicas`` of a broker is in the way.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from service.core.kernels import borrowing_kernel, kernel
+from service.core.model import NONE, Bools, Int32s, Int64s
+from service.planner.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, rack_limit
+from service.planner.reassignments.search.turns import DONE, MORE, STUCK, TURN, in_turns
+
+_KEEP, _FILL = 0, 1
+"""Steps."""
+
+
+class _Partition(NamedTuple):
+    """The partition that is being filled.
+
+    holds : bool[brokers], whether its set has the broker
+    on_rack, homes_on_rack : int32[racks], its replicas, and its homes that may stay, on each rack
+    covered : int64[1], the racks that it is on
+    """
+
+    holds: Bools
+    on_rack: Int32s
+    homes_on_rack: Int32s
+    covered: Int64s
+
+
+def keep_and_fill(s: ReplicaSets, copies: Int64s, check: Callable[[], None]) -> bool:
+    """Fill ``members`` and add to ``loads`` and ``copies``; False if there is no broker for a partition.
+
+    copies : int64[partitions]   the replicas of each that are copied, so far those pinned to another broker
+    """
+    racks = int(s.racks.max(initial=NONE)) + 1
+    one = _Partition(
+        np.zeros(len(s.loads), np.bool_), np.zeros(racks, np.int32), np.zeros(racks, np.int32), np.zeros(1, np.int64)
+    )
+    kept = np.zeros(len(s.offsets) - 1, np.int32)
+    for step in (_KEEP, _FILL):
+        following = np.zeros(1, np.int64)
+        if in_turns(s, lambda: _each(s, one, step, kept, copies, following), check) != DONE:  # noqa: B023
+            return False
+    return True
+
+
+@kernel
+def _each(s: ReplicaSets, one: _Partition, step: int, kept: Int32s, copies: Int64s, following: Int64s) -> int:
+    """Take a step with the partitions from ``following`` on; STUCK at one for which there is no broker.
+
+    kept : int32[partitions], how many replicas are kept, which _KEEP writes
+    """
+    for partition in range(following[0], len(s.offsets) - 1):
+        if s.work[0] > TURN:
+            following[0] = partition
+            return MORE
+        start, end = s.offsets[partition], s.offsets[partition + 1]
+        if step == _KEEP:
+            _keep(s, one, partition, kept)
+            end = start + kept[partition]
+            s.work[0] += 1 + 3 * (s.home_offsets[partition + 1] - s.home_offsets[partition])
+        elif not _fill(s, one, partition, start + kept[partition], copies):
+            return STUCK
+        else:
+            s.work[0] += 1 + (end - start - kept[partition]) * len(s.loads)
+        _clear(s, one, start, end)
+    return DONE
+
+
+@borrowing_kernel
+def _fill(s: ReplicaSets, one: _Partition, partition: int, first: int, copies: Int64s) -> bool:
+    """Fill the places from ``first`` on; False if there is no broker for one."""
+    end = s.offsets[partition + 1]
+    homes = range(s.home_offsets[partition], s.home_offsets[partition + 1])
+    for i in homes:
+        one.homes_on_rack[s.racks[s.homes[i]]] += s.keeps[s.sets[partition], s.homes[i]] and s.holds[i] != COMES
+    for place in range(s.offsets[partition], first):
+        _add(s, one, s.members[place])
+    for place in range(first, end):
+        broker = _least_loaded(s, one, partition, end - place)
+        if broker == NONE:
+            return False
+        s.members[place] = broker
+        s.loads[broker] += 1
+        copies[partition] += 1
+        _add(s, one, broker)
+    for i in homes:
+        one.homes_on_rack[s.racks[s.homes[i]]] = 0
+    return True
+
+
+@borrowing_kernel
+def _add(s: ReplicaSets, one: _Partition, broker: int) -> None:
+    one.holds[broker] = True
+    one.covered[0] += one.on_rack[s.racks[broker]] == 0
+    one.on_rack[s.racks[broker]] += 1
+
+
+@borrowing_kernel
+def _clear(s: ReplicaSets, one: _Partition, start: int, end: int) -> None:
+    for place in range(start, end):
+        one.holds[s.members[place]] = False
+        one.on_rack[s.racks[s.members[place]]] = 0
+    one.covered[0] = 0
+
+
+@borrowing_kernel
+def _keep(s: ReplicaSets, one: _Partition, partition: int, kept: Int32s) -> None:
+    """Keep as many homes as the rack rule allows: first those pinned, then those on further racks, then any."""
+    start, end = s.offsets[partition], s.offsets[partition + 1]
+    rule = s.rules[partition]
+    for turn in range(3):
+        for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+            home, place = s.homes[i], start + kept[partition]
+            if place == end or not s.keeps[s.sets[partition], home] or (turn == 0) != (s.holds[i] > 0) or one.holds[home]:
+                continue
+            new_rack = one.on_rack[s.racks[home]] == 0
+            if turn == 1 and not new_rack:
+                continue
+            if turn == 2 and rule == ONE_PER_RACK:
+                continue
+            if rule == EVERY_RACK and not new_rack and end - place <= s.racks_usable[partition] - one.covered[0]:
+                continue
+            if rule == LIMITED and turn > 0 and one.on_rack[s.racks[home]] >= rack_limit(s, partition, s.racks[home]):
+                continue
+            s.members[place] = home
+            s.loads[home] += 1
+            kept[partition] += 1
+            _add(s, one, home)
+
+
+@borrowing_kernel
+def _least_loaded(s: ReplicaSets, one: _Partition, partition: int, missing: int) -> int:
+    """The broker for which one more replica weighs least, of those with room if any; NONE if the rules leave none.
+
+    missing : the replicas that the partition has yet to get
+    """
+    rule = s.rules[partition]
+    new_rack_only = rule == ONE_PER_RACK or (rule == EVERY_RACK and missing <= s.racks_usable[partition] - one.covered[0])
+    best = NONE
+    for broker in range(len(s.loads)):
+        if not s.receives[s.sets[partition], broker] or one.holds[broker]:
+            continue
+        if best != NONE and not _better(s.loads, s.most, s.weights, broker, best):
+            continue
+        rack = s.racks[broker]
+        if new_rack_only and one.on_rack[rack] > 0:
+            continue
+        if rule == LIMITED:
+            limit = max(one.homes_on_rack[rack], s.levels[partition])
+            if one.on_rack[rack] >= limit:
+                continue
+        best = broker
+    return best
+
+
+@borrowing_kernel
+def _better(loads: Int64s, most: Int64s, weights: Int64s, a: int, b: int) -> bool:
+    room_a, room_b = loads[a] < most[a], loads[b] < most[b]
+    if room_a != room_b:
+        return bool(room_a)
+    return bool((2 * loads[a] + 1) * weights[b] < (2 * loads[b] + 1) * weights[a])

@@ -1,0 +1,239 @@
+"""The preferred leader of each partition: one of its replicas, so that leaders are even, then with the fewest changes.
+
+Leaders are sets of one that are exchanged along paths, as replicas are; see ``paths``. The result is proven optimal.
+
+A demoted broker leads no partition that another broker can lead, and is the last in each list, for Kafka's controller elects the
+first replica of a list that is in sync when a leader fails.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from service.core.kernels import kernel
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.ragged import taken
+from service.planner.reassignments.model import Brokers, Placements
+from service.planner.reassignments.order import in_sync_after
+from service.planner.reassignments.search.exchanges import ReplicaSets, link, list_exchanges
+from service.planner.reassignments.search.improvement import improve
+from service.planner.reassignments.search.topic_balance import even_out_topics
+from service.planner.reassignments.sets import leader_state
+from service.planner.reassignments.topic_leaders import enough, held
+
+
+def elect(
+    brokers: Brokers,
+    placements: Placements,
+    replicas: Ragged,
+    rule: str,
+    check: Callable[[], None],
+    *,
+    per_topic: bool = False,
+) -> Ragged:
+    """These replicas with the preferred leader first, the others in their order.
+
+    rule : as in Goal; with "keep" and "demote", only partitions whose leader's broker leaves them, or is
+        demoted, get another leader
+    per_topic : also even out the leaders of each topic, by partitions of two topics that swap leaders, whatever that changes
+    """
+    now = placements.replicas.firsts()
+    can_lead = _may_lead(brokers, replicas)
+    stays, possible = _leaders_that_stay(replicas.offsets, replicas.values, now, can_lead)
+    free = possible & ~placements.excluded
+    if rule in ("keep", "demote"):
+        can_lead = _in_sync_first(brokers, placements, replicas, can_lead)  # only what is in sync can be elected
+        stays &= ~_led_by_demoted(brokers, placements, replicas, can_lead)
+        free &= ~stays
+    chosen = np.flatnonzero(free).astype(np.int32)
+    fixed = np.where(stays, now, replicas.firsts())
+    loads = np.bincount(fixed[~free], minlength=len(brokers))
+    leaders, open_to = fixed.astype(np.int32), replicas.where(can_lead)
+    topics = placements.topics[chosen] if per_topic else None
+    same = np.where(stays[chosen], now[chosen], NONE).astype(np.int32)
+    leaders[chosen] = _evened(brokers, taken(open_to, chosen), same, loads, topics, check)
+    holds = _holds(placements, replicas, can_lead, leaders, check)
+    if holds is not None:
+        leaders = np.where(holds != NONE, holds, leaders).astype(np.int32)
+        if rule not in ("keep", "demote"):  # as even as the others allow
+            same = np.where((holds[chosen] == NONE) | (holds[chosen] == same), same, NONE).astype(np.int32)
+            choices = taken(_where_led(replicas, can_lead, holds), chosen)
+            leaders[chosen] = _evened(brokers, choices, same, loads, topics, check)
+    return _demoted_last(brokers, placements, to_front(replicas, leaders))
+
+
+def _holds(
+    placements: Placements, replicas: Ragged, can_lead: Bools, leaders: Int32s, check: Callable[[], None]
+) -> Int32s | None:
+    """``held`` of these leaders; None if they are enough. can_lead : bool[replicas]; excluded partitions keep their leader"""
+    if enough(placements, leaders):
+        return None
+    may_lead = can_lead | placements.excluded[replicas.row_of_each_value()]
+    return held(placements, _where_led(replicas, may_lead, np.where(placements.excluded, leaders, NONE)), leaders, check)
+
+
+def _evened(
+    brokers: Brokers, choices: Ragged, same: Int32s, loads: Int64s, topics: Int32s | None, check: Callable[[], None]
+) -> Int32s:
+    """int32[partitions], leaders that are even, then with the fewest changes.
+
+    same : int32[partitions], the leaders that need no change, or NONE; loads : of other partitions
+    topics : int32[partitions], whose leaders are evened out too; None: those of no topic
+    """
+    state = leader_state(brokers, choices, same, loads)
+    _start(state)
+    link(state)
+    list_exchanges(state, check)
+    improve(state, even_first=True, check=check)
+    led, loads = state.members, state.loads
+    if topics is None:
+        return led
+    del state  # its matrices
+    return _swapped(brokers, choices, led, loads, topics, check)
+
+
+def leading(brokers: Brokers, placements: Placements, replicas: Ragged, *, per_topic: bool) -> tuple[float, ...]:
+    """How good the leaders of these lists are, less being better: demoted ones, evenness, that of topics, changes.
+
+    Evenness is the sum of (leaders on a usable broker)² ÷ weight. per_topic : whether the leaders of each topic count
+    """
+    now = placements.replicas.firsts()
+    leaders, count = replicas.firsts(), len(brokers)
+    usable = brokers.usable
+    squares = (np.bincount(leaders, minlength=count)[usable] ** 2 / brokers.weights[usable]).sum()
+    of_topics = 0.0
+    if per_topic:
+        pairs, counts = np.unique(placements.topics.astype(np.int64) * count + leaders, return_counts=True)
+        brokers_of = pairs % count
+        of_topics = float((counts**2 / brokers.weights[brokers_of])[usable[brokers_of]].sum())
+    changes = np.count_nonzero(leaders != now)
+    return float(np.count_nonzero(brokers.demoted[leaders])), round(float(squares), 9), round(of_topics, 9), float(changes)
+
+
+def with_leaders(
+    brokers: Brokers, placements: Placements, replicas: Ragged, leaders: Int32s, rule: str, check: Callable[[], None]
+) -> Ragged:
+    """These replicas with other leaders first, as far as they may lead and the rule, as in Goal, lets them.
+
+    leaders : int32[partitions], one of the replicas of each
+    """
+    now = placements.replicas.firsts()
+    kept = elect(brokers, placements, replicas, "keep", check)
+    keeps = kept.firsts()
+    demoted = ~brokers.usable[leaders] | brokers.demoted[leaders]
+    chosen = np.where(demoted | (keeps == now if rule == "keep" else placements.excluded), keeps, leaders).astype(np.int32)
+    holds = _holds(placements, replicas, _may_lead(brokers, replicas), chosen, check)
+    if holds is not None:
+        chosen = np.where(holds != NONE, holds, chosen).astype(np.int32)
+    return _demoted_last(brokers, placements, to_front(replicas, chosen))
+
+
+def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:
+    """The replicas with these leaders first, the others in their order. leaders : int32[partitions]"""
+    values = replicas.values.copy()
+    _to_front(replicas.offsets, values, leaders)
+    return Ragged(replicas.offsets, values)
+
+
+def _may_lead(brokers: Brokers, replicas: Ragged) -> Bools:
+    """bool[replicas], those on brokers that may lead: the demoted ones only where no other may."""
+    usable = brokers.usable[replicas.values]
+    return _where_any(replicas, usable, usable & ~brokers.demoted[replicas.values])
+
+
+def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
+    """bool[replicas], ``narrow`` for the partitions that have any of it, else ``wide``."""
+    row = replicas.row_of_each_value()
+    some = np.bincount(row[narrow], minlength=len(replicas)) > 0
+    return np.where(some[row], narrow, wide)
+
+
+def _in_sync_first(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
+    """bool[replicas], those of ``can_lead``: where any is in sync once they are copied, only these."""
+    if placements.in_sync is None:
+        return can_lead
+    return _where_any(replicas, can_lead, can_lead & in_sync_after(brokers, placements, replicas))
+
+
+def _led_by_demoted(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
+    """bool[partitions], those that a demoted broker leads now and whose preferred leader may not, though another replica may."""
+    if placements.leaders is None:
+        return np.zeros(len(placements), np.bool_)
+    rows, can_lead = replicas.row_of_each_value(), can_lead & ~brokers.demoted[replicas.values]
+    preferred = can_lead & (replicas.values == placements.replicas.firsts()[rows])
+    by_preferred, by_any = (np.bincount(rows[which], minlength=len(placements)) > 0 for which in (preferred, can_lead))
+    led = placements.leaders
+    result: Bools = (led != NONE) & brokers.demoted[led] & by_any & ~by_preferred
+    return result
+
+
+def _where_led(replicas: Ragged, may_lead: Bools, leaders: Int32s) -> Ragged:
+    """Those of the replicas that may lead, of a partition that has a leader only this. leaders : int32[partitions], or NONE"""
+    of_each = leaders[replicas.row_of_each_value()]
+    return replicas.where(may_lead & ((of_each == NONE) | (replicas.values == of_each)))
+
+
+def _demoted_last(brokers: Brokers, placements: Placements, replicas: Ragged) -> Ragged:
+    """The lists with the demoted brokers last, behind the leader, those of excluded partitions as they are."""
+    if not brokers.demoted.any():
+        return replicas
+    row = replicas.row_of_each_value()
+    last = brokers.demoted[replicas.values] & ~placements.excluded[row]
+    last[replicas.offsets[:-1]] = False
+    return Ragged(replicas.offsets, replicas.values[np.lexsort((last, row))])
+
+
+def _swapped(
+    brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s, topics: Int32s, check: Callable[[], None]
+) -> Int32s:
+    """The leaders after partitions of different topics have swapped brokers, as long as that evens out the topics."""
+    state = leader_state(brokers, choices, np.full(len(leaders), NONE, np.int32), loads)  # no change of a leader counts
+    state.members[:] = leaders
+    link(state)
+    even_out_topics(state, topics, check)
+    return state.members
+
+
+@kernel
+def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, can_lead: Bools) -> tuple[Bools, Bools]:
+    """bool[partitions] twice: can the current leader stay the leader; can any replica lead?"""
+    stays, possible = np.zeros(len(leaders), np.bool_), np.zeros(len(leaders), np.bool_)
+    for partition in range(len(leaders)):
+        for i in range(offsets[partition], offsets[partition + 1]):
+            if can_lead[i]:
+                possible[partition] = True
+                stays[partition] |= values[i] == leaders[partition]
+    return stays, possible
+
+
+@kernel
+def _start(s: ReplicaSets) -> None:
+    """Fill ``members`` and add to ``loads``: the current leader, or else the choice with the least load."""
+    for partition in range(len(s.members)):
+        if s.home_offsets[partition] < s.home_offsets[partition + 1]:
+            leader = s.homes[s.home_offsets[partition]]
+            s.members[partition] = leader
+            s.loads[leader] += 1
+    for partition in range(len(s.members)):
+        if s.members[partition] != NONE:
+            continue
+        best = NONE
+        for i in range(s.choice_offsets[partition], s.choice_offsets[partition + 1]):
+            b = s.choices[i]
+            if s.usable[b] and (best == NONE or (2 * s.loads[b] + 1) * s.weights[best] < (2 * s.loads[best] + 1) * s.weights[b]):
+                best = b
+        s.members[partition] = best
+        s.loads[best] += 1
+
+
+@kernel
+def _to_front(offsets: Int32s, values: Int32s, leaders: Int32s) -> None:
+    for partition in range(len(leaders)):
+        start = offsets[partition]
+        at = start
+        while values[at] != leaders[partition]:
+            at += 1
+        while at > start:
+            values[at] = values[at - 1]
+            at -= 1
+        values[start] = leaders[partition]

@@ -1,0 +1,312 @@
+"""What is wrong with a reassignment that somebody has written, against the cluster that it is for.
+
+======================= ======== =======================================================================================
+rule                    severity meaning
+======================= ======== =======================================================================================
+unknown-topic           error    the cluster has no such topic
+unknown-partition       error    the topic has no such partition
+duplicate-partition     error    a partition stands in the reassignment twice
+duplicate-replica       error    a broker stands in a partition twice
+unknown-broker          error    the cluster has no such broker
+fenced-broker           error    a replica comes to a broker that is fenced or draining; a warning if it is there already
+cordoned-broker         error    a replica comes to a broker that is cordoned
+unavailable-leader      error    the preferred leader is fenced
+rack-rule               error    a partition is on fewer racks than now; a warning if it could be on more, but is on as many
+replication-factor      warning  a partition gets another number of replicas than it has
+no-op                   warning  the partition has these replicas in this order already
+skew                    warning  replicas, or leaders, are less even than now over the brokers that are not emptied, and
+                                 a broker has at least one more than the mean
+avoidable-moves         note     a plan with fewer copies empties the same brokers and makes the cluster as even; only looked for
+                                 without errors
+======================= ======== =======================================================================================
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from service.core.errors import MAX_ERRORS, Infeasible
+from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.printable import counted
+from service.core.ragged import taken
+from service.planner.reassignments.model import Brokers, Goal, Placements, broker_names
+from service.planner.reassignments.permits import Permits, reach
+from service.planner.reassignments.plan import plan
+from service.planner.reassignments.resources.loads import placed_loads
+
+SEVERITIES: Final = ("error", "warning", "note")
+RULES: Final = {
+    "unknown-topic": "The topic must exist.",
+    "unknown-partition": "The partition must exist.",
+    "duplicate-partition": "The reassignment must list each partition only once.",
+    "duplicate-replica": "The replicas of a partition must be on different brokers.",
+    "unknown-broker": "The broker must exist.",
+    "fenced-broker": "Replicas should not move to brokers that are fenced or draining.",
+    "cordoned-broker": "No replica may move to a cordoned broker.",
+    "unavailable-leader": "The preferred leader must not be fenced.",
+    "rack-rule": "A partition should be on as many racks as possible.",
+    "replication-factor": "The replication factor should not change.",
+    "no-op": "A partition that stays as it is need not be listed.",
+    "skew": "Replicas and leaders should not become less even.",
+    "avoidable-moves": "No more replicas should be copied than an equally even cluster takes.",
+}
+
+
+@dataclass(frozen=True)
+class Reassigned:
+    """The rows of a reassignment.
+
+    topic_names : the name of each row's topic
+    partition_ids : int32[rows]; partitions : int32[rows], indices of the placements, NONE for one that the cluster does not have
+    known_topics : bool[rows]
+    broker_ids : int32[replicas]; replicas : Ragged row → brokers, NONE for one that the cluster does not have
+    """
+
+    topic_names: list[str]
+    partition_ids: Int32s
+    partitions: Int32s
+    known_topics: Bools
+    broker_ids: Int32s
+    replicas: Ragged
+
+
+@dataclass(frozen=True)
+class LintFinding:
+    """Something to mend. row : of the reassignment, None for all of it; replica : index in its replicas, None for all of them"""
+
+    severity: str
+    rule: str
+    row: int | None
+    replica: int | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class Lint:
+    """The findings by row, at most MAX_ERRORS of one rule and severity; counts : severity → how many there are"""
+
+    findings: list[LintFinding]
+    counts: dict[str, int]
+
+
+def lint(brokers: Brokers, placements: Placements, reassigned: Reassigned, check: Callable[[], None] = lambda: None) -> Lint:
+    """Everything that is wrong. check : called every few milliseconds; may raise to give up"""
+    findings = _Findings(reassigned)
+    _lint_rows(brokers, placements, reassigned, findings)
+    if findings.counts["error"] == 0:
+        _lint_cluster(brokers, placements, reassigned, findings, check)
+    listed = sorted(findings.listed, key=lambda finding: (finding.row is None, finding.row or 0, finding.replica or 0))
+    return Lint(listed, findings.counts)
+
+
+class _Findings:
+    """Collects findings, and counts those that are not listed."""
+
+    def __init__(self, reassigned: Reassigned) -> None:
+        self.reassigned = reassigned
+        self.listed: list[LintFinding] = []
+        self.counts = dict.fromkeys(SEVERITIES, 0)
+
+    def add(self, severity: str, rule: str, rows: Any, detail: Callable[[int], str]) -> None:
+        """One finding for each of these rows. detail : of a row"""
+        self.counts[severity] += len(rows)
+        self.listed += [LintFinding(severity, rule, row, None, detail(row)) for row in rows[:MAX_ERRORS].tolist()]
+
+    def add_overall(self, severity: str, rule: str, detail: str) -> None:
+        """A finding about the whole reassignment."""
+        self.counts[severity] += 1
+        self.listed.append(LintFinding(severity, rule, None, None, detail))
+
+    def add_replicas(self, severity: str, rule: str, values: Any, detail: str) -> None:
+        """One finding for each of these values of ``replicas``. detail : with the broker's id for {}"""
+        offsets, broker_ids = self.reassigned.replicas.offsets, self.reassigned.broker_ids
+        self.counts[severity] += len(values)
+        for value in values[:MAX_ERRORS].tolist():
+            row = int(np.searchsorted(offsets, value, "right")) - 1
+            replica = value - int(offsets[row])
+            self.listed.append(LintFinding(severity, rule, row, replica, detail.format(broker_ids[value])))
+
+
+def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings) -> None:
+    """The rules of single rows."""
+    names, ids, replicas = reassigned.topic_names, reassigned.partition_ids, reassigned.replicas
+    known = reassigned.partitions != NONE
+    findings.add("error", "unknown-topic", np.flatnonzero(~reassigned.known_topics), lambda row: f"No topic {names[row]!r}.")
+    findings.add(
+        "error",
+        "unknown-partition",
+        np.flatnonzero(reassigned.known_topics & ~known),
+        lambda row: f"Topic {names[row]!r} has no partition {ids[row]}.",
+    )
+    findings.add(
+        "error",
+        "duplicate-partition",
+        _repeats(names, ids),
+        lambda row: f"Partition {ids[row]} of topic {names[row]!r} is listed twice.",
+    )
+    row_of = replicas.row_of_each_value()
+    findings.add_replicas(
+        "error", "duplicate-replica", _repeats_in_rows(row_of, reassigned.broker_ids), "Broker {} is listed twice."
+    )
+    exists = replicas.values != NONE
+    exists[exists] = brokers.listed[replicas.values[exists]]
+    findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "The cluster has no broker {}.")
+    partitions = np.where(known, reassigned.partitions, 0).astype(np.int32)
+    now = taken(placements.replicas, partitions) if len(placements) else replicas
+    was_there = (
+        np.isin(_pairs(row_of, replicas.values, brokers), _pairs(now.row_of_each_value(), now.values, brokers)) & known[row_of]
+    )
+    _lint_brokers(brokers, replicas, exists, was_there, findings)
+    if not len(placements):
+        return
+    racks = reach(Permits.of(brokers, placements), partitions, (now.offsets, now.values), replicas.lengths()).racks
+    _lint_changes(brokers, reassigned, now, racks, findings)
+
+
+def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: Bools, findings: _Findings) -> None:
+    """The rules about brokers that should not have replicas.
+
+    replicas : Ragged row → brokers
+    exists, was_there : bool[replicas], whether the broker is one of the cluster, and whether it has the replica now
+    """
+    fenced = exists & brokers.cluster.fenced[replicas.values]
+    closed = fenced | (exists & brokers.draining[replicas.values])
+    findings.add_replicas(
+        "error", "fenced-broker", np.flatnonzero(closed & ~was_there), "Broker {} is fenced or draining, and gets a replica."
+    )
+    findings.add_replicas(
+        "warning", "fenced-broker", np.flatnonzero(closed & was_there), "Broker {} is fenced or draining, and keeps a replica."
+    )
+    cordoned = exists & brokers.cordoned[replicas.values] & ~closed
+    findings.add_replicas(
+        "error", "cordoned-broker", np.flatnonzero(cordoned & ~was_there), "Broker {} is cordoned, and gets a replica."
+    )
+    first = np.zeros(len(fenced), np.bool_)
+    first[replicas.offsets[:-1]] = True
+    findings.add_replicas("error", "unavailable-leader", np.flatnonzero(fenced & first), "Broker {} is fenced and cannot lead.")
+
+
+def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_usable: Int32s, findings: _Findings) -> None:
+    """The rules about what changes.
+
+    now : Ragged row → brokers, the current replicas; racks_usable : int32[rows], the racks that each may be on; both of another
+        partition where the cluster does not have it
+    """
+    known = reassigned.partitions != NONE
+    replicas = reassigned.replicas
+    lengths, lengths_now = replicas.lengths(), now.lengths()
+    findings.add(
+        "warning",
+        "replication-factor",
+        np.flatnonzero(known & (lengths != lengths_now)),
+        lambda row: f"{counted(lengths[row], 'replica')} instead of {lengths_now[row]}.",
+    )
+    same = known & (lengths == lengths_now)
+    values = same[replicas.row_of_each_value()]
+    equal = replicas.values[values] == now.values[same[now.row_of_each_value()]]
+    differing = np.bincount(replicas.row_of_each_value()[values][~equal], minlength=len(lengths)) > 0
+    findings.add(
+        "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "The partition has these replicas in this order already."
+    )
+    racks, racks_now = (  # a broker that is gone is on no rack
+        distinct_in_rows(rows, brokers.racks()[rows.values], (rows.values != NONE) & brokers.listed[rows.values])
+        for rows in (replicas, now)
+    )
+    possible = np.minimum(lengths, racks_usable)
+    usable = np.bincount(replicas.row_of_each_value()[replicas.values == NONE], minlength=len(lengths)) == 0
+    crowded = known & usable & (racks < possible)
+    worse = racks < np.minimum(racks_now, possible)
+
+    def detail(row: int) -> str:
+        return f"Uses {racks[row]} of {possible[row]} possible racks; now {racks_now[row]}."
+
+    findings.add("error", "rack-rule", np.flatnonzero(crowded & worse), detail)
+    findings.add("warning", "rack-rule", np.flatnonzero(crowded & ~worse), detail)
+
+
+def _lint_cluster(
+    brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings, check: Callable[[], None]
+) -> None:
+    """The rules about the cluster as a whole, for a reassignment without errors."""
+    after = _after(placements, reassigned)
+    emptied = _emptied(brokers, placements.replicas, after)
+    drained = replace(brokers, draining=brokers.draining | emptied)
+    loads = placed_loads(drained, placements, after)
+    for measure in COUNTS:
+        before, then = (load.spread(measure) for load in loads)
+        if then.skew > before.skew and then.max >= then.mean + 1:  # else no plan with as many replicas has a smaller maximum
+            counts = loads[1].totals[measure]
+            most = int(np.argmax(np.where(loads[1].counted, counts, NONE)))
+            detail = f"{measure.capitalize()} are less even over the brokers: skew {before.skew:.3f} becomes {then.skew:.3f}; "
+            detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]} of {counts.sum()}."
+            findings.add_overall("warning", "skew", detail)
+    copies = _copies(brokers, placements.replicas, after)
+    fewer = _fewest_copies(drained, placements, after, copies, check)
+    if fewer < copies:
+        ids = brokers.cluster.broker_ids[emptied].tolist()
+        empties = f"empties {broker_names(ids)} as well and " if ids else ""
+        detail = f"The reassignment copies {counted(copies, 'replica')}; a plan that copies {fewer} {empties}"
+        findings.add_overall("note", "avoidable-moves", f"{detail}makes the cluster as even (POST /v1/reassignments).")
+
+
+def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:
+    """bool[brokers], which lose all their replicas, as when a broker is drained or replaced."""
+    has, had = (load_of(brokers.cluster, rows).replicas > 0 for rows in (after, before))
+    return had & ~has
+
+
+def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copies: int, check: Callable[[], None]) -> int:
+    """Copies of the best plan that is found to a cluster as even as ``after``, at most ``copies``.
+
+    brokers : those that ``after`` empties are draining, so that the plan empties them too
+    """
+    if copies == 0:
+        return 0
+    reached = brokers.unevenness(after)
+    factors = replace(placements, replication_factors=after.lengths().astype(np.int32), sizes=None, rates=None)
+    for objective in ("fewest-moves", "even"):
+        try:
+            planned = plan(brokers, factors, Goal(objective, leaders="keep"), check)
+        except Infeasible:
+            return copies
+        if brokers.unevenness(planned.replicas) <= reached:
+            return min(copies, _copies(brokers, placements.replicas, planned.replicas))
+    return copies
+
+
+def _after(placements: Placements, reassigned: Reassigned) -> Ragged:
+    """Ragged partition → brokers when the reassignment is complete."""
+    row_of = np.full(len(placements), NONE, np.int32)
+    row_of[reassigned.partitions] = np.arange(len(reassigned.partitions), dtype=np.int32)
+    parts = (placements.replicas, reassigned.replicas)
+    both = Ragged.of_lengths(np.concatenate([rows.lengths() for rows in parts]), np.concatenate([rows.values for rows in parts]))
+    here = np.arange(len(placements), dtype=np.int32)
+    return taken(both, np.where(row_of == NONE, here, len(placements) + row_of).astype(np.int32))
+
+
+def _repeats(names: list[str], ids: Int32s) -> Any:
+    """int64[...], the rows whose partition stands in an earlier row."""
+    _, codes = np.unique(np.array(names, object), return_inverse=True) if names else ([], np.empty(0, np.int64))
+    pairs = codes.astype(np.int64) << 32 | ids.astype(np.int64)
+    _, first = np.unique(pairs, return_index=True)
+    return np.setdiff1d(np.arange(len(ids)), first)
+
+
+def _repeats_in_rows(rows: Int32s, values: Int32s) -> Any:
+    """int64[...], the indices of values that stand earlier in their row."""
+    pairs = rows.astype(np.int64) << 32 | values.astype(np.uint32).astype(np.int64)
+    _, first = np.unique(pairs, return_index=True)
+    return np.setdiff1d(np.arange(len(values)), first)
+
+
+def _pairs(rows: Int32s, values: Int32s, brokers: Brokers) -> Int64s:
+    return rows.astype(np.int64) * (len(brokers) + 1) + values
+
+
+def _copies(brokers: Brokers, before: Ragged, after: Ragged) -> int:
+    """How many replicas are on a broker that did not have one of this partition."""
+    had, has = (_pairs(rows.row_of_each_value(), rows.values, brokers) for rows in (before, after))
+    return int(np.count_nonzero(~np.isin(has, had)))

@@ -1,0 +1,98 @@
+"""A plan and its figures: what its sentences are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from service.core.model import NONE, Bools, Int32s
+from service.core.printable import all_of, counted, first_few
+from service.planner.reassignments.model import Brokers, Goal, Placements, Plan
+from service.planner.reassignments.order import added
+
+if TYPE_CHECKING:
+    from service.core.measures.broker_load import Load
+    from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace
+    from service.planner.reassignments.leadership import Leadership
+    from service.planner.reassignments.moves import ReplicaMoves
+
+NAMED: Final = 3
+"""Brokers with a sentence of their own, and names in a sentence, at most."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan.
+
+    loads : of the brokers, before and after
+    racks_accepted : does the question say that racks are not known?
+    """
+
+    brokers: Brokers
+    placements: Placements
+    goal: Goal
+    plan: Plan
+    batches: Batches
+    moves: ReplicaMoves
+    loads: tuple[Load, Load]
+    leadership: Leadership
+    timing: BatchTiming
+    pace: Pace
+    racks_accepted: bool = False
+
+    @property
+    def copies(self) -> int:
+        """The replicas copied."""
+        return int(self.batches.moves.sum())
+
+    @property
+    def left(self) -> Bools:
+        """bool[brokers], those that somebody wants to be empty."""
+        leaving: Bools = self.brokers.draining | (self.brokers.replaced_by != NONE)
+        return leaving
+
+    @property
+    def changed(self) -> Int32s:
+        """int32[...], the partitions whose list changes."""
+        return np.flatnonzero(self.batches.batch_of != NONE).astype(np.int32)
+
+    @property
+    def racks_matter(self) -> bool:
+        """Could racks change the plan?"""
+        several = self.placements.replication_factors[~self.placements.excluded] > 1
+        return self.goal.racks != "none" and not self.goal.only_leaders and bool(several.any())
+
+    def broker(self, broker: int) -> str:
+        """``broker 7``."""
+        return f"broker {self.brokers.cluster.broker_ids[broker]}"
+
+    def names(self, partitions: Int32s) -> str:
+        """``orders-0 and orders-1``."""
+        return all_of([self.placements.name(partition) for partition in partitions.tolist()], NAMED)
+
+    def topics_of(self, partitions: Int32s) -> str:
+        """The names of their topics."""
+        return first_few([self.placements.topic_names[i] for i in np.unique(self.placements.topics[partitions]).tolist()], NAMED)
+
+    @property
+    def topics(self) -> str:
+        """``the 40 topics given``."""
+        return f"the {counted(len(self.placements.topic_names), 'topic')} given"
+
+    def on(self, broker: int, *, after: bool) -> Int32s:
+        """int32[...], the partitions with a replica on this broker."""
+        rows = self.plan.replicas if after else self.placements.replicas
+        partitions: Int32s = rows.row_of_each_value()[rows.values == broker]
+        return partitions
+
+    def dead_before(self) -> Int32s:
+        """int32[...], the brokers to which a rollback copies, and that are gone, fenced, or in sync with nothing."""
+        now = self.placements.replicas
+        holds, gone = np.bincount(now.values, minlength=len(self.brokers)), ~self.brokers.live
+        if self.placements.in_sync is not None:
+            in_sync = np.bincount(now.values[self.placements.in_sync], minlength=len(self.brokers))
+            gone = gone | ((holds > 0) & (in_sync == 0))
+        back = np.bincount(now.values[added(self.plan.replicas, now)], minlength=len(self.brokers)) > 0
+        return np.flatnonzero(back & gone).astype(np.int32)

@@ -1,0 +1,178 @@
+"""Swaps of two replicas that even out several resources. See ``balance``."""
+
+from typing import Final
+
+import numpy as np
+
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
+from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
+from service.planner.reassignments.resources.state import (
+    GAIN,
+    Resources,
+    copies_of,
+    gain_of,
+    most_gained,
+    replace_replica,
+    shift,
+    slope,
+    take_difference,
+    within_limits,
+    worth,
+)
+from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets
+from service.planner.reassignments.search.turns import DONE, MORE, TURN
+
+_NEAREST: Final = 2
+"""Partners of a swap that are tried to either side of the one that would even out best."""
+
+_MOST_SWAPPED: Final = 100_000
+"""Replicas of a broker of which swaps are tried: sorting more takes too long."""
+
+
+@kernel
+def swap(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], following: Int64s, taken: Int64s, looked_at: Int64s) -> int:
+    """Have replicas of two brokers change places, pair by pair. As ``_move``; following : int64[2], the pair that comes next"""
+    brokers = len(s.loads)
+    while following[0] < brokers and r.free[0]:
+        a, b = following[0], max(following[1], following[0] + 1)
+        if s.work[0] > TURN:
+            looked_at[0] += s.work[0]
+            return MORE
+        s.work[0] += 1
+        following[1] = b + 1
+        if b >= brokers:
+            following[0], following[1] = a + 1, NONE
+        elif s.first[a] != NONE and s.first[b] != NONE and most_gained(r, rule[0], a, b) >= rule[2]:
+            taken[0] += _swap_pair(s, r, rule, a, b)
+    looked_at[0] += s.work[0]
+    return DONE
+
+
+@inner_kernel
+def _swap_pair(s: ReplicaSets, r: Resources, rule: tuple[int, int, float], a: int, b: int) -> int:
+    """The swaps made between a and b.
+
+    A replica's *pull* is what it gains, to first order, if it goes from a to b. What two that swap should differ by is known.
+    """
+    on_a, on_b = _partitions_on(s, a), _partitions_on(s, b)
+    if max(len(on_a), len(on_b)) > _MOST_SWAPPED:
+        return 0
+    slopes = np.zeros(len(r.step))
+    for k in range(r.columns[rule[0], 0], r.columns[rule[0], 1]):
+        slopes[k] = slope(r, rule[0], a, k) - slope(r, rule[0], b, k)
+    roles = np.array([r.leaders[partition] == b for partition in on_b])
+    pulls = np.array([_pull(r, slopes, partition, b) for partition in on_b])
+    s.work[0] += len(on_b) * (GAIN * len(slopes) + 40)
+    order = np.argsort(pulls, kind="mergesort")
+    taken, swaps = np.zeros(len(on_b), np.bool_), 0
+    wanted = 2.0 * most_gained(r, rule[0], a, b)
+    for role in (False, True):
+        partners = np.array([i for i in order if roles[i] == role], np.int64)
+        sorted_pulls = pulls[partners]
+        for p in range(len(on_a)):
+            partition = on_a[p]
+            if partition == NONE:
+                continue
+            s.work[0] += GAIN * len(slopes) + 40
+            pull = _pull(r, slopes, partition, a)
+            middle = np.searchsorted(sorted_pulls, pull - wanted)
+            partner = _best_partner(s, r, rule, (partition, a, b), on_b, partners, taken, int(middle))
+            if partner == NONE:
+                continue
+            other = on_b[partner]
+            costs = copies_of(s, partition, a, b), copies_of(s, other, b, a)
+            take_difference(r, partition, a, other, b)
+            replace_replica(s, r, partition, a, b, costs[0])
+            replace_replica(s, r, other, b, a, costs[1])
+            shift(r, a, b)
+            taken[partner], on_a[p] = True, NONE
+            swaps += 1
+            wanted = 2.0 * most_gained(r, rule[0], a, b)
+    return swaps
+
+
+@borrowing_kernel
+def _best_partner(
+    s: ReplicaSets,
+    r: Resources,
+    rule: tuple[int, int, float],
+    mover: tuple[int, int, int],
+    on_b: Int32s,
+    partners: Int64s,
+    taken: Bools,
+    middle: int,
+) -> int:
+    """Which of b's partitions, an index into ``on_b``, gains most if it changes places with the mover: (partition, a, b)."""
+    partition, a, b = mover
+    best, best_level, best_gain = NONE, rule[0] + 1, 0.0
+    for at in range(max(0, middle - _NEAREST), min(len(partners), middle + _NEAREST)):
+        partner = partners[at]
+        other = on_b[partner]
+        s.work[0] += GAIN * len(r.step)
+        if taken[partner]:
+            continue
+        take_difference(r, partition, a, other, b)
+        level, gain = gain_of(r, rule[0], a, b)
+        if level > best_level or gain <= 0.0 or (level == best_level and gain <= best_gain):
+            continue
+        if _can_swap(s, r, rule, mover, other, level, gain):
+            best, best_level, best_gain = int(partner), level, gain
+    return best
+
+
+@borrowing_kernel
+def _can_swap(
+    s: ReplicaSets,
+    r: Resources,
+    rule: tuple[int, int, float],
+    mover: tuple[int, int, int],
+    other: int,
+    level: int,
+    gain: float,
+) -> bool:
+    partition, a, b = mover
+    if not may_swap(r, partition, other, a, b):
+        return False
+    first, second = copies_of(s, partition, a, b), copies_of(s, other, b, a)
+    if IMPOSSIBLE in (first, second) or not worth(rule, level, gain, first + second):
+        return False
+    return within_limits(r, first + second, first * r.sizes[partition] + second * r.sizes[other])
+
+
+@borrowing_kernel
+def may_swap(r: Resources, partition: int, other: int, a: int, b: int) -> bool:
+    """May the partition go from a to b, and the other from b to a, as far as ``exchange_cost`` does not say so?"""
+    more = r.sizes[partition] - r.sizes[other]
+    if (more > 0 and r.used[b] + more > r.capacities[b]) or (more < 0 and r.used[a] - more > r.capacities[a]):
+        return False
+    leads, led = r.leaders[partition] == a, r.leaders[other] == b
+    if r.may_lead[a] != r.may_lead[b] and (leads or led):
+        return False
+    same = leads and led and r.topics[partition] == r.topics[other]
+    lacking = (leads and r.spare[r.topics[partition], a] <= 0) or (led and r.spare[r.topics[other], b] <= 0)
+    return bool(same or not lacking)
+
+
+@inner_kernel
+def _partitions_on(s: ReplicaSets, broker: int) -> Int32s:
+    """int32[...], in order, so that they do not depend on the steps before."""
+    count = 0
+    place = s.first[broker]
+    while place != NONE:
+        count += 1
+        place = s.after[place]
+    partitions = np.empty(count, np.int32)
+    place = s.first[broker]
+    for i in range(count):
+        partitions[i] = s.row_of[place]
+        place = s.after[place]
+    partitions.sort()
+    return partitions
+
+
+@borrowing_kernel
+def _pull(r: Resources, slopes: Float64s, partition: int, broker: int) -> float:
+    role, pull = int(r.leaders[partition] == broker), 0.0
+    for k in range(len(slopes)):
+        pull += slopes[k] * r.parts[role, partition, k]
+    return pull

@@ -1,0 +1,237 @@
+"""Copies against evenness: the evenest placement with each number of copies, from the fewest to those of the evenest.
+
+*Question*: how even can the brokers be within a number of copies?
+
+*Algorithm*: the sum of squares + λ × copies is again a minimum-cost flow with a convex cost at each broker. From the sets with
+the fewest copies, which are the best for a large λ, follow one path of exchanges after another, each time the one that gains most
+per copy. Then the sets are the best for λ = gain ÷ copies of that path (successive shortest paths), so no others with as few
+copies are more even. Between two points of this curve, where a path copies several replicas, the line between them is a bound.
+
+A path a → b gains (last replica on a) - (one more on b) in the sum of squares. The paths from all brokers are searched together:
+the label of a broker is the most of den × (last replica on a) - num × copies over all paths from any a to it, for λ = num ÷ den.
+The best ratio is found by Dinkelbach's iteration. All of it is exact, in integers (``_scale``).
+
+Source: Ahuja, Magnanti and Orlin, Network Flows, on parametric flows; Dinkelbach, On Nonlinear Fractional Programming (1967).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import lcm
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from service.core.kernels import borrowing_kernel, inner_kernel, kernel
+from service.core.model import NONE, Int32s, Int64s
+from service.planner.reassignments.search.curve import Curve, Record, mark
+from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, list_exchanges
+from service.planner.reassignments.search.improvement import MOST
+from service.planner.reassignments.search.paths import (
+    FAR,
+    cancel,
+    cost_of,
+    exchange_all,
+    find_all,
+    follow,
+    last_weighs,
+    lighter,
+    next_weighs,
+    path_to,
+    search,
+)
+from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
+
+_LARGEST: Final = 2**60
+"""Labels stay below it."""
+
+
+class _Labels(NamedTuple):
+    """The best path to each broker: int64[brokers] value and copies, int32[brokers] exchanges and the broker before."""
+
+    values: Int64s
+    costs: Int64s
+    hops: Int32s
+    previous: Int32s
+
+
+def trade(s: ReplicaSets, record: Record, check: Callable[[], None]) -> Curve:
+    """Copy more from sets that are the evenest with the fewest copies, within the limits of ``record``. Changes both."""
+    s.paid[0] = True
+    list_exchanges(s, check)
+    scale, ratio = np.array([_scale(s)], np.int64), np.array([0, 1], np.int64)
+    mark(record, s.loads, s.weights, s.usable)
+    optimal = in_turns(s, lambda: _copy_more(s, record, scale, ratio), check, MOST) == DONE
+    last = min(int(record.points[0]), len(record.copies)) - 1
+    corner = int(record.copies[last]), float(record.sums[last])
+    gain, copies = ratio.tolist()
+    if gain:
+        in_turns(s, lambda: _fill_up(s, record, scale), check, MOST)
+    step = 2.0 if (s.weights == 1).all() else 1 / int(scale[0])
+    return record.curve(corner, gain / copies / int(scale[0]), step, optimal=optimal)
+
+
+def even_out_freely(s: ReplicaSets, least: Int64s, check: Callable[[], None]) -> bool:
+    """Even out the sets without another copy. least : int64[brokers], the replicas that each keeps. Whether it is optimal."""
+    scale, large = np.array([_scale(s)], np.int64), np.array([_LARGEST // (len(s.loads) + 1)], np.int64)
+    return in_turns(s, lambda: _descend(s, scale, large, least), check, MOST) == DONE
+
+
+def _scale(s: ReplicaSets) -> int:
+    """What one replica weighs × weight: the least number that all weights divide, if labels stay small with it."""
+    most = _LARGEST // (8 * (int(s.loads.sum()) + len(s.loads) + 1) * (len(s.loads) + 1))
+    return max(1, min(lcm(*np.unique(s.weights).tolist()), most))
+
+
+@inner_kernel
+def _label(s: ReplicaSets, scale: int, num: int, den: int, least: Int64s, labels: _Labels) -> int:  # noqa: C901 (a kernel)
+    """Fill the labels; returns NONE, or a broker on a cycle of negative cost. least : int64[brokers], what sources keep"""
+    brokers = len(s.loads)
+    values, costs, hops, previous = labels
+    queue, queued = np.empty(brokers + 1, np.int32), np.zeros(brokers, np.bool_)
+    at = end = 0
+    for a in range(brokers):
+        values[a], costs[a], hops[a], previous[a] = -FAR, 0, 0, NONE
+        if s.first[a] != NONE and s.loads[a] > least[a]:
+            values[a] = den * (last_weighs(s, a) * scale // s.weights[a])
+            queue[end], queued[a] = a, True
+            end += 1
+    sign = 1 if num > 0 else -1  # of equal paths one that copies, unless copies cost nothing
+    while at != end:
+        a = queue[at]
+        at = (at + 1) % (brokers + 1)
+        queued[a] = False
+        s.work[0] += brokers
+        row = s.cheapest[a]
+        for b in range(brokers):
+            if row[b] == IMPOSSIBLE:
+                continue
+            value, cost = values[a] - num * row[b], costs[a] + row[b]
+            if value < values[b]:
+                continue
+            if value == values[b]:
+                more = sign * (cost - costs[b])
+                if more < 0 or (more == 0 and hops[a] + 1 >= hops[b]):
+                    continue
+            values[b], costs[b], hops[b], previous[b] = value, cost, hops[a] + 1, a
+            if hops[b] > brokers:
+                return b
+            if not queued[b]:
+                queue[end], queued[b] = b, True
+                end = (end + 1) % (brokers + 1)
+    return int(NONE)
+
+
+@borrowing_kernel
+def _best_sink(s: ReplicaSets, scale: int, den: int, labels: _Labels) -> tuple[int, int]:
+    """The broker to which the best path leads, and its value with what the broker gets; NONE if there is none."""
+    sink, best = int(NONE), int(-FAR)
+    for b in range(len(s.loads)):
+        if labels.previous[b] == NONE or s.loads[b] >= s.most[b] or not s.usable[b]:
+            continue
+        value = labels.values[b] - den * (next_weighs(s, b) * scale // s.weights[b])
+        if sink == NONE or value > best or (value == best and labels.costs[b] > labels.costs[sink]):
+            sink, best = b, value
+    return sink, best
+
+
+@inner_kernel
+def _no_labels(s: ReplicaSets) -> _Labels:
+    count = len(s.loads)
+    return _Labels(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int32), np.empty(count, np.int32))
+
+
+@kernel
+def _descend(s: ReplicaSets, scale: Int64s, large: Int64s, least: Int64s) -> int:
+    """Follow paths that save copies, or even out without a copy. DONE or MORE. large : more than any path gains"""
+    labels = _no_labels(s)
+    while s.work[0] <= TURN:
+        on_cycle = _label(s, scale[0], large[0], 1, least, labels)
+        if on_cycle != NONE:
+            cancel(s, on_cycle, labels.previous)
+            continue
+        sink, best = _best_sink(s, scale[0], 1, labels)
+        if sink == NONE or best <= 0:
+            return DONE
+        follow(s, sink, labels.previous)
+    return MORE
+
+
+@kernel
+def _copy_more(s: ReplicaSets, record: Record, scale: Int64s, ratio: Int64s) -> int:
+    """Follow the path with the best ratio, until none gains or the next would copy more than the limits allow. DONE or MORE.
+
+    ratio : int64[2], gain and copies of that path; 0 and 1 if it is not known, and at the end if none gains
+    """
+    labels, least = _no_labels(s), np.zeros(len(s.loads), np.int64)
+    while s.work[0] <= TURN:
+        num, den = ratio[0], ratio[1]
+        on_cycle = _label(s, scale[0], num, den, least, labels)
+        if on_cycle != NONE:
+            cancel(s, on_cycle, labels.previous)
+            continue
+        sink, best = _best_sink(s, scale[0], den, labels)
+        if num == 0 and (sink == NONE or best <= 0):
+            return DONE
+        cost = labels.costs[sink] if sink != NONE else 0
+        if num > 0 and (sink == NONE or best < 0 or (best == 0 and cost <= 0)):  # no path is as good any more
+            ratio[0], ratio[1] = 0, 1
+            continue
+        if best > 0 and cost > 0:
+            ratio[0], ratio[1] = (best + num * cost) // den, cost
+            continue
+        path = path_to(sink, labels.previous)
+        partitions = find_all(s, path)
+        if len(partitions) == len(path) - 1 and not _follow(s, record, path, partitions, cost):
+            return DONE
+    return MORE
+
+
+@inner_kernel
+def _follow(s: ReplicaSets, record: Record, path: Int64s, partitions: Int64s, cost: int) -> bool:
+    """Carry out the exchanges; False if they would copy more than the limits allow."""
+    amount = np.int64(0)
+    for i in range(len(partitions)):
+        amount += s.cheapest[path[i], path[i + 1]] * record.sizes[partitions[i]]
+    if record.copied[0] + cost > record.limits[0] or record.copied[1] + amount > record.limits[1]:
+        return False
+    if exchange_all(s, path, partitions):
+        for i in range(len(partitions)):
+            record.loads[path[i]] -= record.sizes[partitions[i]]
+            record.loads[path[i + 1]] += record.sizes[partitions[i]]
+        record.copied[0] += cost
+        record.copied[1] += amount
+        mark(record, s.loads, s.weights, s.usable)
+    return True
+
+
+@kernel
+def _fill_up(s: ReplicaSets, record: Record, scale: Int64s) -> int:
+    """Where the limit is within a path of several copies: follow the paths that gain most and copy less. DONE or MORE."""
+    brokers = len(s.loads)
+    closed, sources = np.zeros(brokers, np.bool_), np.zeros(brokers, np.bool_)
+    key, previous, best_previous = np.empty(brokers, np.int64), np.empty(brokers, np.int32), np.empty(brokers, np.int32)
+    while s.work[0] <= TURN:
+        left = record.limits[0] - record.copied[0]
+        best, sink, cost = 0, int(NONE), 0
+        for a in range(brokers):
+            if s.first[a] == NONE or left <= 0:
+                continue
+            sources[:] = False
+            sources[a] = True
+            if search(s, sources, closed, key, previous) != NONE:
+                return DONE
+            for b in range(brokers):
+                if key[b] == FAR or s.loads[b] >= s.most[b] or cost_of(key[b]) > left or not lighter(s, b, a):
+                    continue
+                gain = last_weighs(s, a) * scale[0] // s.weights[a] - next_weighs(s, b) * scale[0] // s.weights[b]
+                if gain > best:
+                    best, sink, cost = gain, b, cost_of(key[b])
+                    best_previous[:] = previous
+        if sink == NONE:
+            return DONE
+        path = path_to(sink, best_previous)
+        partitions = find_all(s, path)
+        if len(partitions) == len(path) - 1 and not _follow(s, record, path, partitions, cost):
+            return DONE
+    return MORE
