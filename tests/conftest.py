@@ -72,7 +72,7 @@ WITHOUT_SHARED_SPARK = (
 WAITING = (
     "tests/auth/",
     WITH_BROKER[0],
-    "tests/core/timelines/test_live.py",
+    "tests/planner/timelines/test_live.py",
     "tests/live",
     "tests/server",
     "tests/spark/cluster/",

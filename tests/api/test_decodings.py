@@ -18,10 +18,10 @@ from service.decisions.decodings import answer as answered
 from service.web.json.lines import JSON_LINES
 from service.web.media_types import ARROW_STREAM
 from service.web.problems import kebab
-from tests.core.wire.test_offset_commits import as_keys
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
 from tests.support.wire_encoding import classic_value, commit_key, commit_value
+from tests.wire.test_offset_commits import as_keys
 
 PATH = "/v1/decodings"
 SUBSCRIPTION = "AAMAAAABAAVhLjNyOf////8AAAABAAVhLjNyOQAAAAMAAAAAAAAAAgAAApcAAAClAAx6b25lLTIvcm93LTE="

@@ -1,4 +1,4 @@
-"""``/v1/partition-count-plans`` as a caller sees it. What the numbers are is tests/core/sizing/test_plans.py's."""
+"""``/v1/partition-count-plans`` as a caller sees it. What the numbers are is tests/planner/sizing/test_plans.py's."""
 
 from __future__ import annotations
 

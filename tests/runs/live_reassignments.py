@@ -25,7 +25,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from service.core.printable import counted
-from tests.core.reassignments.test_real_brokers import Traffic
+from tests.planner.reassignments.test_real_brokers import Traffic
 from tests.support.broker import JARS
 from tests.support.broker_set import running_brokers
 from tests.support.jvm import KAFKA, SHORT_LIVED, fetch, libraries

@@ -13,7 +13,6 @@ import numpy as np
 
 from service.core.clock import UNLIMITED, TimeLimit
 from service.core.keys import columns
-from service.core.keys.transformations import Transformation, texts_of, transformations, transformed
 from service.core.partitioners.crc32 import CRC32
 from service.core.partitioners.fnv1a import FNV1A
 from service.core.partitioners.murmur2 import MURMUR2
@@ -21,6 +20,7 @@ from service.planner.attribution.equivalents import PartitionerClasses, hash_all
 from service.planner.attribution.growth import evidence_of
 from service.planner.attribution.mixtures import SIGNIFICANCE
 from service.planner.attribution.observations import NO_KEY, KeyObservations
+from service.planner.attribution.transformations import Transformation, texts_of, transformations, transformed
 
 SAMPLE: Final = 128
 """Pairs with which a transformation is tried."""

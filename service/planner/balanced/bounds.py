@@ -15,7 +15,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
-from service.core.optimize.flows import augment, network
+from service.planner.flows import augment, network
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.model import Int64s, Ragged
-from service.core.optimize.flows import augment, network
+from service.planner.flows import augment, network
 
 
 @dataclass(frozen=True)

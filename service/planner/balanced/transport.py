@@ -24,8 +24,8 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
-from service.core.optimize.flows import Edges, cost, dual_bound, fill
 from service.core.ragged import grouped_arrays
+from service.planner.flows import Edges, cost, dual_bound, fill
 from service.planner.kinds import Claimed, Kinds
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.optimize.flows import Edges
+from service.planner.flows import Edges
 from service.planner.reassignments.feasibility.start import keep_and_fill
 from service.planner.reassignments.model import Brokers, Goal, Pins, Placements, TopicLeaders
 from service.planner.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, is_home

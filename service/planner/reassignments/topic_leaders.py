@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in
-from service.core.optimize.flows import Edges, fill
+from service.planner.flows import Edges, fill
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, TopicLeaders
 
 

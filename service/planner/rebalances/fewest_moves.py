@@ -26,7 +26,7 @@ import numpy as np
 
 from service.core.measures.skew import occurrences
 from service.core.model import Group, Int32s
-from service.core.optimize.flows import Edges, cost, fill
+from service.planner.flows import Edges, cost, fill
 from service.planner.kinds import Claimed, Kinds, claimed_once, claims_of
 
 LARGEST_NETWORK: Final = 500_000

@@ -14,9 +14,9 @@ from service.clients.streams.classic.client_queue import ClientQueue, empty_queu
 from service.clients.streams.classic.held import Held, has, load
 from service.clients.streams.classic.standbys import enter_all
 from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
+from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.core.optimize.heap import sift_down, sift_up
 
 RUNNING: Final = -2
 """The lag of a client that runs the task: Task.LATEST_OFFSET."""
@@ -133,7 +133,7 @@ def _enter_both(held: Held, queue: ClientQueue, source: int, destination: int) -
 def _to_move(held: Held, states: States, warmups: WarmUps, active: bool) -> tuple[Int32s, Int32s]:  # noqa: FBT001
     """Tasks that a client has and another one is further with, and the client. First those with few clients that are caught up.
 
-    Of a task that several clients have, java.util.PriorityQueue decides, whose heap that of ``service/core/optimize`` is.
+    Of a task that several clients have, java.util.PriorityQueue decides, whose heap that of ``service/core/heap.py`` is.
     """
     tasks, clients = held.standby.shape
     most = tasks if active else int(held.standby.sum())

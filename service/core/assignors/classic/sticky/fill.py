@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.sticky.state import State, give
+from service.core.heap import heapify, sift_down
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
-from service.core.optimize.heap import heapify, sift_down
 from service.core.ragged import grouped_arrays, put
 
 _FEW: Final = 4

@@ -16,9 +16,9 @@ from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.movements import Movements, alike, copied, move, partition_to_move
 from service.core.assignors.classic.sticky.state import State, give
 from service.core.clock import OUT_OF_TIME, Deadline, is_over
+from service.core.heap import heapify, sift_down, sift_up
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s
-from service.core.optimize.heap import heapify, sift_down, sift_up
 from service.core.ragged import put
 
 SETTLED: Final = 0

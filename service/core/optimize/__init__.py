@@ -1,1 +1,0 @@
-"""Solvers of problems with an exact optimum."""
