@@ -46,7 +46,7 @@ def write(into: str, sources: Iterable[str | None], analyse: Callable[[], tuple[
     if form == "csv":
         raise click.UsageError("--into writes Parquet tables and cannot be combined with --output csv.")
     if find_spec("matplotlib") is None:
-        raise BadInput("--into needs matplotlib: pip install 'partition-allocator[report]'")
+        raise BadInput("--into needs matplotlib: pip install '.[report]' in a clone of the project")
     folder = local_folder(into)
     if folder is None:
         raise click.BadParameter(f"{into!r} is not a local folder.", param_hint="--into")

@@ -59,7 +59,7 @@ def _check_installed() -> None:
     """Raise BadInput unless the packages of the extra ``pipeline`` are installed."""
     for package in ("pyspark", "py4j", "matplotlib", "pandas"):
         if find_spec(package) is None:
-            raise BadInput(f"The pipeline needs {package}: pip install 'partition-allocator[pipeline]'")
+            raise BadInput(f"The pipeline needs {package}: pip install '.[pipeline]' in a clone of the project")
 
 
 @click.command(cls=Jobs)

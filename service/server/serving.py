@@ -112,7 +112,7 @@ def _check(settings: Settings, host: str, *, loopback: bool) -> None:
             f"lines of that file) or {jwks}; or serve everyone with {auth}=off."
         )
     if settings.otlp_endpoint and find_spec("opentelemetry") is None:
-        raise Refusal("Traces need OpenTelemetry: pip install 'partition-allocator[tracing]'")
+        raise Refusal("Traces need OpenTelemetry: pip install '.[tracing]' in a clone of the project")
     try:
         if settings.auth != "off" and settings.has_credentials():
             Authenticator(settings, lambda: None)

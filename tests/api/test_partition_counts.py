@@ -168,7 +168,7 @@ def test_many_partitions_are_measured_and_not_listed(client):
 
 
 def test_the_cause_of_a_skew_has_its_keys_and_its_floor(client):
-    """The README's example: three quarters of the records have one key."""
+    """Three quarters of the records have one key."""
     rows = [{"key": key, "records": records} for key, records in (("a", 900), ("b", 100), ("c", 100), ("d", 100))]
     answer = client.post(PATH, json={"partitions_counts": [4], "histogram": rows}).json
     (plan,) = answer["plans"]

@@ -42,7 +42,7 @@ def test_spark_submit_finds_pythons_own_modules_beside_ours():
 def test_without_pyspark_the_command_says_what_is_missing():
     """And every other command is as it was."""
     done = subprocess.run([sys.executable, "-c", NO_SPARK], capture_output=True, text=True, check=False)
-    assert "pip install 'partition-allocator[pipeline]'" in done.stderr
+    assert "pip install '.[pipeline]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert "pipeline" in done.stdout
 

@@ -96,7 +96,7 @@ def test_a_missing_collector_has_no_effect(monkeypatch):
 
 def test_a_start_with_an_endpoint_and_without_opentelemetry_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    with pytest.raises(Refusal, match=r"pip install 'partition-allocator\[tracing\]'"):
+    with pytest.raises(Refusal, match=r"pip install '\.\[tracing\]'"):
         serve(Settings(otlp_endpoint="http://127.0.0.1:9"), "127.0.0.1", 0)
 
 

@@ -103,7 +103,7 @@ def require_kafka() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "kafka":
             raise
-        raise BadInput("A live cluster needs kafka-python: pip install 'partition-allocator[kafka]'") from None
+        raise BadInput("A live cluster needs kafka-python: pip install '.[kafka]' in a clone of the project") from None
 
 
 def extent_of(

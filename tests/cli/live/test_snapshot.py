@@ -52,7 +52,7 @@ def test_the_kafka_client_is_an_extra(command: str) -> None:
     arguments = [sys.executable, "-c", code, command, "--bootstrap-server", "localhost:1"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert "pip install 'partition-allocator[kafka]'" in result.stderr
+    assert "pip install '.[kafka]'" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["snapshot", "verify", "watch"])
