@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from service.spark.cluster.session import cores
 from service.spark.tasks.names import Named
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from service.analyses.results import ArrowFunction
+
+
+TASK_BYTES: Final = 2**29
+"""Bytes of plain files for a task, which costs a tenth of a second however little it reads. So a job has as many tasks as its
+data, whatever executors there are when it starts, and a lost one repeats little. Of small files there is a task for each core."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,11 @@ class Tasks:
     def run(self, schema: pa.Schema) -> pa.Table:
         """The same, here."""
         return self.rows(schema).toArrow()
+
+
+def tasks_for(spark: SparkSession, size: int) -> int:
+    """The number of tasks that read so many bytes."""
+    return max(cores(spark), -(-size // TASK_BYTES))
 
 
 def tasks_of(frame: DataFrame, function: ArrowFunction, count: int) -> Tasks:

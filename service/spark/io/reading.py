@@ -15,14 +15,26 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, types
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from service.spark.cluster.arrow_tasks import tasks_for
 from service.spark.cluster.failures import NO_FILE, failure
 from service.spark.cluster.session import is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io.columns import column
-from service.spark.io.sources import CORRUPT, LAKE_FILES, LAKE_TABLES, PATTERN, Source, check_brokers, in_lake, require_names
+from service.spark.io.sources import (
+    CORRUPT,
+    LAKE_FILES,
+    LAKE_TABLES,
+    PATTERN,
+    Source,
+    check_brokers,
+    in_lake,
+    made_keys,
+    require_names,
+)
 from service.spark.tasks import parquet_files
+from service.spark.tasks.made_keys import SCHEMA
 
 BYTES: Final = "ISO-8859-1"
 """The encoding in which every byte is a character."""
@@ -76,6 +88,10 @@ def _read(spark: SparkSession, source: Source) -> DataFrame:
         if source.format == "kafka":
             _connect(spark, source)
             return spark.read.format("kafka").options(**_kafka_options(source)).load()
+        if source.format == "keys":
+            made = made_keys(source)
+            blocks = spark.range(0, made.blocks, 1, min(made.blocks, tasks_for(spark, made.size)))
+            return blocks.mapInArrow(made.rows, from_arrow_schema(SCHEMA))
         if source.format == "table":
             return spark.read.options(**source.options).table(source.location)
         spark.conf.set(TYPES_OF_FOLDERS, "false")

@@ -1,6 +1,6 @@
 """One scan of a source: tasks get batches of its columns, and the driver merges what each task computed.
 
-Tasks read plain Parquet themselves (``splits.py``); from any other source they get the batches from Spark.
+Tasks read plain Parquet and make keys themselves (``splits.py``); from any other source they get the batches from Spark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from service.analyses.results import ArrowFunction, Scan
 from service.core.printable import printable
 from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
-from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_of
+from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_for, tasks_of
 from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
@@ -32,12 +32,8 @@ from service.spark.tasks.splits import RowReader, SplitReader
 LONG_TASKS_PER_CORE: Final = 4
 """Tasks for each core where a row takes long, such as a group with a million partitions: others take over from a slow one."""
 
-TASK_BYTES: Final = 2**29
-"""Bytes of plain files for a task, which costs a tenth of a second however little it reads. So a job has as many tasks as its
-data, whatever executors there are when it starts, and a lost one repeats little. Of small files there is a task for each core."""
-
 LONG_TASK_BYTES: Final = 2**26
-"""The same where a row takes long."""
+"""Bytes of plain files for a task where a row takes long."""
 
 FIRST_RECORDS: Final = 1000
 """Records whose keys are checked before a job starts."""
@@ -141,9 +137,9 @@ class ScanSource:
 
     def tasks(self, scan: Scan) -> Tasks:
         """Tasks that give the rows of ``results.SCHEMA``."""
-        if self.files is None:
+        reader = self._reader(scan)
+        if reader is None:
             return tasks_of(self.frame, scan.of_batches, reading.partitions_of(self.frame))
-        reader = self._reader(scan, self.files)
         return numbered(self.spark, reader, len(reader.tasks))
 
     def partials(self, scan: Scan) -> list[bytes] | None:
@@ -151,9 +147,9 @@ class ScanSource:
 
         Without Spark SQL, which takes the JVM two seconds to plan its first query, and tenths of a second to plan others.
         """
-        if self.files is None or self.files.size > MOST_BYTES_READ_AGAIN or is_connect(self.spark):
+        reader = self._reader(scan)
+        if reader is None or reader.files.size > MOST_BYTES_READ_AGAIN or is_connect(self.spark):
             return None
-        reader = self._reader(scan, self.files)
         count = len(reader.tasks)
         if count > MERGED_BY_DRIVER:
             return None
@@ -161,9 +157,16 @@ class ScanSource:
         complete = [partial for partial in partials if partial is not None]
         return complete if len(complete) == count else None
 
-    def _reader(self, scan: Scan, files: ParquetFiles) -> SplitReader:
-        tasks = max(cores(self.spark), -(-files.size // TASK_BYTES))
-        return SplitReader(scan, replace(files, expected=self.schema), files.splits(tasks))
+    def _reader(self, scan: Scan) -> SplitReader | None:
+        """What the tasks run that read the source themselves; None where Spark reads."""
+        if self.source.format == "keys" and not self.source.is_query:
+            keys = sources.made_keys(self.source)
+            return SplitReader(scan, keys, keys.splits(tasks_for(self.spark, keys.size)))
+        if self.files is None:
+            return None
+        return SplitReader(
+            scan, replace(self.files, expected=self.schema), self.files.splits(tasks_for(self.spark, self.files.size))
+        )
 
     def few_rows(self, function: ArrowFunction, rows: int) -> Tasks:
         """Tasks that give ``function`` the records, ``rows`` at a time: each may take long.

@@ -6,6 +6,7 @@
 ``csv:data/``, ``delta:s3a://bucket/t``      files of any format that Spark reads
 ``table:catalog.schema.name``                any table in Spark's catalogs: Delta, Iceberg, Hive …
 ``kafka://host:9092,host2/topic``            a live topic, with options of the connector
+``keys:1e10?distribution=zipf:0.99``         made keys (``tasks/made_keys.py``)
 ============================================ ==========================================================
 
 ``reading.py`` reads them. Here is what can be said without Spark.
@@ -20,12 +21,15 @@ from dataclasses import dataclass, field
 from glob import iglob
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from service.report.folders import url_of
 from service.spark.cluster.addresses import unanswered
 from service.spark.errors import WrongSource
+
+if TYPE_CHECKING:
+    from service.spark.tasks.made_keys import MadeKeys
 
 CORRUPT: Final = "_corrupt_record"
 """The column with a line of CSV or JSON that Spark could not read; null for all others."""
@@ -55,8 +59,8 @@ _FORMAT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*):(?!//)(.+)", re.DOTALL)
 class Source:
     """One source.
 
-    format : of Spark's reader, or "table" or "kafka"
-    location : path, table name or topic
+    format : of Spark's reader, or "table", "kafka" or "keys"
+    location : path, table name, topic or number of keys
     brokers : ``host:port`` of each bootstrap server of a topic
     options : of Spark's reader
     where : a condition of Spark SQL that its records must meet; None: none
@@ -81,6 +85,8 @@ class Source:
         options = dict(options or {})
         if text.startswith("kafka://"):
             return _topic(text, options)
+        if text.startswith("keys:"):
+            return _made(text, options)
         text = url_of(text)
         named = _FORMAT.fullmatch(text)
         if named:
@@ -97,6 +103,8 @@ class Source:
         """As a user names it, without options, which may be secrets."""
         if self.format == "kafka":
             return f"kafka://{','.join(self.brokers)}/{self.location}"
+        if self.format == "keys":
+            return f"keys:{self.location}?{'&'.join(f'{name}={value}' for name, value in self.options.items())}".rstrip("?")
         return self.location if self.format in SUFFIXES.values() else f"{self.format}:{self.location}"
 
 
@@ -112,9 +120,26 @@ def _topic(text: str, options: dict[str, str]) -> Source:
     return Source("kafka", topic, tuple(brokers), options | dict(parse_qsl(url.query)))
 
 
+def _made(text: str, options: dict[str, str]) -> Source:
+    count, _, query = text.removeprefix("keys:").partition("?")
+    source = Source("keys", count, (), options | dict(parse_qsl(query, keep_blank_values=True)))
+    try:
+        made_keys(source)
+    except ValueError as error:
+        raise WrongSource(f"{text}: {error}") from None
+    return source
+
+
+def made_keys(source: Source) -> MadeKeys:
+    """The records that a source of the format "keys" names."""
+    from service.spark.tasks.made_keys import MadeKeys  # noqa: PLC0415 - Arrow is not needed for other formats
+
+    return MadeKeys.parse(source.location, source.options)
+
+
 def in_folders(sources: Iterable[Source]) -> dict[str, str]:
     """The location of each source that is a file or a folder, and its name."""
-    return {source.location: str(source) for source in sources if source.format not in ("table", "kafka")}
+    return {source.location: str(source) for source in sources if source.format not in ("table", "kafka", "keys")}
 
 
 def check_brokers(source: Source) -> None:

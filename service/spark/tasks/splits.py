@@ -1,9 +1,9 @@
-"""Tasks that read their splits of plain Parquet themselves. They get their numbers from Spark."""
+"""Tasks that read their splits of plain Parquet themselves, or make keys. They get their numbers from Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from service.analyses.results import ArrowFunction, Scan
+    from service.spark.tasks.made_keys import MadeKeys
     from service.spark.tasks.parquet_files import ParquetFiles, Split
 
 
@@ -19,8 +20,8 @@ class SplitReader:
     """What the tasks of a scan run. tasks : the splits of each task"""
 
     scan: Scan
-    files: ParquetFiles
-    tasks: Sequence[Sequence[Split]]
+    files: ParquetFiles | MadeKeys
+    tasks: Sequence[Sequence[Any]]
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Scan the splits of the tasks whose numbers are in the batches' only column."""
