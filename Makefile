@@ -23,7 +23,7 @@ test-fast: .venv/.dev ## run the fast tests
 # Numba does not keep checked and unchecked kernels apart in its cache, hence a cache of their own.
 boundscheck: .venv/.dev ## run the kernels' property tests with every array index checked, some minutes
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
-	    $(BIN)/python -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/web
+	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/web
 
 parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/exactness.md)
 	$(BIN)/python -m tests.runs.long_parity
