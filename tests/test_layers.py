@@ -61,3 +61,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" → ".join(".".join(module) for module in error.args[1]))
+
+
+def test_the_core_keeps_its_budget_of_lines() -> None:
+    """See docs/adr/0021-a-budget-of-lines.md."""
+    assert sum(len(file.read_text().splitlines()) for file in (ROOT / "service" / "core").rglob("*.py")) <= 13_500
