@@ -25,7 +25,7 @@ boundscheck: .venv/.dev ## run the kernels' property tests with every array inde
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
 	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/web
 
-parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/exactness.md)
+parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/evidence.md)
 	$(BIN)/python -m tests.runs.long_parity
 	$(BIN)/python -m tests.runs.client_parity
 	$(BIN)/python -m tests.runs.task_parity
@@ -36,7 +36,7 @@ extremes: .venv/.dev ## post 20,000 extreme values to all endpoints, each in a p
 fuzz: .venv/.dev ## post a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.runs.fuzz
 
-soak: .venv/.dev ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/reliability.md)
+soak: .venv/.dev ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/evidence.md)
 	$(BIN)/python -m tests.runs.soak
 
 lint: .venv/.dev ## run ruff, mypy --strict, the import contracts, deptry and hadolint

@@ -1,5 +1,5 @@
 """The service against the code that it replaces: ``make bench``, or ``python -m benchmarks NAME…`` for some of them.
 
-A benchmark is one function in ``partitions.py``, ``groups.py`` or ``placements.py``; ``docs/performance.md`` says what each
-means.
+A benchmark is one function in ``partitions.py``, ``groups.py`` or ``placements.py``; ``docs/evidence/benchmarks.md`` says what
+each means.
 """

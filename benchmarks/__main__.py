@@ -1,6 +1,6 @@
 """Run the benchmarks whose names begin with one of the arguments (default: all), and print the results.
 
-``--write-docs`` also writes them into the table of ``docs/performance.md``.
+``--write-docs`` also writes them into the table of ``docs/evidence/benchmarks.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of results in ``docs/performance.md``, which ``python -m benchmarks --write-docs`` writes.
+"""The table of results in ``docs/evidence/benchmarks.md``, which ``python -m benchmarks --write-docs`` writes.
 
 Rows of one benchmark with the same text, unit and goal share a line, with the range of their ratios. A line that a
 run did not measure keeps its figures and their date.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from benchmarks.harness import Benchmark, Result, Row
 
-DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "performance.md"
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "evidence" / "benchmarks.md"
 BEGIN: Final = "<!-- Written by python -m benchmarks --write-docs -->\n"
 END: Final = "<!-- End of the table -->\n"
 HEAD: Final = "| row | ours | reference | ratio | goal | measured |\n| --- | --- | --- | --- | --- | --- |\n"
@@ -77,7 +77,7 @@ def table(benchmarks: Iterable[Benchmark], before: dict[str, tuple[str, str]], r
 
 
 def write(benchmarks: Iterable[Benchmark], results: Iterable[Result], date: str) -> None:
-    """Replace the table in ``docs/performance.md``."""
+    """Replace the table in ``docs/evidence/benchmarks.md``."""
     start, _, rest = DOCUMENT.read_text("utf-8").partition(BEGIN)
     old, _, end = rest.partition(END)
     DOCUMENT.write_text(f"{start}{BEGIN}\n{table(benchmarks, figures(old), results, date)}\n{END}{end}", "utf-8")

@@ -302,7 +302,7 @@ def rebalances(
     """Every rebalance of a group to which events happen: the answer of ``POST /v1/group-rebalances``.
 
     topics, members, assignor, owned : as for ``assign``; without ``owned`` the group forms at 0 ms
-    events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/rebalances.md)
+    events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/groups.md)
     explain : also answer how it was computed, as with ``?explain=true``
     output : "dict" is the answer; "arrow" and "pandas" its table of rebalances
     fields : the other fields of the endpoint, such as ``group_protocol``, ``timing`` and ``compare``

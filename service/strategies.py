@@ -2,7 +2,7 @@
 
 Plain names are Kafka's own, but for this project's ``balanced``; what other clients' group leaders assign is called
 ``client:assignor``. Strategies of an installed plug-in come through the entry-point groups
-``partition_allocator.assignors.<group protocol>`` and ``partition_allocator.placers`` (docs/plugins.md).
+``partition_allocator.assignors.<group protocol>`` and ``partition_allocator.placers`` (docs/extending.md).
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Installed plug-ins, over HTTP, on the command line and in Spark: ``examples/plugin``, and the tutorial in docs/plugins.md."""
+"""Installed plug-ins, over HTTP, on the command line and in Spark: ``examples/plugin``, and the tutorial in docs/extending.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.serving import serving
 
 pytestmark = pytest.mark.slow
 
-TUTORIAL = (PROJECT / "docs" / "plugins.md").read_text()
+TUTORIAL = (PROJECT / "docs" / "extending.md").read_text().partition("\n## A kit for")[0]
 FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE))
 CONSOLE = "".join(re.findall(r"^```console\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE))
 COMMANDS = re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", CONSOLE, re.MULTILINE)

@@ -65,7 +65,7 @@ def conform(
 
     partition-allocator conform --subject partitioner/java -- ./my-partitioner
 
-    PROGRAM reads one JSON object per line and answers with one line each; docs/conformance.md describes the protocol. It gets
+    PROGRAM reads one JSON object per line and answers with one line each; docs/extending.md describes the protocol. It gets
     recorded questions, then random ones until the first answer that differs, whose question is reduced as far as possible. The
     exit status is 1 if an answer differs, or if PROGRAM answers no question of a subject.
     """

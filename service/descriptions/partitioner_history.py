@@ -48,7 +48,7 @@ DEFAULTS: Final[dict[str, tuple[Default, ...]]] = {
     "aiokafka": (Default("0.1", "aiokafka", RANDOM),),
     "kafka-go": (Default("0.1", "kafka-go:round-robin", "as records with a key: each partition in turn"),),
 }
-"""By client, oldest first. docs/upgrades.md has the source of each."""
+"""By client, oldest first. docs/groups.md has the source of each."""
 
 SAMPLED: Final = 10_000
 """Keys that stand for a topic's: ``key-0``, ``key-1`` …"""

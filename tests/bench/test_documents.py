@@ -1,4 +1,4 @@
-"""The table of results in ``docs/performance.md``."""
+"""The table of results in ``docs/evidence/benchmarks.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/metrics.md is the one list of metrics: those of the service, of ``watch`` and of the pipeline's ``skew --follow``."""
+"""docs/reference.md is the one list of metrics: those of the service, of ``watch`` and of the pipeline's ``skew --follow``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.telemetry.metrics import Metrics
 from service.telemetry.metrics_files import FreeSpace
 from tests.support.golden import PROJECT
 
-LISTED = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", (PROJECT / "docs" / "metrics.md").read_text(), re.MULTILINE)
+LISTED = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", (PROJECT / "docs" / "reference.md").read_text(), re.MULTILINE)
 
 
 def of_registry(registry: CollectorRegistry) -> list[tuple[str, str, str, str]]:

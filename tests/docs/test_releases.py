@@ -10,7 +10,7 @@ from tests.support.golden import PROJECT
 
 CONTRIBUTING = (PROJECT / "CONTRIBUTING.md").read_text()
 
-GENERATED = {"openapi.yaml"}
+GENERATED = {"openapi.yaml", "docs/evidence/parity.md"}
 CHANGES = {
     "service/api/streams/schema.py": "4.4.0",
     "service/wire/schemas.py": "4.4.0",
@@ -20,8 +20,8 @@ CHANGES = {
     "service/planner/timelines/consumer/coordinator.py": "4.4.0",
     "service/decisions/keyless.py": "4.4.0",
     "docs/consumers.md": "4.4.0",
-    "docs/rebalances.md": "4.4.0",
-    "docs/task-groups.md": "4.4.0",
+    "docs/groups.md": "4.4.0",
+    "docs/assignors.md": "4.4.0",
 }
 """Files that say what changed in a release, and which; the next release leaves them as they are."""
 OTHER_PROGRAMS = {"docs/pipeline.md": "Delta 4.4.0"}
@@ -37,7 +37,7 @@ def naming(release: str) -> set[str]:
 def test_the_newest_release_is_named_in_the_files_of_the_task_and_where_it_changed_something():
     (row,) = re.findall(r"^\| A Kafka release \| (.*?) \|$", CONTRIBUTING, re.MULTILINE)
     by_hand = set(re.findall(r"`([^`]+)`", row.partition("generated")[0]))
-    assert len(by_hand) + len(GENERATED) <= 5
+    assert len(by_hand) + len(GENERATED) <= 6
     changed = {file for file, release in CHANGES.items() if release == LATEST}
     assert naming(LATEST) == by_hand | GENERATED | changed
 

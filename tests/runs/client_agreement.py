@@ -1,4 +1,4 @@
-"""Which clients' assignors give the same answers: ``python -m tests.runs.client_agreement``, the table of docs/exactness.md.
+"""Which clients' assignors give the same answers: ``python -m tests.runs.client_agreement``, tables of docs/evidence/parity.md.
 
 All recorded requests to any client's assignor of a name go to every client's assignor of that name, and to Java's.
 """

@@ -286,4 +286,4 @@ BUILTINS = (
 PARTITIONERS: Registry[Partitioner] = Registry(
     "partitioner", "partition_allocator.partitioners", BUILTINS, partial(plugins.guard, builtins=BUILTINS)
 )
-"""Every partitioner by name: this table, then plug-ins (docs/plugins.md)."""
+"""Every partitioner by name: this table, then plug-ins (docs/extending.md)."""

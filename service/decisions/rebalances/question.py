@@ -28,7 +28,7 @@ class RebalancesQuestion:
     """A group, and what happens to it; names are not indices yet.
 
     topics, members : rows (see ``groups.rows``), each well-formed; the group is stable at 0 ms if a member owns anything
-    events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/rebalances.md), each well-formed
+    events : rows with ``at_ms``, ``type`` and the fields of that type (see docs/groups.md), each well-formed
     timing : fields of ``Timing``, and ``min_session_timeout_ms`` of the broker; absent or None: Kafka's default
     compare : rows with ``group_protocol``, ``assignor``, ``rebalance_protocol`` and ``static``; absent or None: as the group is
     rebalance_protocol : how the clients of an assignor that knows both carry it out, EAGER or COOPERATIVE, its default

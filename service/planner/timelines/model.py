@@ -65,7 +65,7 @@ class NewMember:
 
 @dataclass(frozen=True)
 class Event:
-    """One event; only the fields of its type (see docs/rebalances.md) have a meaning.
+    """One event; only the fields of its type (see docs/groups.md) have a meaning.
 
     topic : an index into ``World.names``; ``topics`` likewise
     assignors, group_protocol : of the members from then on
