@@ -1,16 +1,19 @@
 """kafkajs: its group leader's RoundRobinAssigner.
 
 The leader deals the topics that it subscribes to itself, in the order in which it names them, to all members, by member_id as
-JavaScript sorts strings; it does not look at other members' subscriptions. A member drops what it does not subscribe to, so that
-no member reads it; nor does anybody read topics to which only others than the leader subscribe.
+JavaScript sorts strings. Until 1.12 each topic began with the first member again, so that topics of one partition all went to
+that member. It does not look at other members' subscriptions. A member drops what it does not subscribe to, so that no member
+reads it; nor does anybody read topics to which only others than the leader subscribe.
 
-Source: src/consumer/assigners/roundRobinAssigner, src/consumer/consumerGroup.js (kafkajs 2.2.4). The previous assignment, racks
-and instance_ids play no part.
+Source: src/consumer/assigners/roundRobinAssigner, src/consumer/consumerGroup.js (kafkajs 1.8.1, 1.12.0, 1.13.0, 2.2.4). The
+previous assignment, racks and instance_ids play no part.
 """
 
+from functools import partial
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from service.core.assignors.model import Assignor
 from service.core.model import NONE, Assignment, Group, Int32s
@@ -20,21 +23,33 @@ from service.core.registry import Implementation
 
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. The first member is the leader."""
-    owners = np.full(group.topics.partitions_count, NONE, np.int32)
     dealt = _dealt(group)
-    owners[dealt] = np.resize(group.by_id, len(dealt))
+    return _assignment(group, dealt, np.arange(len(dealt)))
+
+
+def assign_until_1_12(group: Group) -> Assignment:
+    """The same, each topic from the first member on."""
+    dealt = _dealt(group)
+    return _assignment(group, dealt, group.topic_partitions(dealt)[1])
+
+
+def _assignment(group: Group, dealt: Int32s, turns: npt.NDArray[np.integer]) -> Assignment:
+    """Ragged member → partitions. turns : int[dealt], how many places round the circle of members each is dealt"""
+    owners = np.full(group.topics.partitions_count, NONE, np.int32)
+    owners[dealt] = group.by_id[turns % max(1, len(group))]
     return Assignment(grouped(owners, len(group)))
 
 
-def warnings(group: Group) -> list[str]:
-    """What depends on the leader, and what no member reads, if the members' subscriptions differ."""
-    rows = [group.subscriptions.row(member).tobytes() for member in range(len(group))]
-    if len(set(rows)) <= 1:
+def warnings(group: Group, *, in_order: bool = True) -> list[str]:
+    """What depends on the leader, and what no member reads, if subscriptions differ. in_order : also in their order?"""
+    rows = [group.subscriptions.row(member) for member in range(len(group))]
+    if len({(row if in_order else np.sort(row)).tobytes() for row in rows}) <= 1:
         return []
+    order, same = (", in the order in which it names them,", " in the same order") if in_order else ("", "")
     sentence = (
-        "kafkajs's leader assigns the topics of its own subscription, in the order in which it names them, to all members. These "
-        "do not name the same topics in the same order, so the answer depends on who leads; it is that of the first member. "
-        "Members drop partitions of topics to which they do not subscribe."
+        f"kafkajs's leader assigns the topics of its own subscription{order} to all members. These do not name the same topics"
+        f"{same}, so the answer depends on who leads; it is that of the first member. Members drop partitions of topics to which "
+        "they do not subscribe."
     )
     return [sentence]
 
@@ -56,7 +71,8 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         name="kafkajs:RoundRobinAssigner",
         run=assign,
         implementation=Implementation("kafkajs", "2.2.4", "PartitionAssigners.roundRobin"),
-        client_releases=("2.2.4",),
+        client_releases=("1.8.1", "1.12.0", "1.13.0", "2.2.4"),
+        forms={"1.13.0": {}, "1.8.1": {"run": assign_until_1_12, "warnings": partial(warnings, in_order=False)}},
         summary="The topics of the leader are dealt to all members in turn, whether these subscribe to them or not.",
         warnings=warnings,
         setting="partitionAssigners: [PartitionAssigners.roundRobin]",

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.core.documents import Json
+from service.core.releases import reaches
 from service.strategies import BALANCED, GROUP_PROTOCOLS, REMOTE
 
 NONE, EMPTY, BYTES, MIXED = "none", "empty", "bytes", "mixed"
@@ -37,6 +38,9 @@ JAVA_OF: Final = {0: "2.4.1", 1: "2.8.2"}
 
 NEWEST: Final = 3
 """The newest version of assignments; a later one is Java's too, for other clients have come to 1."""
+
+_RELEASE_IN_ID: Final = re.compile(r"(?:kafka-python|aiokafka)-(\d+(?:\.\d+)*)")
+"""The client ids of members that configure none, with their release."""
 
 FIRST_WITH_RACKS: Final = 3
 """The version of librdkafka's subscriptions since 2.2.0, whose assignors know racks."""
@@ -168,7 +172,14 @@ def _release(client: str, group: Json, leading: list[Json]) -> str | None:
         return JAVA_OF.get(group.get("assignment_version", NEWEST))
     own = [member for member in leading if _named(member) in (client, None)]
     sent = [member["subscription"]["version"] for member in own if "subscription" in member]
-    return BEFORE_RACKS if client == "librdkafka" and sent and max(sent) < FIRST_WITH_RACKS else None
+    if client == "librdkafka" and sent and max(sent) < FIRST_WITH_RACKS:
+        return BEFORE_RACKS
+    releases = {match[1] for member in own if (match := _RELEASE_IN_ID.fullmatch(member.get("client_id") or ""))}
+    if len(releases) != 1:
+        return None
+    (release,) = releases
+    known = GROUP_PROTOCOLS["classic"][f"{client}:{group.get('assignor') or 'range'}"].client_releases
+    return release if reaches(release, known[0]) and not reaches(release, known[-1]) else None
 
 
 def _clauses(client: str, group: Json, leading: list[Json]) -> list[str]:

@@ -217,7 +217,7 @@ def _is(client: str, name: str, protocol: str) -> bool:
 
 
 def _change(description: Description, group: Json, before: Json, after: Json, problem: str | None) -> GroupChange:
-    """Problem : why it is not known what differs, if it is not"""
+    """What happens to a group. problem : why it is not known what differs, if so"""
     body = group_assignment(description, group["group_id"])
     for name in ("client", "client_version"):
         body.pop(name, None)

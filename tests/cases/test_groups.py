@@ -48,6 +48,16 @@ def test_members_uses_the_lag_of_a_paste() -> None:
     assert "900 s of lag" in json.loads(limited.stdout)["out_of_reach"]["max_lag_seconds"]
 
 
+def test_a_body_names_the_release_of_its_client() -> None:
+    answer = json.loads(run("assign", case("kafka-python-2-roundrobin/body.json")).stdout)
+    found = {
+        (member["member_id"], partitions["topic_name"]): partitions["partition_ids"]
+        for member in answer["assignments"]
+        for partitions in member["partitions"]
+    }
+    assert found == {("w1", "letters"): [0, 2], ("w2", "letters"): [1], ("w2", "boxes"): [0, 2], ("w3", "boxes"): [1]}
+
+
 def test_a_lag_of_several_topics_with_gaps_is_used_as_far_as_it_is_known(tmp_path: Path, topics: str) -> None:
     members = pasted(tmp_path, *(f"g a {i} 100 1{i}0 {i}0 m1-{i % 2} /h m1" for i in range(4)), "g b 0 - 50 - m1-0 /h m1")
     body = json.loads(run("body", "member-count-plans", members, "--snapshot", topics).stdout)

@@ -26,9 +26,24 @@ def reference(body):
 
 @given(bodies(min_members=1))
 def test_agrees_with_its_plain_twin(body):
+    assert assigned(body, ASSIGNOR) == reference(body)
+
+
+@given(bodies(min_members=1))
+def test_each_topic_is_dealt_by_itself_until_1_12(body):
+    leaders = body["members"][0].get("topic_names", [topic["topic_name"] for topic in body["topics"]])
+    whole = {member["member_id"]: [] for member in body["members"]}
+    for topic in leaders:
+        for member, partitions in reference(
+            {**body, "members": [{**each, "topic_names": [topic]} for each in body["members"]]}
+        ).items():
+            whole[member] += partitions
+    assert assigned(body, ASSIGNOR.of_client("1.12")) == {member: sorted(partitions) for member, partitions in whole.items()}
+
+
+def assigned(body, assignor):
     group = group_of(body)
-    answer = {member: sorted(partitions) for member, partitions in named(group, ASSIGNOR.run(group).rows).items()}
-    assert answer == reference(body)
+    return {member: sorted(partitions) for member, partitions in named(group, assignor.run(group).rows).items()}
 
 
 def test_a_group_without_members_gets_no_assignments():
@@ -36,13 +51,15 @@ def test_a_group_without_members_gets_no_assignments():
 
 
 def test_warns_where_the_leader_decides():
-    def warnings(*subscriptions):
+    def warnings(*subscriptions, assignor=ASSIGNOR):
         members = [{"member_id": f"c{i}", "topic_names": names} for i, names in enumerate(subscriptions)]
-        return ASSIGNOR.warnings(group_of({"topics": [], "members": members}))
+        return assignor.warnings(group_of({"topics": [], "members": members}))
 
     assert not warnings()
     assert not warnings(["t", "u"], ["t", "u"])
     assert not warnings([], [])
     assert warnings(["t", "u"], ["u", "t"])
+    assert not warnings(["t", "u"], ["u", "t"], assignor=ASSIGNOR.of_client("1.12.0"))
+    assert warnings(["t"], ["u", "t"], assignor=ASSIGNOR.of_client("1.12.0"))
     assert warnings(["t"], ["t", "u"])
     assert warnings([], ["t"])

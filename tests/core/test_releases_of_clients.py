@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from service.clients import CLASSIC
-from service.core.errors import InvalidQuestion, UnknownStrategy
+from service.core.errors import InvalidQuestion, KafkaAssignorFails, UnknownStrategy
 from service.core.releases import exceeds, reaches
 from service.strategies import GROUP_PROTOCOLS, of_client
+from tests.clients.harness import assert_agrees
+from tests.support import golden
+from tests.support.groups import group_of
 
 RANGE = GROUP_PROTOCOLS["classic"]["librdkafka:range"]
 
@@ -39,9 +42,26 @@ def test_one_release_speaks_for_no_other():
         GROUP_PROTOCOLS["classic"]["kafka-go:range"].of_client("0.3")
 
 
+def test_sticky_of_kafka_python_2_0_2_cannot_be_joined_again():
+    body = {
+        "topics": [{"topic_name": "t", "partitions_count": 2}],
+        "members": [{"member_id": "a", "owned_partitions": [{"topic_name": "t", "partition_ids": [0]}]}, {"member_id": "b"}],
+    }
+    with pytest.raises(KafkaAssignorFails, match=r"has no len.*'a' has been in the group before.*2\.0\.3 or later"):
+        GROUP_PROTOCOLS["classic"]["kafka-python:sticky"].of_client("2.0.2").run(group_of(body))
+
+
 def test_every_assignor_of_a_client_names_the_releases_compared():
     for assignor in CLASSIC:
         assert assignor.implementation.release == assignor.client_releases[-1]
+
+
+def test_older_releases_answer_as_they_were_recorded_to():
+    def check(case):
+        request = case["request"]
+        assert_agrees(f"{request['client']}:{request['assignor']}", case, request["client_version"])
+
+    golden.check("clients/older-releases", check)
 
 
 def test_releases_compare_by_number():

@@ -86,6 +86,25 @@ def test_releases() -> None:
     assert java.fields == {"client": "java", "client_version": "2.8.2"}
 
 
+@pytest.mark.parametrize(
+    ("assignor", "ids", "release"),
+    [
+        ("roundrobin", ["kafka-python-2.0.2"], "2.0.2"),
+        ("sticky", ["kafka-python-2.2.15"], "2.2.15"),
+        ("roundrobin", ["kafka-python-3.0.12"], None),
+        ("roundrobin", ["kafka-python-2.0.2", "kafka-python-3.0.12"], None),  # either may lead
+        ("sticky", ["kafka-python-1.4.7"], None),  # had no sticky
+        ("range", ["kafka-python-1.0.2"], None),  # was not compared
+    ],
+)
+def test_client_ids_tell_releases(assignor: str, ids: list[str], release: str | None) -> None:
+    """Those of Python's libraries, if nothing else is configured."""
+    members = [{"member_id": str(i), "client_id": client_id} for i, client_id in enumerate(ids)]
+    leader = leader_of({"assignor": assignor, "assignment_version": 0, "assignment_user_data": "empty", "members": members})
+    assert leader is not None
+    assert (leader.client, leader.release) == ("kafka-python", release)
+
+
 def test_groups_that_no_member_assigns() -> None:
     """The broker does, or the assignor's name says whose it is."""
     assert leader_of({"group_protocol": "consumer", "assignor": "range"}) is None

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from service.core.errors import KafkaAssignorFails
+from service.core.releases import reaches
 from service.strategies import GROUP_PROTOCOLS
 from tests.runs.client_groups import Answer, Body, Differs, answer_of, answered, in_order, rebalances
 from tests.support.clients import Library, kafkajs, of_go, of_python
@@ -28,14 +29,23 @@ HASH_SEEDS = (1, 2, 3)
 
 GO = ("sarama", "kafka-go")
 PYTHON = ("kafka-python", "aiokafka")
-CLIENTS = (*GO, *PYTHON, "kafkajs")
+OLDER = ("kafka-python 2.0.2", "kafka-python 2.0.6", "kafka-python 2.3.3", "kafka-python 3.0.11", "kafkajs 1.12.0")
+CLIENTS = (*GO, *PYTHON, "kafkajs", *OLDER)
 
 
-def commands(client: str) -> list[Command]:
-    """The processes to ask; raises NotHere."""
+def commands(client: str, release: str) -> list[Command]:
+    """The processes to ask; raises NotHere. release : empty for the newest compared"""
     if client in PYTHON:
-        return [of_python(client, seed) for seed in HASH_SEEDS]
-    return [of_go(client) if client in GO else kafkajs()]
+        return [of_python(client, seed, release) for seed in HASH_SEEDS]
+    return [of_go(client) if client in GO else kafkajs(release)]
+
+
+def assignors_of(client: str, release: str) -> list[Assignor]:
+    """Those that the release of a client has, as it has them. release : empty for the newest compared"""
+    of_client = [each for each in GROUP_PROTOCOLS["classic"].builtins if each.name.startswith(f"{client}:")]
+    if not release:
+        return of_client
+    return [each.of_client(release) for each in of_client if reaches(release, each.client_releases[0])]
 
 
 def answers_of(libraries: list[Library], name: str, body: Body) -> list[Answer | None]:
@@ -64,9 +74,13 @@ def agreement(assignor: Assignor, body: Body, answers: list[Answer | None]) -> s
 
 
 def compare(client: str, cases: int, seed: int) -> Counter[tuple[str, str]]:
-    """So many rebalances, from group 0 on, counted by (assignor, how they are alike). Raises Differs, NotHere."""
-    libraries = [Library(command) for command in commands(client)]
-    assignors = [each for each in GROUP_PROTOCOLS["classic"].builtins if each.name.startswith(f"{client}:")]
+    """So many rebalances, from group 0 on, counted by (assignor, how they are alike). Raises Differs, NotHere.
+
+    client : of CLIENTS
+    """
+    name, _, release = client.partition(" ")
+    libraries = [Library(command) for command in commands(name, release)]
+    assignors = assignors_of(name, release)
     counts: Counter[tuple[str, str]] = Counter()
     try:
         for number in count():
@@ -77,8 +91,8 @@ def compare(client: str, cases: int, seed: int) -> Counter[tuple[str, str]]:
                 answers = answers_of(libraries, assignor.name.partition(":")[2], body)
                 how = agreement(assignor, body, answers)
                 if how is None:
-                    raise Differs(f"{assignor.name}, group {number}", body, None, answers)
-                counts[assignor.name, how] += 1
+                    raise Differs(f"{assignor.name} {release}, group {number}", body, None, answers)
+                counts[f"{assignor.name} {release}".rstrip(), how] += 1
                 if counts.total() == cases:
                     return counts
                 body = None if answers[0] is None else answered(group, answers[0])

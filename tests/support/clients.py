@@ -2,7 +2,7 @@
 
 Programs of ours ask them as a group's leader does. librdkafka's sources come in the crate ``rdkafka-sys``, those of the Go
 clients from the module proxy; compiling them needs cargo, gcc and make, or go. kafkajs comes from npm, which needs node.
-The Python libraries are installed for development.
+The Python libraries are installed for development, older releases of them from PyPI.
 """
 
 from __future__ import annotations
@@ -115,19 +115,31 @@ def of_go(client: str, flag: str = UNOPTIMIZED) -> Command:
 
 
 @cache
-def kafkajs() -> Command:
-    """The assignor of kafkajs, of the release in package.json; raises NotHere."""
-    with _folder("kafkajs", "node", "npm") as folder:
-        for name in ("package.json", "package-lock.json", "kafkajs_leader.js"):
+def kafkajs(release: str = "") -> Command:
+    """The assignor of kafkajs; raises NotHere. release : another than that in package.json"""
+    with _folder(f"kafkajs-{release}" if release else "kafkajs", "node", "npm") as folder:
+        for name in ("kafkajs_leader.js",) if release else ("package.json", "package-lock.json", "kafkajs_leader.js"):
             shutil.copy(JAVASCRIPT / name, folder)
         if not (folder / "node_modules" / "kafkajs").exists():
-            _run(folder, "npm", "ci", "--silent")
+            install = ("install", "--prefix", ".", f"kafkajs@{release}") if release else ("ci",)
+            _run(folder, "npm", *install, "--silent")
         return "node", str(folder / "kafkajs_leader.js")
 
 
-def of_python(library: str, hash_seed: int) -> Command:
-    """The assignors of kafka-python or aiokafka, in a process whose sets have the order of this seed."""
-    return "env", f"PYTHONHASHSEED={hash_seed}", sys.executable, "-m", "tests.support.python_leader", library
+@cache
+def of_python(library: str, hash_seed: int, release: str = "") -> Command:
+    """The assignors of kafka-python or aiokafka, in a process whose sets have the order of this seed; raises NotHere.
+
+    release : another than the one that is installed
+    """
+    command = sys.executable, "-m", "tests.support.python_leader", library
+    if not release:
+        return "env", f"PYTHONHASHSEED={hash_seed}", *command
+    with _folder(f"{library}-{release}") as folder:
+        if not (folder / "installed").exists():
+            _run(folder, sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-t", ".", f"{library}=={release}")
+            (folder / "installed").touch()
+        return "env", f"PYTHONHASHSEED={hash_seed}", f"PYTHONPATH={folder}", *command
 
 
 def _run(folder: Path, *command: str) -> None:

@@ -1,7 +1,7 @@
 """kafka-python's and aiokafka's assignors, called as their group leaders do: ``python -m tests.support.python_leader LIBRARY``.
 
-Questions and answers are those of ``tests/support/go/leader``; what members say goes through the library's own bytes. The order
-of Python's sets is the process's, so further runs of one process give the same answer.
+The release is the one that Python finds. Questions and answers are those of ``tests/support/go/leader``; what members say goes
+through the library's own bytes. The order of Python's sets is the process's, so further runs of one process give the same answer.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Plan = dict[str, dict[str, list[int]]]
 def claims(member: Body) -> list[tuple[str, list[int]]]:
     """What the member owns, topic by topic."""
     by_topic: dict[str, list[int]] = {}
-    for row in member["owned_partitions"]:
+    for row in member.get("owned_partitions", ()):
         by_topic.setdefault(row["topic_name"], []).extend(row["partition_ids"])
     return list(by_topic.items())
 
@@ -34,6 +35,13 @@ def counts(cluster: Any, request: Body) -> Any:
 
 def kafka_python() -> Callable[[str, Body], Any]:
     """member_id → its assignment, as the library answers."""
+    from kafka import __version__  # noqa: PLC0415 - of this library alone
+
+    return kafka_python_2("kafka") if int(__version__.partition(".")[0]) < 3 else kafka_python_3()
+
+
+def kafka_python_3() -> Callable[[str, Body], Any]:
+    """The same since 3.0.0."""
     from kafka.cluster import ClusterMetadata  # noqa: PLC0415 - of this library alone
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
@@ -63,32 +71,38 @@ def kafka_python() -> Callable[[str, Body], Any]:
     return run
 
 
-def aiokafka() -> Callable[[str, Body], Any]:
-    """member_id → its assignment, as the library answers. Its assignors keep a member's state in the class."""
-    from aiokafka.cluster import ClusterMetadata  # noqa: PLC0415 - of this library alone
-    from aiokafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
-    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
-    from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
-    from aiokafka.coordinator.protocol import (  # noqa: PLC0415
-        ConsumerProtocolMemberAssignment,
-        ConsumerProtocolMemberMetadata,
-    )
+def kafka_python_2(package: str) -> Callable[[str, Body], Any]:
+    """The same before 3.0.0, and of its fork, aiokafka. Their assignors keep a member's state in the class."""
+    assignors = import_module(f"{package}.coordinator.assignors")
+    cluster = import_module(f"{package}.cluster")
+    protocol = import_module(f"{package}.coordinator.protocol")
+    names = "ConsumerProtocolMemberAssignment", "ConsumerProtocolMemberMetadata"
+    received = getattr(protocol, f"{names[0]}_v0", None) or getattr(protocol, names[0])
 
-    assignors: tuple[Any, ...] = (RangePartitionAssignor, RoundRobinPartitionAssignor, StickyPartitionAssignor)
+    def through_bytes(struct: Any) -> Any:
+        return type(struct).decode(struct.encode())
+
+    def class_of(name: str) -> Any:
+        module = "sticky.sticky_assignor" if name == "sticky" else name
+        of_name = {"range": "RangePartitionAssignor", "roundrobin": "RoundRobinPartitionAssignor"}
+        return getattr(import_module(f"{assignors.__name__}.{module}"), of_name.get(name, "StickyPartitionAssignor"))
 
     def joined(assignor: Any, member: Body) -> Any:
         of_process = type("OfProcess", (assignor,), {})
-        if "owned_partitions" in member:
-            received = ConsumerProtocolMemberAssignment(assignor.version, claims(member), b"").encode()
-            of_process.on_assignment(ConsumerProtocolMemberAssignment.decode(received))
-            if assignor is StickyPartitionAssignor:
+        if "owned_partitions" in member or member.get("generation_id", -1) >= 0:
+            of_process.on_assignment(through_bytes(received(assignor.version, claims(member), b"")))
+            if assignor.name == "sticky":
                 of_process.on_generation_assignment(member.get("generation_id", -1))
-        return ConsumerProtocolMemberMetadata.decode(of_process.metadata(frozenset(member["topic_names"])).encode())
+        sent = through_bytes(of_process.metadata(frozenset(member["topic_names"])))
+        if not hasattr(protocol, f"{names[1]}_v0"):
+            return sent
+        of_member = import_module(f"{package}.coordinator.subscription").Subscription
+        return of_member(sent, member.get("instance_id"))
 
     def run(name: str, request: Body) -> Any:
-        (assignor,) = (each for each in assignors if each.name == name)
+        assignor = class_of(name)
         members = {member["member_id"]: joined(assignor, member) for member in request["members"]}
-        return assignor.assign(counts(ClusterMetadata(), request), members)
+        return assignor.assign(counts(cluster.ClusterMetadata(), request), members)
 
     return run
 
@@ -106,7 +120,7 @@ def plan(assigned: Any) -> Plan:
 
 def main(library: str) -> None:
     logging.disable()
-    run = {"kafka-python": kafka_python, "aiokafka": aiokafka}[library]()
+    run = kafka_python() if library == "kafka-python" else kafka_python_2(library)
     for line in sys.stdin:
         question = json.loads(line)
         try:

@@ -12,6 +12,7 @@ class Library:
     sorts : does a member send its topics and ids in ascending order, and no generation?
     key_error : the message of the KeyError with which it fails on a member that has been set aside; {!r} stands for the member_id
     no_members : the exception that it throws for a group without members, and its message
+    rejoins : can a member that has been in the group join it again?
     """
 
     name: str
@@ -19,3 +20,4 @@ class Library:
     sorts: bool
     key_error: str
     no_members: tuple[str, str]
+    rejoins: bool = True

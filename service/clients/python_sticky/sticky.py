@@ -82,6 +82,9 @@ def _assignment(
             remedy="name at least one member",
             library=library.name,
         )
+    was_here = np.flatnonzero((group.owned.lengths() > 0) | (group.generations >= 0))
+    if not library.rejoins and len(was_here):
+        raise _cannot_join(group, library, int(was_here[0]))
     setting = _read(group, library)
     if not setting.settled:
         reserve(most_bytes(group))
@@ -253,6 +256,16 @@ def _throws(group: Group, library: Library, claims: ClaimedPartitions, partition
         f"{group.generations[member]}, already has all that it subscribes to, so it is left out of the balancing, and is "
         "still to get the partition back",
         remedy="restart that member, so that it no longer claims the partition",
+        library=library.name,
+    )
+
+
+def _cannot_join(group: Group, library: Library, member: int) -> KafkaAssignorFails:
+    return KafkaAssignorFails(
+        "TypeError",
+        "object of type 'dict_itemiterator' has no len()",
+        cause=f"member {group.member_ids[member]!r} has been in the group before, and cannot encode what it owned to join again",
+        remedy="use release 2.0.3 or later, or start all members anew",
         library=library.name,
     )
 
