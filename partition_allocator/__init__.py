@@ -9,7 +9,7 @@ docs/library.md is the guide. The functions are imported when they are first use
 
 from typing import TYPE_CHECKING, Any
 
-from partition_allocator.installation import check
+from partition_allocator import installation
 
 if TYPE_CHECKING:
     from partition_allocator.answers import Answer
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         assign_streams,
         assignors,
         audit,
+        check,
         co_partitioning,
         compare,
         coordinator,
@@ -47,6 +48,7 @@ __all__ = [
     "assign_streams",
     "assignors",
     "audit",
+    "check",
     "co_partitioning",
     "compare",
     "coordinator",
@@ -76,7 +78,7 @@ def __getattr__(name: str) -> Any:
     """The functions of partition_allocator.library. Raises ImportError if another package hides ``service``."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    check()
+    installation.check()
     from partition_allocator import asking, library  # noqa: PLC0415 - the command line imports this module, but not the library
 
     return getattr(asking if name == "Rejected" else library, name)

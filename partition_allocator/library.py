@@ -372,6 +372,21 @@ def audit(
     return ask("/v1/placement-audits", {**question, **fields}, output)
 
 
+def check(brokers: int | Rows, topics: Topics, *, output: Output = "dict", **fields: Any) -> Any:
+    """Which partitions are at risk: the answer of ``POST /v1/placement-checks``.
+
+    brokers, topics : as for ``reassign``; rows of topics may say who leads, and which replicas are in sync
+    output : "dict" is the answer; "arrow" and "pandas" its table, a row for each partition of each finding
+    Raises Rejected, TypeError.
+
+    >>> brokers = [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)]
+    >>> check(brokers, {"orders": [[0, 2], [0, 1]]})["conclusion"]
+    '1 of 2 partitions is not rack-safe: orders 1. Which replicas are in sync is not known.'
+    """
+    question = {"brokers": inputs.brokers(brokers), "topics": inputs.placed_topics(topics)}
+    return ask("/v1/placement-checks", {**question, **fields}, output)
+
+
 def reassign(
     brokers: int | Rows, topics: Topics | None = None, *, frontier: bool = False, output: Output = "dict", **fields: Any
 ) -> Any:

@@ -16,6 +16,7 @@ COMMANDS: Final = {
     "assign": ("service.cli.decisions", "Assign partitions to the members of a group."),
     "audit": ("service.cli.reassignments.audit", "Check whether Kafka could have placed topics this way."),
     "body": ("service.cli.descriptions.body", "Print a request, or write tables, made from a description of a cluster."),
+    "check": ("service.cli.reassignments.check", "Check which partitions of a cluster are at risk."),
     "compare": ("service.cli.keys.partitioners", "Show the share of the records on which each pair of partitioners agrees."),
     "conform": ("service.cli.conform", "Compare a program's answers with those of Kafka and its clients."),
     "disks": ("service.cli.reassignments.disks", "Plan moves between the disks of brokers."),
@@ -67,6 +68,6 @@ class Commands(PrintableGroup):
 def main() -> None:
     """Kafka's partition allocation: key → partition, partition → consumer, replica → broker.
 
-    Exit status: 0 for an answer, 1 if a limit is exceeded, a plan has an error or a cluster differs, 2 for
-    invalid input; verify exits with 3 if a named group or topic was not found.
+    Exit status: 0 for an answer, 1 if a limit is exceeded, a plan has an error, a cluster differs or a partition is
+    at risk, 2 for invalid input; verify exits with 3 if a named group or topic was not found.
     """

@@ -35,6 +35,7 @@ FAMILIES: Final = (
     Family("rebalances", "/v1/group-rebalances", "groups"),
     Family("placements", "/v1/replica-placements", "placements"),
     Family("placement_audits", "/v1/placement-audits", "placements"),
+    Family("placement_checks", "/v1/placement-checks", "placements"),
     Family("reassignments", "/v1/reassignments", "placements"),
     Family("log_dirs", "/v1/log-dir-plans", "placements"),
     Family("reassignment_lints", "/v1/reassignments:lint", "placements"),

@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Ragged, indices_in
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-from service.decisions.reassignments.rows import check_broker_ids, check_topic_names, read_brokers, read_placements
+from service.decisions.reassignments.rows import read_current
 from service.planner.reassignments.lint import LintFinding, Reassigned, lint
 from service.planner.reassignments.model import Brokers, Placements
 
@@ -46,24 +45,14 @@ class LintAnswer:
 
 def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
     """Lint the reassignment. Raises InvalidQuestion, and what the budget raises."""
-    raise_all(faults_of(lambda: _check_brokers(question.brokers), lambda: check_topic_names(question.topics)))
-    current = question.topics.field("placements").flatten().field("replicas")
-    cells = len(current.flatten()) + len(question.reassigned.field("replicas").flatten())
-    budget.check("max_placement_cells", cells, "replicas", "topics")
-    brokers = read_brokers(question.brokers, np.unique(np.array(current.flatten(), np.int32)), budget)
-    budget.check("max_assignment_cells", cells * len(brokers), "replicas × brokers")
-    budget.reserve(100_000 + 2 * 13 * len(brokers) ** 2 + 400 * (len(current) + len(question.reassigned)) + 200 * cells)
-    placements = read_placements(question.topics, brokers, None, np.zeros(len(question.topics), np.bool_))
+    replicas = len(question.reassigned.field("replicas").flatten())
+    brokers, placements = read_current(question.brokers, question.topics, budget, replicas)
+    budget.check("max_assignment_cells", (replicas + len(placements.replicas.values)) * len(brokers), "replicas × brokers")
+    budget.reserve(2 * 13 * len(brokers) ** 2 + 400 * len(question.reassigned))
     reassigned = _read_reassigned(question.reassigned, brokers, placements)
     result = lint(brokers, placements, reassigned, budget.check_time)
     figures = Figures("lint", {"partitions": len(reassigned.partition_ids), "brokers": len(brokers)})
     return LintAnswer(question, result.findings, result.counts, figures)
-
-
-def _check_brokers(rows: pa.StructArray) -> None:
-    if not len(rows):
-        raise InvalidQuestion("Must have at least one broker.", "brokers")
-    check_broker_ids(rows)
 
 
 def _read_reassigned(rows: pa.StructArray, brokers: Brokers, placements: Placements) -> Reassigned:

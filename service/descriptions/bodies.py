@@ -201,15 +201,21 @@ def cluster(description: Description, placement: tuple[str, ...] = (*PLACEMENT, 
     return {"brokers": brokers(description, "cordoned"), "topics": topics}
 
 
-def reassignment(description: Description) -> Json:
-    """The body of ``POST /v1/reassignments``, with rates, and with sizes and capacities, if those of all are known. Raises
-    InvalidQuestion.
-    """
+def placement_check(description: Description) -> Json:
+    """The body of ``POST /v1/placement-checks``. Raises InvalidQuestion."""
     body = cluster(description)
     if description.topics and not body["topics"]:
         raise InvalidQuestion(NO_PLACEMENT)
     least = {topic["topic_name"]: picked(topic, ("min_insync_replicas",)) for topic in description.topics}
     body["topics"] = [{**topic, **least[topic["topic_name"]]} for topic in body["topics"]]
+    return body
+
+
+def reassignment(description: Description) -> Json:
+    """The body of ``POST /v1/reassignments``, with rates, and with sizes and capacities, if those of all are known. Raises
+    InvalidQuestion.
+    """
+    body = placement_check(description)
     described = {topic["topic_name"]: topic for topic in description.topics}
     _add_of_partitions(body, "partition_bytes_per_second", {name: _written(topic) for name, topic in described.items()})
     sizes = {name: topic.get("partition_bytes") or () for name, topic in described.items()}

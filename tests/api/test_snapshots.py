@@ -24,6 +24,7 @@ FULL = {"partition_bytes", "log_start_offsets", "records_per_second", "bytes_per
 BODIES: Final[dict[str, dict[str, Any]]] = {
     "/v1/reassignments": CLUSTER,
     "/v1/reassignments:lint": {**CLUSTER, "reassignment": {"partitions": []}},
+    "/v1/placement-checks": CLUSTER,
     "/v1/log-dir-plans": {"brokers": SNAPSHOT["log_dirs"], "topics": TOPICS},
     "/v1/replica-placements": {"brokers": BROKERS, "partitions_count": 4, "replication_factor": 2},
     "/v1/placement-audits": {"brokers": BROKERS, "placements": TOPICS[1]["placements"]},

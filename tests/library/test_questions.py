@@ -46,6 +46,7 @@ CALLS = {
     "/v1/group-rebalances": lambda b: library.rebalances(**b),
     "/v1/replica-placements": lambda b: library.place(**b),
     "/v1/placement-audits": lambda b: library.audit(**b),
+    "/v1/placement-checks": lambda b: library.check(**b),
     "/v1/reassignments": lambda b: library.reassign(**b),
     "/v1/log-dir-plans": lambda b: library.log_dirs(**b),
     "/v1/reassignments:lint": lambda b: library.lint(**b),

@@ -50,6 +50,7 @@ _command("group-rebalances", reading.group_body, options.TOPICS, options.MEMBERS
 _command("member-count-plans", reading.lag_body, options.TOPICS, options.MEMBERS, options.GROUP)
 _command("replica-placements", reading.placement_body, options.PLACEMENT)
 _command("placement-audits", _on_racks(bodies.placement_audit), options.SNAPSHOT, options.RACKS, TOPIC)
+_command("placement-checks", _on_racks(bodies.placement_check), options.SNAPSHOT, options.RACKS)
 _command("reassignments", _on_racks(bodies.reassignment), options.SNAPSHOT, options.RACKS)
 _command("log-dir-plans", reading.log_dir_body, options.SNAPSHOT)
 _command("partition-count-plans", reading.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)

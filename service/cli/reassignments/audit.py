@@ -1,7 +1,8 @@
-"""``audit``: could a placer have placed the topics this way?"""
+"""``audit``: what is at risk, and could a placer have placed the topics this way?"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -9,10 +10,12 @@ import pyarrow as pa
 
 from service.cli import into as into_folder
 from service.cli import options, request_bodies
-from service.cli.asking import ask_each
+from service.cli.asking import ask, ask_each
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
+from service.cli.reassignments import check
 from service.cli.terminal import ROWS, Console, table
+from service.core.printable import counted
 from service.descriptions import Description, bodies
 from service.web.json.codec import loads
 
@@ -29,7 +32,8 @@ NOT_AUDITED: Final = ("leader", "in_sync_replicas")
 
 
 @click.command(
-    help="Check whether a placer could have placed topics this way, and with which random draws.\n\n"
+    help="Check what is at risk, and whether a placer could have placed topics this way. Exits with 1 if a table says that a "
+    "partition is at risk.\n\n"
     f"FILE is the JSON body of POST /v1/placement-audits, or {options.FORMS}. Default: standard input."
 )
 @click.argument("file", type=click.File("rb"), default=None, required=False)
@@ -37,11 +41,12 @@ NOT_AUDITED: Final = ("leader", "in_sync_replicas")
 @options.RACKS
 @click.option("--topic", "topic_names", multiple=True, help="Topic in the description. Repeatable. Default: all.")
 @click.option("--placer", help="Placer. Default: striped, or the one in the body.")
+@click.option("--draws", is_flag=True, help="Show the random draws of each topic, or the rule that it breaks, in the table.")
 @into_folder.option("fleet --topics")
 @options.OUTPUT
 def audit(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], topic_names: tuple[str, ...],
-    placer: str | None, into: str | None, output: str | None,
+    placer: str | None, draws: bool, into: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """See ``help`` above."""
     requests: list[dict[str, Any]] = []
@@ -50,10 +55,16 @@ def audit(
         described = reading.with_racks(description, racks)
         names = topic_names or [topic["topic_name"] for topic in described.topics if topic.get("placements")] or [None]
         requests.extend(bodies.placement_audit(described, name) for name in names)
-        return {}
+        state = bodies.placement_check(described)
+        return {**state, "topics": [topic for topic in state["topics"] if not topic_names or topic["topic_name"] in topic_names]}
 
     body = reading.document(file, collect, snapshots)
-    requests = requests or [body]
+    if not requests:  # the body of one topic
+        requests.append(body)
+        body = {
+            "brokers": body.get("brokers"),
+            "topics": [{"topic_name": body.get("topic_name", "topic"), "placements": body.get("placements")}],
+        }
     chosen = [{**request, **({} if placer is None else {"placer": placer})} for request in requests]
     form = options.form(output)
     if into is not None:
@@ -66,9 +77,23 @@ def audit(
             header, _, rows = answer.partition(b"\n")
             click.echo((header + b"\n" if i == 0 else b"") + rows if form == "csv" else answer, nl=form == "json")
         return
-    console, documents = Console(), [loads(answer) for answer in answers]
+    documents = [loads(answer) for answer in answers]  # of which a fault is named first
+    state = loads(ask(check.PATH, body))
+    check.show(state)
+    _show(documents, draws=draws)
+    if state["at_risk"]:
+        sys.exit(1)
+
+
+def _show(documents: list[dict[str, Any]], *, draws: bool) -> None:
+    """Print how many audits found draws, and these. draws : the table of each"""
+    console, broken = Console(), [document for document in documents if not document["possible"]]
+    of, how = counted(len(documents), "topic"), "" if draws else "; --draws says how, and what speaks against the others"
+    console.say("", f"{documents[0]['placer']} could have placed {len(documents) - len(broken):,} of {of} this way{how}.")
+    if not draws:
+        return
+    console.say("")
     console.print(table(HEADS, [_row(document) for document in documents]))
-    broken = [document for document in documents if not document["possible"]]
     for document in broken[:ROWS]:
         name = document.get("topic_name", "the topic")
         broken_rule = document["broken_rule"]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.errors import InvalidQuestion, raise_all
+from service.core.errors import InvalidQuestion, faults_of, raise_all
 from service.core.model import NONE, Bools, Cluster, Int32s, Int64s, Ragged, indices_in, offsets_of
 from service.core.ragged import first_repeat
 from service.decisions.placements.rows import plain_brokers
@@ -190,6 +190,27 @@ def check_topic_names(rows: pa.StructArray) -> None:
     raise_all(duplicates.in_column("topics", rows, "topic_name"))
 
 
+def read_current(brokers: pa.StructArray, topics: pa.StructArray, budget: Budget, more: int = 0) -> tuple[Brokers, Placements]:
+    """The cluster as it is: rows of type TARGET_BROKER and PLACED_TOPIC. Reserves memory for these, and for 200 bytes a replica.
+
+    more : replicas of the question besides
+    Raises InvalidQuestion for duplicates, and if there is no broker; LimitExceeded.
+    """
+    raise_all(faults_of(lambda: _check_any(brokers), lambda: check_topic_names(topics)))
+    placements = topics.field("placements").flatten()
+    cells = len(placements.field("replicas").flatten()) + more
+    budget.check("max_placement_cells", cells, "replicas", "topics")
+    read = read_brokers(brokers, mentioned_brokers(placements), budget)
+    budget.reserve(100_000 + 400 * len(placements) + 200 * cells)
+    return read, read_placements(topics, read, None, np.zeros(len(topics), np.bool_))
+
+
+def _check_any(brokers: pa.StructArray) -> None:
+    if not len(brokers):
+        raise InvalidQuestion("Must have at least one broker.", "brokers")
+    check_broker_ids(brokers)
+
+
 def _replaced_by(cluster: Cluster, rows: pa.StructArray, closed: Bools) -> Int32s:
     replaced_by = np.full(len(cluster), NONE, np.int32)
     replaces = rows.field("replaces")
@@ -262,7 +283,7 @@ def read_placements(
         if min_in_sync is None and rows.field("min_insync_replicas").null_count == len(rows)
         else np.array(pc.fill_null(rows.field("min_insync_replicas"), min_in_sync or 0), np.int32)[topics],
         read_rates=_of_partitions(rows, RATES[1], counts, np.float64),
-        leaders=_leaders(inner.field("leader"), broker_ids),
+        leaders=_leaders(inner, replicas, broker_ids),
         leaving=leaving if len(leaving.values) else None,
         in_progress=None if not len(adding.values) + len(leaving.values) else (adding.lengths() > 0) | (leaving.lengths() > 0),
     )
@@ -301,11 +322,17 @@ def _are_in(lists: Ragged, replicas: Ragged, width: int) -> Bools:
     return among
 
 
-def _leaders(ids: pa.Array, broker_ids: Int32s) -> Int32s | None:
-    """int32[partitions], the broker that leads each, NONE for none; None where no leader is given."""
+def _leaders(rows: pa.StructArray, replicas: Ragged, broker_ids: Int32s) -> Int32s | None:
+    """int32[partitions], the broker that leads each, NONE for none; None where no leader is given.
+
+    Of rows with neither a leader nor replicas in sync nothing is known: the first replica is taken for the leader.
+    """
+    ids = rows.field("leader")
     if ids.null_count == len(ids):
         return None
-    return indices_in(broker_ids, np.array(pc.fill_null(ids, NO_LEADER), np.int32))
+    given = indices_in(broker_ids, np.array(pc.fill_null(ids, NO_LEADER), np.int32))
+    unknown = np.array(pc.and_(pc.is_null(ids), pc.is_null(rows.field("in_sync_replicas"))))
+    return np.where(unknown, replicas.firsts(), given).astype(np.int32)
 
 
 def room_for(rows: pa.StructArray, capacities: Int64s, replicas: Ragged, sizes: Int64s, threshold: float) -> Int64s:

@@ -8,6 +8,7 @@ import numpy as np
 
 from service.core.model import Int32s
 from service.core.printable import all_of, counted
+from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.evenness import band, exact_band
 from service.planner.reassignments.model import Goal, Plan, broker_names, bytes_on
 from service.planner.reassignments.order import copied
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from service.planner.reassignments.planned import Planned
-
-RACKS_UNKNOWN: Final = (
-    "racks are not known (give the rack_id of brokers, by --rack 1:a, a table of racks or a snapshot; --racks unknown accepts it)"
-)
 
 _NEAR: Final = 1e-9
 """The share by which floats may differ."""

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from service.cli import main
-from tests.support.golden import CHOICE
+from tests.support.golden import CHOICE, PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,6 +186,27 @@ def test_audit_all_topics_or_some() -> None:
     header, *rows = run("audit", TOPICS, *racks, "--output", "csv").stdout.splitlines()
     assert header == '"topic_name","placer","possible","broken_rule","measure","actual","best","typical","worst"'
     assert [row.split(",")[0] for row in rows] == ['"orders"'] * 4 + ['"audit.log_v2"'] * 4 + ['"payments"'] * 4
+
+
+def test_what_is_at_risk_comes_before_draws() -> None:
+    """``check`` says it, and so does a table of ``audit``, with the draws only if asked; the exit status agrees."""
+    topics, racks = (str(PROJECT / "tests/cases/operators-cluster" / name) for name in ("topics.txt", "racks.csv"))
+    unsafe = "3 of 805 partitions are not rack-safe: audit-log 2 and 5, returns 0."
+    ended = run("check", topics, racks)
+    document = json.loads(ended.stdout)
+    assert (ended.exit_code, document["at_risk"]) == (1, True)
+    assert document["conclusion"].endswith(unsafe)
+    without = run("check", topics)
+    assert "rack-safe" not in without.stdout
+    assert "racks are not known (give" in without.stdout
+    options = ("--snapshot", racks, "--topic", "returns", "--output", "table")
+    told = [run("audit", topics, *options, *more) for more in ((), ("--draws",))]
+    assert [each.exit_code for each in told] == [1, 1]
+    assert all(each.stdout.startswith("1 of 12 partitions is not rack-safe: returns 0.\n") for each in told)
+    assert ["partition 0: racks" in each.stdout for each in told] == [False, True]
+    body = run("body", "placement-checks", TOPICS).stdout
+    assert run("check", stdin=body).stdout == run("check", TOPICS).stdout
+    assert run("check", stdin="{").exit_code == 2
 
 
 def test_plan_from_a_description() -> None:

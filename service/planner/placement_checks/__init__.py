@@ -1,0 +1,1 @@
+"""Which partitions of a cluster are at risk."""
