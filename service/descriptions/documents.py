@@ -161,13 +161,14 @@ def read_document(
 def is_whole(document: Json) -> bool:
     """Is this a document of its own, and not a row of one?"""
     partitions = document.get("partitions")
-    if isinstance(partitions, list) and partitions and not _is_rest(document):
+    if isinstance(partitions, list) and partitions and not (_is_rest(document) or "groupId" in document):
         return True
     return bool(document.keys() & {"KafkaPartitionState", "snapshot_version"} or _holds_rows(document))
 
 
 def _holds_rows(document: Json) -> bool:
-    return any(isinstance(document.get(part), list) for part in _PARTS)
+    """A placement as kafka-reassign-partitions has it lists the names of log directories."""
+    return any(isinstance(rows := document.get(part), list) and not isinstance(next(iter(rows), None), str) for part in _PARTS)
 
 
 def _is_rest(document: Json) -> bool:

@@ -18,11 +18,14 @@ CONNECT_GROUP: Final = "connect-cluster"
 """The name of a group of Connect: the example of ``group.id`` in Kafka's configuration; its REST API does not tell it."""
 
 _BURROW: Final = {"error", "message", "request"}
+_BURROW_STATUS: Final = {"cluster", "group", "status", "partitions"}
 _KT_GROUP: Final = {"name", "topic", "offsets"}
 
 
 def read_other(document: Json, source: SourceText) -> Description | None:
     """What a document of another tool describes; None if it is none of these. Raises UnreadableDescription."""
+    if document.keys() >= _BURROW_STATUS:  # through jq
+        document = {**dict.fromkeys(_BURROW), "status": document}
     for read in (read_resource, _read_connect, _read_burrow, _read_kt_group, read_topics):
         description = read(document, source)
         if description is not None:
@@ -35,6 +38,7 @@ def is_other(document: Json) -> bool:
     return (
         "apiVersion" in document
         or document.keys() >= _BURROW
+        or document.keys() >= _BURROW_STATUS
         or document.keys() >= _KT_GROUP
         or bool(topics_of(document) or _of_connectors(document, "status") or _of_connectors(document, "info"))
     )

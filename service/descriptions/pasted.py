@@ -59,6 +59,11 @@ UNKNOWN_JSON: Final = (
     "status, Strimzi's resources and topics of REST interfaces, also through jq."
 )
 
+_NO_ROWS: Final = (
+    "Its lines are known, but none describes a broker, a topic or a group: of a table the rows are needed, of a consumer's log "
+    "the line 'Finished assignment for group'."
+)
+
 _PROPOSED: Final = "Proposed partition reassignment configuration"
 """What ``kafka-reassign-partitions --generate`` prints before a placement that is not the current one."""
 
@@ -139,10 +144,11 @@ class _Pasted:
         self._skip_waiting(0)
         self.documents += self.loose.descriptions()
         parts = (*(reader.description() for reader in self.readers), self.records.description())
-        described = [part for part in parts if part is not None]
-        if not described and not self.documents:
-            return self._refuse(text)
-        return reduce(Description.merged, (*described, *self.documents)).noted(*self._notes())
+        found = [part for part in (*parts, *self.documents) if part is not None]
+        whole = reduce(Description.merged, found) if found else None
+        if whole is None or not (whole.brokers or whole.topics or whole.groups or whole.log_dirs):
+            return self._refuse(text, whole)
+        return whole.noted(*self._notes())
 
     def _line(self, number: int, line: str) -> None:
         """Read a line, alone or as the rest of a topic's or partition's line; otherwise let it wait."""
@@ -191,13 +197,15 @@ class _Pasted:
             self.documents.append(description)
         return stop
 
-    def _refuse(self, text: str) -> Description:
-        """Raise UnreadableDescription: no line is of any form."""
-        if self.first_skipped is None:
-            raise UnreadableDescription("Empty.", 1)
-        number, line = self.first_skipped
-        if line.startswith(("[", "{")):
+    def _refuse(self, text: str, nothing: Description | None) -> Description:
+        """Raise UnreadableDescription: no line is of any form, or none has a row. nothing : what notes say of them"""
+        if nothing is not None and nothing.notes:
+            raise UnreadableDescription(nothing.notes[0], 1)
+        number, line = self.first_skipped or (1, text.lstrip()[:1])
+        if line.startswith("{") or (self.first_skipped and line.startswith("[")):
             raise UnreadableDescription(UNKNOWN_JSON, number)
+        if self.first_skipped is None:
+            raise UnreadableDescription(_NO_ROWS if line else "Empty.", 1)
         raise UnreadableDescription(
             "Not the output of kafka-topics --describe, kafka-consumer-groups --describe or another tool of Kafka, nor a JSON "
             "object.",

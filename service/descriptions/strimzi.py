@@ -6,6 +6,8 @@ Of YAML only the lines of the fields below are read, by their indentation.
 import re
 from typing import Any, Final
 
+import yaml
+
 from service.core.documents import Json
 from service.descriptions.model import Description
 from service.descriptions.rows import ForeignText
@@ -84,7 +86,11 @@ class StrimziText(ForeignText):
             while self.path and self.path[-1][0] >= indent:
                 self.path.pop()
             self.path.append((indent, match["key"]))
-            if value := (match["value"] or "").partition(" #")[0].strip(" '\""):
+            value = (match["value"] or "").partition(" #")[0].strip(" '\"")
+            if value.startswith("{"):
+                path = ".".join(key for _, key in self.path)
+                self.resources[-1] |= _flow(value, path)
+            elif value:
                 self.resources[-1].setdefault(".".join(key for _, key in self.path), value)
         return self.indent >= 0
 
@@ -106,6 +112,15 @@ def _flat(value: Json, path: str = "") -> Fields:
     for key, each in value.items():
         fields |= _flat(each, f"{path}{key}.") if isinstance(each, dict) and path.count(".") < 2 else {f"{path}{key}": each}
     return fields
+
+
+def _flow(value: str, path: str) -> Fields:
+    """The fields of a mapping within one line."""
+    try:
+        mapping = yaml.safe_load(value)
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    return _flat(mapping, f"{path}.") if isinstance(mapping, dict) else {}
 
 
 def _described(resources: list[Fields]) -> Description:

@@ -21,7 +21,7 @@ _ID: Final = r"[0-9]{1,10}"
 _IDS: Final = rf"(?:{_ID}(?:, ?{_ID})*)?"
 _PARTITION: Final = re.compile(
     rf"\s*Topic: ?(?P<name>\S+)\s+Partition: ?(?P<id>{_ID})\s+Leader: ?(?P<leader>-?{_ID}|none)\s+Replicas: ?(?P<replicas>{_IDS})"
-    rf"\s+Isr: ?(?P<isr>{_IDS})(?P<more>(?:\s+[A-Za-z][A-Za-z ]*: ?\S*)*)\s*",
+    rf"\s+Isr: ?(?P<isr>{_IDS})(?P<more>(?:\s+[A-Za-z][\w -]*:.*)?)\s*",
     re.IGNORECASE,
 )
 LARGEST_ID: Final = (1 << 31) - 1
@@ -85,8 +85,10 @@ class TopicsText:
             topic["min_insync_replicas"] = int(least["count"])
         if name in self.counts and len(self.topics[name]["placements"]) == self.counts[name]:
             self.notes.append(f"Topic {name!r} is described more than once; the last counts.")
-        elif name in self.topics:
+        elif name in self.counts:
             raise UnreadableDescription(f"Duplicate topic {name!r}.", number)
+        elif name in self.topics:  # below its partitions, as sort leaves it
+            topic["placements"] = self.topics[name]["placements"]
         self.topics[name], self.counts[name], self.first_lines[name] = topic, topic["partitions_count"], number
 
     def _add_partition(self, match: re.Match[str], number: int) -> None:

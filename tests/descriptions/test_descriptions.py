@@ -87,7 +87,7 @@ def test_topics_of_old_releases_and_of_a_reassignment() -> None:
             "line 5: Partition 1 of topic 'orders' has",
         ),
         (
-            lambda lines: [lines[2].replace("Partition: 0", "Partition: 2147483648")],
+            lambda lines: [lines[2].replace("Partition: 1", "Partition: 2147483648")],
             "line 1: Partition 2147483648 of topic 'orders': ids end at 2147483647.",
         ),
         (lambda lines: [*lines[:2], lines[2][:40], *lines[3:]], "line 3: Not a line of kafka-topics --describe."),

@@ -122,7 +122,8 @@ def test_a_group_without_members() -> None:
         "committed_offsets": [{"topic_name": "payments", "partition_ids": [0, 1, 2], "offsets": [195, 98, 157]}],
     }
     header = sample("kafka-consumer-groups-no-members.txt").splitlines()[3]
-    assert read_description(header).groups == ()
+    with pytest.raises(UnreadableDescription, match="of a table the rows are needed"):
+        read_description(header)
     warned = read_description(f"Warning: Consumer group 'billing' is rebalancing.\n{MEMBERS}")
     assert content(warned) == content(read_description(MEMBERS))
 
@@ -263,3 +264,42 @@ def test_the_work_is_bounded(text: str, expected: str) -> None:
 def test_a_line_too_long_beside_a_table() -> None:
     (only,) = read_description(MEMBERS + "a " * 2_000_000).notes
     assert len(only) < 150
+
+
+PLACEMENTS = [{"topic": "parcels", "partition": i, "replicas": [i + 1, i + 2], "log_dirs": ["any", "any"]} for i in range(3)]
+FURTHER = "\tElr: N/A\tNew-Field: {x, y}\tDirectories: a, b"
+FLOW = "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nmetadata: {name: parcels}\nspec: {partitions: 3, replicas: 2}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(json.dumps(row) for row in PLACEMENTS),  # jq -c '.partitions[]'
+        "\n".join(sorted(TOPICS.splitlines())),
+        re.sub("(Isr: .*)", rf"\1{FURTHER}", TOPICS),
+        FLOW,
+    ],
+    ids=["jq", "sorted", "fields to come", "flow"],
+)
+def test_placements_as_they_are_passed_on(text: str) -> None:
+    description = read_description(text)
+    assert description.topics
+    assert all(len(topic.get("placements", range(3))) == topic.get("partitions_count", 3) for topic in description.topics)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (OFFSETS.splitlines()[1], "Its lines are known, but none describes"),
+        (json.dumps({"version": 2, "partitions": {"0": [1, 2]}}), "JSON that is not a description"),
+        (json.dumps({"groupId": "g", "partitions": [{"topic": "t", "partition": 0}]}), "JSON that is not a description"),
+        (
+            "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaRebalance\nmetadata:\n  name: full\n",
+            "KafkaRebalance 'full' describes no",
+        ),
+    ],
+    ids=["header", "zookeeper", "console", "rebalance"],
+)
+def test_a_text_that_describes_nothing_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(UnreadableDescription, match=expected):
+        read_description(text)
