@@ -129,7 +129,8 @@ def test_members_complete_a_paste(tmp_path: Path, topics: str) -> None:
 def test_a_paste_that_refutes_that_all_read_all_topics(command: str) -> None:
     folder = case("sentence-subscriptions-assumed") + "/"
     result = run(*command.split(), folder + "mixgrp.txt", "--snapshot", folder + "mixtop.txt")
-    first = result.stderr.splitlines()[0]
+    read, first = result.stderr.splitlines()[:2]
+    assert read.startswith("Read 2 topics")
     assert "does not look as if all members read all topics" in first
     assert first.endswith("; audit-9b7e8d52-5f0e-4a86-8a35-6a1d9f0c2e44 reads audit. Assumed so.")
     if command == "assign":
