@@ -16,6 +16,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import ask, printed
 from service.cli.errors import BadInput
 from service.cli.inputs import read_input
+from service.parameters.types import Parsed
 from service.report.numbers import id_ranges, number, zone_traffic
 
 if TYPE_CHECKING:
@@ -124,23 +125,30 @@ def assign(
 @click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
 @click.argument("file", default="-")
 @click.option("--brokers", help="Number of brokers (0, 1, …), or their ids separated by commas.")
-@click.option("--racks", "racks_count", type=click.IntRange(1), help="Number of racks of the brokers, in turn. Default: none.")
+@click.option(
+    "--racks",
+    "racks_count",
+    type=Parsed("racks", options.racks, "a number of racks, or unknown"),
+    help="Number of racks of the --brokers, in turn; unknown accepts that none has a rack. Default: none.",
+)
 @options.PLACEMENT
 @click.option("--random-seed", type=int, help="Seed of placers that draw at random.")
 @options.PRICE
 @options.EXPLAIN
 @options.OUTPUT
 def place(
-    *, file: str, brokers: str | None, racks_count: int | None, racks: tuple[str, ...], snapshots: tuple[BufferedReader, ...],
-    topic_name: str | None, price_per_gb: float | None, explain: bool, output: str | None, **fields: Any,
+    *, file: str, brokers: str | None, racks_count: int | str | None, racks: tuple[str, ...],
+    snapshots: tuple[BufferedReader, ...], topic_name: str | None, price_per_gb: float | None, explain: bool, output: str | None,
+    **fields: Any,
 ) -> None:  # fmt: skip
     """Place replicas on brokers.
 
     partition-allocator place --brokers 6 --racks 3 --topic orders:12
     """
     fields |= _topic(topic_name, fields["partitions_count"])
+    more = {"price_per_gb": price_per_gb, "racks": racks_count if isinstance(racks_count, str) else None}
     if brokers is None:
-        if racks_count is not None:
+        if isinstance(racks_count, int):
             raise click.UsageError("Missing option '--brokers'.")
         with _open(file, "To describe a cluster by options, give --brokers.") as source:
             from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
@@ -150,9 +158,9 @@ def place(
         options.check_no_file(None if file == "-" else file, snapshots)
         if racks:
             raise click.UsageError("--rack is for descriptions of a cluster: with --brokers, give --racks.")
-        body = _body(_placement(brokers, racks_count, fields))
-    if price_per_gb is not None:
-        body = _extended(body, {"price_per_gb": price_per_gb})
+        body = _body(_placement(brokers, racks_count if isinstance(racks_count, int) else None, fields))
+    further = {name: value for name, value in more.items() if value is not None}
+    body = _extended(body, further) if further else body
     _answer("/v1/replica-placements", body, _place_rows, options.form(output, explain=explain), explain=explain)
 
 
@@ -260,7 +268,8 @@ def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any
 
     document, console = loads(answer), Console()
     if "conclusion" in document:
-        console.print(document["conclusion"])
+        console.say(document["conclusion"])
+    console.say(*document.get("warnings", ()))
     console.print(table(*rows(loads(body) if isinstance(body, bytes) else body, document)))
     if document.get("ranges"):
         console.print(table(*_range_rows(document)))

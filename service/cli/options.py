@@ -11,6 +11,7 @@ import click
 from service.cli import request_bodies
 from service.core.keys.formats import FORMATS
 from service.parameters.types import Parsed
+from service.planner.reassignments import UNKNOWN_RACKS
 
 
 def _topic_count(text: str) -> tuple[str, int]:
@@ -46,6 +47,14 @@ def _different(_: object, __: object, topics: tuple[tuple[str, int], ...]) -> tu
 def count(text: str) -> int | None:
     """A decimal number of at most 7 digits; None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else None
+
+
+def racks(text: str) -> int | str:
+    """A number of racks, or UNKNOWN_RACKS. Raises ValueError."""
+    number = count(text)
+    if text != UNKNOWN_RACKS and not number:
+        raise ValueError(text)
+    return number or text
 
 
 def _members(text: str) -> int | tuple[str, ...]:

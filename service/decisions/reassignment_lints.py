@@ -1,6 +1,6 @@
 """What is wrong with a reassignment: the question, and its answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from service.core.kafka_versions import LATEST
 from service.core.model import NONE, Ragged, indices_in
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
-from service.decisions.reassignments.rows import read_current
-from service.planner.reassignments.lint import LintFinding, Reassigned, lint
+from service.decisions.reassignments.rows import read_current, room_for
+from service.planner.racks import rackless
+from service.planner.reassignments.lint import LintFinding, Reassigned, conclusion, lint
 from service.planner.reassignments.model import Brokers, Placements
 
 
@@ -22,12 +23,14 @@ class LintQuestion:
 
     brokers, topics, reassigned : rows (see ``reassignments.rows``: TARGET_BROKER, PLACED_TOPIC, REASSIGNED), each well-formed
     kafka_version : of the brokers; the findings are the same for all releases
+    racks_accepted : whether it says that racks are not known
     """
 
     brokers: pa.StructArray
     topics: pa.StructArray
     reassigned: pa.StructArray
     kafka_version: str = LATEST
+    racks_accepted: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,15 @@ class LintAnswer:
     """The findings by row, at most MAX_ERRORS of one rule and severity.
 
     question : the one that was answered; counts : severity → how many there are; figures : see Figures
+    conclusion, warnings : sentences
     """
 
     question: LintQuestion
     findings: list[LintFinding]
     counts: dict[str, int]
     figures: Figures
+    conclusion: str
+    warnings: list[str]
 
 
 def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
@@ -50,9 +56,14 @@ def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
     budget.check("max_assignment_cells", (replicas + len(placements.replicas.values)) * len(brokers), "replicas × brokers")
     budget.reserve(2 * 13 * len(brokers) ** 2 + 400 * len(question.reassigned))
     reassigned = _read_reassigned(question.reassigned, brokers, placements)
+    if placements.sizes is not None:
+        capacities = room_for(question.brokers, brokers.capacity_bytes, placements.replicas, placements.sizes, 1.0)
+        brokers = replace(brokers, capacity_bytes=capacities)
     result = lint(brokers, placements, reassigned, budget.check_time)
+    said = conclusion(result, brokers, placements, reassigned, racks_accepted=question.racks_accepted)
+    warnings = list(rackless(brokers.cluster, brokers.listed))
     figures = Figures("lint", {"partitions": len(reassigned.partition_ids), "brokers": len(brokers)})
-    return LintAnswer(question, result.findings, result.counts, figures)
+    return LintAnswer(question, result.findings, result.counts, figures, said, warnings)
 
 
 def _read_reassigned(rows: pa.StructArray, brokers: Brokers, placements: Placements) -> Reassigned:

@@ -10,6 +10,7 @@ from service.core.kafka_versions import LATEST, since
 from service.core.measures.skew import Spread, spread
 from service.core.model import Float64s, Int32s, Int64s
 from service.core.registry import Strategy
+from service.planner.reassignments import UNKNOWN_RACKS
 from service.web import described as fields
 from service.web.fields import Bool, Number
 
@@ -164,6 +165,12 @@ PLACED_TRAFFIC: Final = (
     "leader, which counts as crossing, too"
 )
 """What it is of a placement."""
+
+
+def accepted_racks_field() -> fields.String:
+    """A body's word that racks are not known."""
+    text = f"`{UNKNOWN_RACKS}`: no broker has a rack, and the answer need not say so"
+    return fields.String(text, validate=validate.OneOf([UNKNOWN_RACKS]))
 
 
 def price_per_gb_field() -> Number:

@@ -118,7 +118,7 @@ def test_skew_and_moves_that_could_be_saved(client: FlaskClient) -> None:
     rows = [("t", i, [2, 1]) for i in range(5)]
     details = [one["detail"] for one in linted(client, *rows, **EVEN)["findings"]]
     assert details[0].startswith("Leaders are less even")
-    fewest = "a plan that copies 4 makes the cluster as even (POST /v1/reassignments)."
+    fewest = "to make the cluster as even, 4 are enough (POST /v1/reassignments)."
     assert details[1] == f"The reassignment copies 5 replicas; {fewest}"
 
 
@@ -132,7 +132,7 @@ def test_a_broker_that_ends_empty_is_judged_by_the_fewest_copies_that_empty_it(
     assert linted(client, *rows, **cluster)["findings"] == []
     wasteful = linted(client, *rows[:5], ("t", 5, [2, 1]), ("u", 0, [2]), **_with_topic(cluster, [1]))
     notes = [one["detail"] for one in wasteful["findings"] if one["rule"] == "avoidable-moves"]
-    fewest = "a plan that copies 6 empties broker 0 as well and makes the cluster as even"
+    fewest = "to empty broker 0 and to make the cluster as even, 6 are enough"
     assert notes == [f"The reassignment copies 7 replicas; {fewest} (POST /v1/reassignments)."]
 
 
@@ -185,7 +185,7 @@ def test_moves_that_could_be_saved_beside_all_placements(now: list[tuple[int, ..
     fewest, evenest = min(cost[1] for cost in costs if cost[0] <= uneven), min(costs)
     notes = [one["detail"] for one in document["findings"] if one["rule"] == "avoidable-moves"]
     if notes:
-        assert fewest <= int(notes[0].partition("a plan that copies ")[2].split()[0]) < copies
+        assert fewest <= int(notes[0].partition("as even, ")[2].split()[0]) < copies
     else:
         assert copies <= evenest[1], "the evenest plan would save some"
 
@@ -202,8 +202,9 @@ def test_as_a_table(client: FlaskClient) -> None:
     body = {**copy.deepcopy(CLUSTER), "reassignment": {"partitions": [{"topic": "u", "partition": 0, "replicas": [0]}]}}
     answer = client.post("/v1/reassignments:lint", json=body, headers={"Accept": "text/csv"})
     assert answer.text.splitlines() == [
-        '"severity","rule","pointer","detail"', '"error","unknown-topic","/reassignment/partitions/0","No topic \'u\'."',
-    ]  # fmt: skip
+        '"severity","rule","topic_name","partition_id","pointer","detail"',
+        '"error","unknown-topic","u",0,"/reassignment/partitions/0","u-0 on broker 0: there is no such topic."',
+    ]
 
 
 def test_an_empty_cluster(client: FlaskClient) -> None:
@@ -213,3 +214,36 @@ def test_an_empty_cluster(client: FlaskClient) -> None:
     answer = client.post("/v1/reassignments:lint", json={**body, "brokers": [], "topics": []})
     assert [error["pointer"] for error in answer.get_json()["errors"]] == ["/brokers"]
     assert found(linted(client, ("t", 0, [0]), topics=[])) == {("error", "unknown-topic", "/0")}
+
+
+def test_what_was_not_looked_for_is_said(client: FlaskClient) -> None:
+    """Racks first, unless the question says that they are not known; disks, without sizes; and the rest after an error."""
+    fine, in_sync = linted(client, ("t", 0, [0, 3])), "which replicas are in sync."
+    disks = "disks (partition_bytes or capacity_bytes are not known) and"
+    counts = [f"{count} {name}" for name, count in fine["counts"].items() if count]
+    assert fine["conclusion"] == f"{' and '.join(counts)} in a reassignment of 1 partition. Not checked: {disks} {in_sync}"
+    plain = {"brokers": [{"broker_id": i} for i in range(3)]}
+    unknown = linted(client, ("t", 0, [2, 0]), **plain)["conclusion"]
+    assert "; racks are not known (give" in unknown.partition(". ")[0]
+    assert "Not checked: racks, " in unknown
+    assert "not known (give" not in linted(client, ("t", 0, [2, 0]), **plain, racks="unknown")["conclusion"]
+    wrong = linted(client, ("u", 0, [0, 2]))["conclusion"]
+    missing = "disks, evenness and copies (not with errors of partitions)"
+    assert wrong == f"1 error in a reassignment of 1 partition. Not checked: {missing} and {in_sync}"
+    some = linted(client, ("t", 0, [0, 3]), brokers=[*CLUSTER["brokers"], {"broker_id": 6}])["warnings"]
+    assert some[0].startswith("Broker 6 has no rack and counts as one rack")
+
+
+def test_a_disk_that_would_be_too_full(client: FlaskClient) -> None:
+    """What a broker gains counts, beside what else is on its disk; one that only loses may be too full."""
+    topics = [{**EVEN["topics"][0], "partition_bytes": [100] * 6}]
+    brokers = [
+        {"broker_id": 0},
+        {"broker_id": 1, "capacity_bytes": 500},
+        {"broker_id": 2, "capacity_bytes": 350, "used_bytes": 60},
+    ]
+    found_of = [
+        [one["detail"] for one in linted(client, *rows, topics=topics, brokers=brokers)["findings"] if one["rule"] == "disk"]
+        for rows in ([("t", i, [0, 2]) for i in range(2)], [("t", i, [0, 2]) for i in range(3)])
+    ]
+    assert found_of == [[], ["Broker 2 would hold 300 bytes of replicas, 0 now, and may hold 290."]]

@@ -94,6 +94,8 @@ class ReplicaPlacementAnswerSchema(AnswerSchema):
     kafka_version = fields.String()
     placer = fields.String()
     implementation = fields.Nested(ImplementationSchema)
+    conclusion = fields.String("what is placed, and where; that racks are not known")
+    warnings = fields.List(fields.String(), "brokers without a rack where others have one")
     placements = fields.List(fields.Nested(PlacementSchema), "one topic", optional=True)
     topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order", optional=True)
     results = fields.List(
@@ -118,6 +120,8 @@ def document(answer: PlacementAnswer) -> dict[str, Any]:
         "kafka_version": answer.question.version,
         "placer": answer.placer.name,
         "implementation": answer.placer.implementation_fields,
+        "conclusion": answer.conclusion,
+        "warnings": answer.warnings,
         **_outcome(answer.cluster, answer.outcome),
         **load_documents(answer.cluster, answer.load),
     }

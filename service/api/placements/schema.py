@@ -8,7 +8,7 @@ from service.decisions.placements.rows import BROKER, CURRENT, plain_brokers, pl
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.web.schemas import QuestionSchema, price_per_gb_field, row_of_a_snapshot
+from service.web.schemas import QuestionSchema, accepted_racks_field, price_per_gb_field, row_of_a_snapshot
 
 
 @row_of_a_snapshot("capacity_bytes", "used_bytes")
@@ -107,4 +107,5 @@ class ReplicaPlacementSchema(QuestionSchema, TopicRequestSchema):
         "written to the placed partitions in total, the same to each: for `zone_traffic`", zero=True, example=1_000_000
     )
     price_per_gb = price_per_gb_field()
+    racks = accepted_racks_field()
     rack_aware = Bool("kafka-reassign-generate: false is `--disable-rack-aware`; default true")

@@ -18,11 +18,15 @@ class FindingSchema(AnswerSchema):
     severity = fields.String("`error`, `warning` or `note`", example="error")
     rule = fields.String(
         "`unknown-topic`, `unknown-partition`, `duplicate-partition`, `duplicate-replica`, `unknown-broker`, `fenced-broker`, "
-        "`cordoned-broker`, `unavailable-leader`, `rack-rule`, `replication-factor`, `no-op`, `skew`, `avoidable-moves`",
+        "`cordoned-broker`, `unavailable-leader`, `rack-rule`, `replication-factor`, `no-op`, `disk`, `skew`, `avoidable-moves`",
         example="rack-rule",
     )
     pointer = fields.String("into the body", example="/reassignment/partitions/0")
-    detail = fields.String()
+    topic_name = fields.String("null: all of the reassignment", allow_none=True)
+    partition_id = fields.Integer(allow_none=True)
+    broker_ids = fields.List(fields.Integer(), "the broker at the pointer, or all in the replicas of the row")
+    text = fields.String("what is wrong, equal where the same is wrong")
+    detail = fields.String("the same with its partition and brokers")
 
 
 class SeverityCountsSchema(AnswerSchema):
@@ -37,6 +41,8 @@ class ReassignmentLintAnswerSchema(AnswerSchema):
     """The findings."""
 
     kafka_version = fields.String()
+    conclusion = fields.String("how much was found, and what was not looked for")
+    warnings = fields.List(fields.String(), "what counts otherwise than one may think")
     findings = fields.List(
         fields.Nested(FindingSchema), "in the order of the reassignment; at most 100 for each rule and severity"
     )
@@ -51,19 +57,24 @@ def pointer(finding: LintFinding) -> str:
 
 def document(answer: LintAnswer) -> dict[str, Any]:
     """The answer, as ReassignmentLintAnswerSchema has it."""
-    return {"kafka_version": answer.question.kafka_version, "findings": _rows(answer), "counts": answer.counts}
+    return {
+        "kafka_version": answer.question.kafka_version,
+        "conclusion": answer.conclusion,
+        "warnings": answer.warnings,
+        "findings": _rows(answer),
+        "counts": answer.counts,
+    }
 
 
 def table(answer: LintAnswer) -> pa.Table:
     """The findings as columns."""
-    return pa.Table.from_pylist(_rows(answer), pa.schema(dict.fromkeys(("severity", "rule", "pointer", "detail"), pa.string())))
+    types = {"severity": pa.string(), "rule": pa.string(), "topic_name": pa.string(), "partition_id": pa.int32()}
+    return pa.Table.from_pylist(_rows(answer), pa.schema({**types, "pointer": pa.string(), "detail": pa.string()}))
 
 
-def _rows(answer: LintAnswer) -> list[dict[str, str]]:
-    return [
-        {"severity": finding.severity, "rule": finding.rule, "pointer": pointer(finding), "detail": finding.detail}
-        for finding in answer.findings
-    ]
+def _rows(answer: LintAnswer) -> list[dict[str, Any]]:
+    names = ("severity", "rule", "topic_name", "partition_id", "broker_ids", "text", "detail")
+    return [{"pointer": pointer(finding), **{name: getattr(finding, name) for name in names}} for finding in answer.findings]
 
 
 FORM: Final = Form(ReassignmentLintSchema(), answer, ReassignmentLintAnswerSchema, document, table)

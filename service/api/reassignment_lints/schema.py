@@ -9,7 +9,7 @@ from service.decisions.reassignment_lints import LintQuestion
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
 from service.web import described as fields
 from service.web.columns_field import Rows
-from service.web.schemas import OF_BROKERS, KafkaVersion
+from service.web.schemas import OF_BROKERS, KafkaVersion, accepted_racks_field
 
 EXAMPLE: Final = {
     "brokers": [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)],
@@ -27,8 +27,10 @@ class ReassignmentLintSchema(Schema):
     )
     topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, "the current placement", required=True)
     reassignment = fields.Nested(KafkaReassignmentSchema, "Kafka's reassignment JSON", required=True)
+    racks = accepted_racks_field()
 
     @post_load
     def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:
         """The question."""
-        return LintQuestion(body["brokers"], body["topics"], body["reassignment"]["partitions"], body["kafka_version"])
+        reassigned = body["reassignment"]["partitions"]
+        return LintQuestion(body["brokers"], body["topics"], reassigned, body["kafka_version"], "racks" in body)

@@ -11,13 +11,19 @@ from service import __version__
 from service.cli import options
 from service.cli.asking import ask
 from service.cli.descriptions import reading
-from service.cli.errors import BadInput
-from service.cli.terminal import Console, table
+from service.cli.errors import BadInput, note
+from service.cli.terminal import Cells, Console, table
+from service.core.printable import first_few, printable
 from service.descriptions import UnreadableDescription, bodies
 from service.descriptions.documents import parse_json
 from service.descriptions.json_lines import Path, lines_of
+from service.planner.reassignments import UNKNOWN_RACKS
 from service.planner.reassignments.lint import RULES
 from service.web.json.codec import dumps, loads
+
+HEADS: Final = ("line", "severity", "rule", "partitions", "brokers", "finding")
+NAMED: Final = 5
+"""Lines, partitions and brokers that a row names."""
 
 SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -31,8 +37,12 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
     "--cluster", "clusters", type=click.File("rb"), multiple=True, required=True, help="Description of the cluster. Repeatable."
 )
 @options.RACKS
+@click.option("--racks", "accepted", type=click.Choice([UNKNOWN_RACKS]), help="Accept that no broker has a rack.")
 @options.output("table", "json", "sarif", names=("--output", "--format"))
-def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], output: str | None) -> None:
+def lint(
+    *, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], accepted: str | None,
+    output: str | None,
+) -> None:  # fmt: skip
     """See ``help`` above."""
     try:
         text = reading.text(file)
@@ -40,7 +50,7 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
     except UnreadableDescription as error:
         raise BadInput(f"{file.name}, {error}") from None
     description = reading.with_racks(reading.merged([reading.read(cluster) for cluster in clusters]), racks)
-    body = {**bodies.cluster(description, bodies.PLACEMENT), "reassignment": reassignment}
+    body = {**bodies.reassignment(description), "reassignment": reassignment, **({"racks": accepted} if accepted else {})}
     answer = ask("/v1/reassignments:lint", body)
     document = loads(answer)
     findings = document["findings"]
@@ -50,18 +60,34 @@ def lint(*, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: t
     if form == "json":
         click.echo(answer)
     elif form == "sarif":
+        note(printable(document["conclusion"]))
         click.echo(dumps(_sarif(file.name, findings, [lines[path] for path in paths])))
     else:
-        rows = [
-            (str(lines[path]), finding["severity"], finding["rule"], finding["detail"])
-            for path, finding in zip(paths, findings, strict=True)
-        ]
         console = Console()
-        console.print(table(("line", "severity", "rule", "finding"), rows))
-        counts = document["counts"]
-        console.say(" · ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items()))
+        console.say(document["conclusion"], *document["warnings"])
+        if findings:
+            console.say("")
+            console.print(table(HEADS, _alike(findings, [lines[path] for path in paths])))
     if document["counts"]["error"]:
         sys.exit(1)
+
+
+def _alike(findings: list[dict[str, Any]], lines: list[int]) -> list[Cells]:
+    """A row for all findings that say the same. lines : of each finding"""
+    groups: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
+    for line, finding in zip(lines, findings, strict=True):
+        groups.setdefault((finding["severity"], finding["rule"], finding["text"]), []).append((line, finding))
+    return [
+        (
+            first_few([line for line, _ in group], NAMED),
+            severity,
+            rule,
+            first_few([f"{each['topic_name']}-{each['partition_id']}" for _, each in group if each["topic_name"]], NAMED),
+            first_few(sorted({broker for _, each in group for broker in each["broker_ids"]}), NAMED),
+            text,
+        )
+        for (severity, rule, text), group in groups.items()
+    ]
 
 
 def _path(pointer: str) -> Path:

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.jvm.random import JavaRandom
-from service.core.measures.broker_load import Load, load_of, rows_of_topics
+from service.core.measures.broker_load import Load, load_of, racks_of, rows_of_topics
 from service.core.measures.zone_traffic import ZoneTraffic, placed_traffic
 from service.core.model import Cluster
 from service.core.placers import Placer
+from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.placements.commands import CommandResult
 from service.decisions.placements.question import PlacementQuestion, command
+from service.planner.racks import RACKS_UNKNOWN, rackless
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,33 @@ class PlacementAnswer:
         partitions = sum(len(topic.partition_ids) for topic in self.outcome.placed)
         items = {"partitions": partitions, "brokers": len(self.cluster)}
         return Figures(self.placer.name, items, self.load.spread().skew, self.question.topic_name)
+
+    @property
+    def conclusion(self) -> str:
+        """What is placed, and where, in a sentence."""
+        placed, cluster, count = self.outcome.placed, self.cluster, len(self.outcome.placed)
+        partitions = counted(self.figures.items["partitions"], "partition")
+        of = f"of {placed[0].topic_name}" if count == 1 else f"of {counted(count, 'topic')}"
+        used = self.load.replicas > 0
+        on = f"{used.sum():,} of {counted(len(cluster), 'broker')}"
+        if cluster.rack_ids:
+            on += f" and {len(np.unique(racks_of(cluster)[used])):,} of {counted(len(np.unique(racks_of(cluster))), 'rack')}"
+        text = f"Places {partitions} {of} on {on}" if count else "Places nothing"
+        if self.outcome.refused:
+            text += f"; Kafka refuses {counted(self.outcome.refused, 'topic or request', 'topics or requests')}"
+        if self._racks_matter and not cluster.rack_ids and self.question.racks is None:
+            text += f"; {RACKS_UNKNOWN}"
+        return f"{text}."
+
+    @property
+    def warnings(self) -> list[str]:
+        """The brokers without a rack where others have one."""
+        return list(rackless(self.cluster, np.ones(len(self.cluster), np.bool_))) if self._racks_matter else []
+
+    @property
+    def _racks_matter(self) -> bool:
+        """Has a partition several replicas?"""
+        return any(topic.replicas.shape[1] > 1 for topic in self.outcome.placed)
 
 
 def answer(question: PlacementQuestion, budget: Budget) -> PlacementAnswer:

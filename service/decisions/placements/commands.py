@@ -45,6 +45,11 @@ class CommandResult:
     placed: list[Placed]
     explanation: dict[str, Any] | None = None
 
+    @property
+    def refused(self) -> int:
+        """How many topics, or requests of several, Kafka refuses."""
+        return 0
+
 
 @dataclass(frozen=True)
 class Created(CommandResult):
@@ -53,12 +58,22 @@ class Created(CommandResult):
     results: list[Placed | NotPlaced] = field(default_factory=list)
     alone: bool = False
 
+    @property
+    def refused(self) -> int:
+        """See CommandResult."""
+        return len(self.results) - len(self.placed)
+
 
 @dataclass(frozen=True)
 class Operated(CommandResult):
     """For each request to a controller its topics, or its refusal."""
 
     results: list[list[TopicResult] | NotPlaced] = field(default_factory=list)
+
+    @property
+    def refused(self) -> int:
+        """See CommandResult."""
+        return sum(1 if isinstance(each, NotPlaced) else sum(topic.error is not None for topic in each) for each in self.results)
 
 
 @dataclass(frozen=True)

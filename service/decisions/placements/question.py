@@ -37,6 +37,7 @@ class PlacementQuestion:
     brokers, cluster_brokers : rows BROKER; current_assignments : rows CURRENT (see ``placements.rows``)
     operations : ``[{operation, topics}]``
     bytes_per_second : that are written to all that is placed, to each partition alike; price_per_gb : of traffic between zones
+    racks : "unknown" if racks are known not to be known
     explain : whether to tell what was drawn, and which rule placed each replica
     """
 
@@ -62,6 +63,7 @@ class PlacementQuestion:
     rack_aware: bool | None = None
     bytes_per_second: float | None = None
     price_per_gb: float | None = None
+    racks: str | None = None
     explain: bool = False
 
     @property
@@ -182,7 +184,7 @@ def _read_generation(given: dict[str, Any], _: Placer, __: str, budget: Budget) 
     )
 
 
-_OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb"})
+_OF_ALL: Final = frozenset({"kafka_version", "placer", "random_seed", "bytes_per_second", "price_per_gb", "racks"})
 _OF_A_TOPIC: Final = frozenset({"start_partition_id", "start_index", "replica_shift", "partition_0_replicas"})
 FORMS: Final = (
     QuestionForm(

@@ -10,6 +10,7 @@ from service.core.measures.broker_load import Load, distinct_in_rows
 from service.core.model import NONE
 from service.core.printable import all_of, counted
 from service.core.ragged import taken
+from service.planner.racks import rackless
 from service.planner.reassignments import moves as why
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names
 from service.planner.reassignments.order import added
@@ -189,7 +190,8 @@ def warnings(planned: Planned) -> Iterator[str]:
     """What somebody should know before executing the plan."""
     brokers, placements, plan, timing = planned.brokers, planned.placements, planned.plan, planned.timing
     cluster, racks = brokers.cluster, brokers.racks()
-    yield from _rackless(planned)
+    if planned.racks_matter:
+        yield from rackless(cluster, brokers.listed)
     if placements.in_progress is not None and placements.in_progress.any() and len(planned.changed):
         yield "Execute it when what is in progress is complete: kafka-reassign-partitions refuses it before without --additional."
     holders = np.zeros(len(brokers), np.bool_)
@@ -221,18 +223,6 @@ def warnings(planned: Planned) -> Iterator[str]:
         yield (
             f"Batch {endless[0] + 1} never ends at this throttle: producers write as fast as replicas may be copied. Every batch "
             f"ends from {timing.throttle_that_ends:,} bytes/s on."
-        )
-
-
-def _rackless(planned: Planned) -> Iterator[str]:
-    """The brokers without a rack where others have one."""
-    cluster = planned.brokers.cluster
-    without = planned.brokers.listed & (cluster.racks == NONE)
-    if planned.racks_matter and len(cluster.rack_ids) and without.any():
-        names, have = broker_names(cluster.broker_ids[without].tolist()), "has" if without.sum() == 1 else "have"
-        yield (
-            f"{names.capitalize()} {have} no rack and count{'s' * (have == 'has')} as one rack; Kafka's own tool refuses such a "
-            "cluster (Not all brokers have rack information)."
         )
 
 

@@ -14,11 +14,14 @@ unavailable-leader      error    the preferred leader is fenced
 rack-rule               error    a partition is on fewer racks than now; a warning if it could be on more, but is on as many
 replication-factor      warning  a partition gets another number of replicas than it has
 no-op                   warning  the partition has these replicas in this order already
+disk                    error    a broker that gets bytes would hold more than it may; only looked for where sizes and capacities
+                                 are given
 skew                    warning  replicas, or leaders, are less even than now over the brokers that are not emptied, and
                                  a broker has at least one more than the mean
-avoidable-moves         note     a plan with fewer copies empties the same brokers and makes the cluster as even; only looked for
-                                 without errors
+avoidable-moves         note     a plan with fewer copies empties the same brokers and makes the cluster as even
 ======================= ======== =======================================================================================
+
+The last three are of the whole reassignment, and only looked for if no row has an error.
 """
 
 from collections.abc import Callable
@@ -30,9 +33,10 @@ import numpy as np
 from service.core.errors import MAX_ERRORS, Infeasible
 from service.core.measures.broker_load import COUNTS, distinct_in_rows, load_of
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
-from service.core.printable import counted
+from service.core.printable import all_of, counted
 from service.core.ragged import taken
-from service.planner.reassignments.model import Brokers, Goal, Placements, broker_names
+from service.planner.racks import RACKS_UNKNOWN
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, broker_names, bytes_on
 from service.planner.reassignments.permits import Permits, reach
 from service.planner.reassignments.plan import plan
 from service.planner.reassignments.resources.loads import placed_loads
@@ -50,6 +54,7 @@ RULES: Final = {
     "rack-rule": "A partition should be on as many racks as possible.",
     "replication-factor": "The replication factor should not change.",
     "no-op": "A partition that stays as it is need not be listed.",
+    "disk": "A broker should not hold more bytes than it may.",
     "skew": "Replicas and leaders should not become less even.",
     "avoidable-moves": "No more replicas should be copied than an equally even cluster takes.",
 }
@@ -75,31 +80,68 @@ class Reassigned:
 
 @dataclass(frozen=True)
 class LintFinding:
-    """Something to mend. row : of the reassignment, None for all of it; replica : index in its replicas, None for all of them"""
+    """Something to mend.
+
+    row : of the reassignment, None for all of it; replica : index in its replicas, None for all of them
+    text : what is wrong, the same where the same is wrong
+    topic_name, partition_id : of the row; broker_ids : the broker at the replica, or all of the row
+    """
 
     severity: str
     rule: str
     row: int | None
     replica: int | None
-    detail: str
+    text: str
+    topic_name: str | None = None
+    partition_id: int | None = None
+    broker_ids: tuple[int, ...] = ()
+
+    @property
+    def detail(self) -> str:
+        """A sentence."""
+        on = f" on {broker_names(list(self.broker_ids))}" if self.replica is None else ""
+        where = "" if self.row is None else f"{self.topic_name}-{self.partition_id}{on}: "
+        return f"{where}{self.text}."
 
 
 @dataclass(frozen=True)
 class Lint:
-    """The findings by row, at most MAX_ERRORS of one rule and severity; counts : severity → how many there are"""
+    """The findings by row, at most MAX_ERRORS of one rule and severity.
+
+    counts : severity → how many there are; row_errors : is one of them an error of a row?
+    """
 
     findings: list[LintFinding]
     counts: dict[str, int]
+    row_errors: bool
 
 
 def lint(brokers: Brokers, placements: Placements, reassigned: Reassigned, check: Callable[[], None] = lambda: None) -> Lint:
     """Everything that is wrong. check : called every few milliseconds; may raise to give up"""
     findings = _Findings(reassigned)
     _lint_rows(brokers, placements, reassigned, findings)
-    if findings.counts["error"] == 0:
+    row_errors = findings.counts["error"] > 0
+    if not row_errors:
         _lint_cluster(brokers, placements, reassigned, findings, check)
     listed = sorted(findings.listed, key=lambda finding: (finding.row is None, finding.row or 0, finding.replica or 0))
-    return Lint(listed, findings.counts)
+    return Lint(listed, findings.counts, row_errors)
+
+
+def conclusion(found: Lint, brokers: Brokers, placements: Placements, reassigned: Reassigned, *, racks_accepted: bool) -> str:
+    """How much was found, and what was not looked for. racks_accepted : does the question say that racks are not known?"""
+    counts = [counted(count, severity) for severity, count in found.counts.items() if count]
+    of = f"a reassignment of {counted(len(reassigned.partition_ids), 'partition')}"
+    text = f"{all_of(counts, len(counts)) if counts else 'No problem was found'} in {of}"
+    missing = []
+    if not brokers.cluster.rack_ids and reassigned.replicas.lengths().max(initial=1) > 1:
+        missing.append("racks")
+        text += "" if racks_accepted else f"; {RACKS_UNKNOWN}"
+    if found.row_errors:
+        missing.append("disks, evenness and copies (not with errors of partitions)")
+    elif placements.sizes is None or not (brokers.capacity_bytes != NO_LIMIT).any():
+        missing.append("disks (partition_bytes or capacity_bytes are not known)")
+    missing.append("which replicas are in sync")
+    return f"{text}. Not checked: {all_of(missing, len(missing))}."
 
 
 class _Findings:
@@ -110,50 +152,56 @@ class _Findings:
         self.listed: list[LintFinding] = []
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
-    def add(self, severity: str, rule: str, rows: Any, detail: Callable[[int], str]) -> None:
-        """One finding for each of these rows. detail : of a row"""
+    def add(self, severity: str, rule: str, rows: Any, text: Callable[[int], str]) -> None:
+        """One finding for each of these rows. text : of a row"""
         self.counts[severity] += len(rows)
-        self.listed += [LintFinding(severity, rule, row, None, detail(row)) for row in rows[:MAX_ERRORS].tolist()]
+        self.listed += [self._finding(severity, rule, row, None, text(row)) for row in rows[:MAX_ERRORS].tolist()]
 
-    def add_overall(self, severity: str, rule: str, detail: str) -> None:
+    def add_overall(self, severity: str, rule: str, text: str) -> None:
         """A finding about the whole reassignment."""
         self.counts[severity] += 1
-        self.listed.append(LintFinding(severity, rule, None, None, detail))
+        self.listed.append(LintFinding(severity, rule, None, None, text))
 
-    def add_replicas(self, severity: str, rule: str, values: Any, detail: str) -> None:
-        """One finding for each of these values of ``replicas``. detail : with the broker's id for {}"""
+    def add_replicas(self, severity: str, rule: str, values: Any, text: str) -> None:
+        """One finding for each of these values of ``replicas``. text : with the broker's id for {}"""
         offsets, broker_ids = self.reassigned.replicas.offsets, self.reassigned.broker_ids
         self.counts[severity] += len(values)
         for value in values[:MAX_ERRORS].tolist():
             row = int(np.searchsorted(offsets, value, "right")) - 1
-            replica = value - int(offsets[row])
-            self.listed.append(LintFinding(severity, rule, row, replica, detail.format(broker_ids[value])))
+            self.listed.append(self._finding(severity, rule, row, value - int(offsets[row]), text.format(broker_ids[value])))
+
+    def _finding(self, severity: str, rule: str, row: int, replica: int | None, text: str) -> LintFinding:
+        reassigned, (start, stop) = self.reassigned, self.reassigned.replicas.offsets[row : row + 2].tolist()
+        which = slice(start, stop) if replica is None else slice(start + replica, start + replica + 1)
+        ids = tuple(reassigned.broker_ids[which].tolist())
+        name, partition_id = reassigned.topic_names[row], int(reassigned.partition_ids[row])
+        return LintFinding(severity, rule, row, replica, text, name, partition_id, ids)
 
 
 def _lint_rows(brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings) -> None:
     """The rules of single rows."""
     names, ids, replicas = reassigned.topic_names, reassigned.partition_ids, reassigned.replicas
     known = reassigned.partitions != NONE
-    findings.add("error", "unknown-topic", np.flatnonzero(~reassigned.known_topics), lambda row: f"No topic {names[row]!r}.")
+    findings.add("error", "unknown-topic", np.flatnonzero(~reassigned.known_topics), lambda _: "there is no such topic")
     findings.add(
         "error",
         "unknown-partition",
         np.flatnonzero(reassigned.known_topics & ~known),
-        lambda row: f"Topic {names[row]!r} has no partition {ids[row]}.",
+        lambda _: "the topic has no such partition",
     )
     findings.add(
         "error",
         "duplicate-partition",
         _repeats(names, ids),
-        lambda row: f"Partition {ids[row]} of topic {names[row]!r} is listed twice.",
+        lambda _: "the partition is listed twice",
     )
     row_of = replicas.row_of_each_value()
     findings.add_replicas(
-        "error", "duplicate-replica", _repeats_in_rows(row_of, reassigned.broker_ids), "Broker {} is listed twice."
+        "error", "duplicate-replica", _repeats_in_rows(row_of, reassigned.broker_ids), "broker {} is listed twice"
     )
     exists = replicas.values != NONE
     exists[exists] = brokers.listed[replicas.values[exists]]
-    findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "The cluster has no broker {}.")
+    findings.add_replicas("error", "unknown-broker", np.flatnonzero(~exists), "the cluster has no broker {}")
     partitions = np.where(known, reassigned.partitions, 0).astype(np.int32)
     now = taken(placements.replicas, partitions) if len(placements) else replicas
     was_there = (
@@ -175,18 +223,18 @@ def _lint_brokers(brokers: Brokers, replicas: Ragged, exists: Bools, was_there: 
     fenced = exists & brokers.cluster.fenced[replicas.values]
     closed = fenced | (exists & brokers.draining[replicas.values])
     findings.add_replicas(
-        "error", "fenced-broker", np.flatnonzero(closed & ~was_there), "Broker {} is fenced or draining, and gets a replica."
+        "error", "fenced-broker", np.flatnonzero(closed & ~was_there), "broker {} is fenced or draining, and gets a replica"
     )
     findings.add_replicas(
-        "warning", "fenced-broker", np.flatnonzero(closed & was_there), "Broker {} is fenced or draining, and keeps a replica."
+        "warning", "fenced-broker", np.flatnonzero(closed & was_there), "broker {} is fenced or draining, and keeps a replica"
     )
     cordoned = exists & brokers.cordoned[replicas.values] & ~closed
     findings.add_replicas(
-        "error", "cordoned-broker", np.flatnonzero(cordoned & ~was_there), "Broker {} is cordoned, and gets a replica."
+        "error", "cordoned-broker", np.flatnonzero(cordoned & ~was_there), "broker {} is cordoned, and gets a replica"
     )
     first = np.zeros(len(fenced), np.bool_)
     first[replicas.offsets[:-1]] = True
-    findings.add_replicas("error", "unavailable-leader", np.flatnonzero(fenced & first), "Broker {} is fenced and cannot lead.")
+    findings.add_replicas("error", "unavailable-leader", np.flatnonzero(fenced & first), "broker {} is fenced and cannot lead")
 
 
 def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_usable: Int32s, findings: _Findings) -> None:
@@ -202,14 +250,14 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_u
         "warning",
         "replication-factor",
         np.flatnonzero(known & (lengths != lengths_now)),
-        lambda row: f"{counted(lengths[row], 'replica')} instead of {lengths_now[row]}.",
+        lambda row: f"{counted(int(lengths[row]), 'replica')} instead of {lengths_now[row]:,}",
     )
     same = known & (lengths == lengths_now)
     values = same[replicas.row_of_each_value()]
     equal = replicas.values[values] == now.values[same[now.row_of_each_value()]]
     differing = np.bincount(replicas.row_of_each_value()[values][~equal], minlength=len(lengths)) > 0
     findings.add(
-        "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "The partition has these replicas in this order already."
+        "warning", "no-op", np.flatnonzero(same & ~differing), lambda _: "the partition has these replicas in this order already"
     )
     racks, racks_now = (  # a broker that is gone is on no rack
         distinct_in_rows(rows, brokers.racks()[rows.values], (rows.values != NONE) & brokers.listed[rows.values])
@@ -221,7 +269,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_u
     worse = racks < np.minimum(racks_now, possible)
 
     def detail(row: int) -> str:
-        return f"Uses {racks[row]} of {possible[row]} possible racks; now {racks_now[row]}."
+        return f"{racks[row]:,} of {counted(int(possible[row]), 'possible rack')}, {racks_now[row]:,} now"
 
     findings.add("error", "rack-rule", np.flatnonzero(crowded & worse), detail)
     findings.add("warning", "rack-rule", np.flatnonzero(crowded & ~worse), detail)
@@ -233,6 +281,7 @@ def _lint_cluster(
     """The rules about the cluster as a whole, for a reassignment without errors."""
     after = _after(placements, reassigned)
     emptied = _emptied(brokers, placements.replicas, after)
+    _lint_disks(brokers, placements, after, findings)
     drained = replace(brokers, draining=brokers.draining | emptied)
     loads = placed_loads(drained, placements, after)
     for measure in COUNTS:
@@ -241,15 +290,26 @@ def _lint_cluster(
             counts = loads[1].totals[measure]
             most = int(np.argmax(np.where(loads[1].counted, counts, NONE)))
             detail = f"{measure.capitalize()} are less even over the brokers: skew {before.skew:.3f} becomes {then.skew:.3f}; "
-            detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]} of {counts.sum()}."
+            detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]:,} of {counts.sum():,}"
             findings.add_overall("warning", "skew", detail)
     copies = _copies(brokers, placements.replicas, after)
     fewer = _fewest_copies(drained, placements, after, copies, check)
     if fewer < copies:
         ids = brokers.cluster.broker_ids[emptied].tolist()
-        empties = f"empties {broker_names(ids)} as well and " if ids else ""
-        detail = f"The reassignment copies {counted(copies, 'replica')}; a plan that copies {fewer} {empties}"
-        findings.add_overall("note", "avoidable-moves", f"{detail}makes the cluster as even (POST /v1/reassignments).")
+        empty = f"to empty {broker_names(ids)} and " if ids else ""
+        copied = f"The reassignment copies {counted(copies, 'replica')}; {empty}to make the cluster as even, {fewer:,} are enough"
+        findings.add_overall("note", "avoidable-moves", f"{copied} (POST /v1/reassignments)")
+
+
+def _lint_disks(brokers: Brokers, placements: Placements, after: Ragged, findings: _Findings) -> None:
+    """The bytes that brokers may hold, where both are known."""
+    if placements.sizes is None:
+        return
+    before, then = (bytes_on(rows, placements.sizes, len(brokers)) for rows in (placements.replicas, after))
+    for broker in np.flatnonzero((then > before) & (then > brokers.capacity_bytes)).tolist():
+        name = broker_names([int(brokers.cluster.broker_ids[broker])]).capitalize()
+        holds = f"{name} would hold {counted(int(then[broker]), 'byte')} of replicas, {before[broker]:,} now,"
+        findings.add_overall("error", "disk", f"{holds} and may hold {brokers.capacity_bytes[broker]:,}")
 
 
 def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:

@@ -245,3 +245,24 @@ def test_a_description_without_topics_is_refused() -> None:
     ended = CliRunner().invoke(main, ["reassign", "--drain", "3"], input="broker,rack\n1,a\n3,c\n")
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert "The description has no topic with its placement." in ended.stderr
+
+
+def test_place_and_lint_say_first_that_racks_are_not_known(tmp_path: Path) -> None:
+    """Unless there are racks, or the question accepts it; ``lint`` has one row for all that is wrong in the same way."""
+    topics, racks = (str(CASES / "operators-cluster" / name) for name in ("topics.txt", "racks.csv"))
+    moves = [{"topic": "orders", "partition": i, "replicas": [1, 4, 7]} for i in range(3)]
+    file = tmp_path / "moves.json"
+    file.write_text(json.dumps({"version": 1, "partitions": moves}, indent=1))
+    place = ["place", topics, "--topic", "new:4", "--replication-factor", "3"]
+    lint = ["lint", str(file), "--cluster", topics]
+    for command, with_racks in ((place, ["--snapshot", racks]), (lint, ["--cluster", racks])):
+        for options in ([], with_racks, ["--racks", "unknown"]):
+            ended = CliRunner().invoke(main, [*command, *options, "--output", "json"])
+            first = json.loads(ended.stdout)["conclusion"].partition(". ")[0]
+            assert (NO_RACKS in first) == (not options), (command, options)
+    shown = CliRunner().invoke(main, [*lint, "--cluster", racks, "--output", "table"])
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith("3 errors in a reassignment of 3 partitions. Not checked: disks, ")
+    rows = [line for line in shown.stdout.splitlines() if "rack-rule" in line]
+    assert len(rows) == 1
+    assert "orders-0" in rows[0]

@@ -47,7 +47,8 @@ const OWN = ["pressing", "shown", "lint"];
  * @property {"both" | "before" | "after"} [shown] the placement in the picture
  * @property {string} [lint] a reassignment JSON to be checked
  */
-/** @typedef {{plan: any, frontier: any[], findings: any[] | null}} PlacementAnswerData */
+/** @typedef {{conclusion?: string, findings: any[]}} Linted */
+/** @typedef {{plan: any, frontier: any[], linted: Linted | null}} PlacementAnswerData */
 
 /** The field of what is wrong: lists of names, ids and rates are one field each. @param {string} pointer */
 function at(pointer) {
@@ -83,7 +84,7 @@ async function ask(state, post) {
     partitions > SMALL
       ? {}
       : await post(`${PATH}?frontier=true`, whole(body), { label: "frontier", at }).catch(refused);
-  return { plan, frontier, findings: await lint(state, post) };
+  return { plan, frontier, linted: await lint(state, post) };
 }
 
 /** The most even placement may be refused where another is not. @param {any} error */
@@ -104,14 +105,14 @@ async function lint({ lint: text = "", topics, brokers }, post) {
   try {
     reassignment = read(text);
   } catch (error) {
-    return [{ severity: "error", rule: "json", pointer: "", detail: /** @type {Error} */ (error).message }];
+    return { findings: [{ severity: "error", rule: "json", pointer: "", detail: /** @type {Error} */ (error).message }] };
   }
   try {
-    return (await post(`${PATH}:lint`, { brokers, topics, reassignment }, { label: "lint" })).findings;
+    return await post(`${PATH}:lint`, { brokers, topics, reassignment }, { label: "lint" });
   } catch (error) {
     if (!(error instanceof Rejected) || error.problem.status !== 422) throw error;
     const faults = error.problem.errors ?? [{ pointer: "", detail: error.problem.detail }];
-    return faults.map(({ pointer, detail }) => ({ severity: "error", rule: "form", pointer, detail }));
+    return { findings: faults.map(({ pointer, detail }) => ({ severity: "error", rule: "form", pointer, detail })) };
   }
 }
 

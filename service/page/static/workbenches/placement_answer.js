@@ -13,8 +13,8 @@ import { Review } from "./placement_review.js";
 /** @typedef {(change: Partial<PlacementState>) => void} Set */
 
 /** @param {{state: PlacementState, answer: PlacementAnswerData, set: Set}} props */
-export function PlacementAnswer({ state, answer: { plan, frontier, findings }, set }) {
-  return html`${findings && html`<${Findings} findings=${findings} />`}
+export function PlacementAnswer({ state, answer: { plan, frontier, linted }, set }) {
+  return html`${linted && html`<${Findings} ...${linted} />`}
     <p class="verdict" role="status">${plain(plan.conclusion)}</p>
     <${Figures} figures=${figures(plan, state)} />
     <${Matrix} state=${state} plan=${plan} set=${set} />
