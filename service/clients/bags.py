@@ -9,7 +9,6 @@ import numpy as np
 
 from service.core.kernels import borrowing_kernel, inner_kernel
 from service.core.model import NONE, Int32s
-from service.core.ragged import put
 
 
 class Bags(NamedTuple):
@@ -36,16 +35,6 @@ def no_items(bags: int, items: int) -> Bags:
         np.full(items, NONE, np.int32),
         np.full(items, NONE, np.int32),
     )
-
-
-@inner_kernel
-def with_more_bags(bags: Bags) -> Bags:
-    """The same, and as many empty bags."""
-    more = no_items(2 * len(bags.head), 0)
-    put(bags.head, more.head, 0)
-    put(bags.tail, more.tail, 0)
-    put(bags.size, more.size, 0)
-    return Bags(more.head, more.tail, more.size, bags.before, bags.after)
 
 
 @borrowing_kernel

@@ -13,8 +13,6 @@ KERNEL = re.compile(r"^@(?:(?:inner_|borrowing_|brief_)?kernel|njit)\b", re.MULT
 COVERED = {
     "clients/bags.py": "clients/test_franz_go.py",
     "clients/franz_go/dealt.py": "clients/test_franz_go.py",
-    "clients/librdkafka/cooperative_sticky.py": "clients/test_librdkafka.py",
-    "clients/sarama/sticky.py": "clients/test_sarama.py",
     "clients/streams/classic/held.py": "clients/streams/test_high_availability.py",
     "clients/streams/classic/high_availability.py": "clients/streams/test_high_availability.py",
     "clients/streams/classic/tags.py": "clients/streams/test_high_availability.py",

@@ -26,10 +26,9 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
-from service.core.kernels import inner_kernel, kernel
-from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, LeftOpen
-from service.core.ragged import grouped, grouped_arrays, indices_of
+from service.core.clock import UNLIMITED, TimeLimit, looking
+from service.core.model import NONE, Assignment, Bools, Group, Int32s, LeftOpen
+from service.core.ragged import grouped, indices_of
 
 OFTEN: Final = 16
 """After so many topics the clock is looked at."""
@@ -42,10 +41,12 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     leaders = np.full(topics.partitions_count, NONE, np.int32) if topics.leader_racks is None else topics.leader_racks
     rack_of = np.where(group.racks == NONE, np.int32(racks_count), group.racks)
     leader_racks = np.where(leaders == NONE, np.int32(racks_count), leaders)
-    owners, left_open, status = _owners(
-        *subscribers.arrays(), rack_of, topics.first, leader_racks, racks_count + 1, check_time.deadline
-    )
-    in_time(status, check_time)
+    owners = np.full(topics.partitions_count, NONE, np.int32)
+    left_open = np.zeros(topics.partitions_count, np.bool_)
+    for topic in looking(np.flatnonzero(subscribers.lengths()).tolist(), check_time, OFTEN):
+        of_topic, members = slice(topics.first[topic], topics.first[topic + 1]), subscribers.row(topic)
+        takers, left_open[of_topic] = _certain(rack_of[members].tolist(), leader_racks[of_topic].tolist())
+        owners[of_topic] = np.where(takers == NONE, np.int32(NONE), members[takers])
     common = Assignment(grouped(owners, len(group)))
     if not left_open.any():
         return common
@@ -89,116 +90,48 @@ def _one_of_many(rack_of: Int32s, leader_racks: Int32s, random: np.random.Genera
     return takers
 
 
-@kernel
-def _owners(
-    subscribers_of: Int32s,
-    subscribers: Int32s,
-    rack_of: Int32s,
-    first: Int32s,
-    leader_racks: Int32s,
-    racks_count: int,
-    deadline: Deadline,
-) -> tuple[Int32s, Bools, int]:
-    """The owner of each partition, or NONE where no member subscribes or chance decides; and whether it does: [partitions] each.
+def _certain(rack_of: list[int], leader_racks: list[int]) -> tuple[Int32s, Bools]:
+    """One topic (assignTopic): the subscriber that gets each partition in every run, or NONE; and does chance decide?
 
-    Returns also whether it ran OUT_OF_TIME, else 0. Each topic takes a look at all racks.
-
-    subscribers_of, subscribers : topic → its subscribers, in the order in which they joined
-    rack_of : int32[members]             the rack of each, 0 … ``racks_count`` - 1
-    first : int32[topics + 1]            the first partition of each topic
-    leader_racks : int32[partitions]     the rack of each partition's leader, likewise
-
-    Plain-Python twin: tests/reference/clients/kafka_go.py, which goes through all orders.
+    rack_of : of each subscriber; leader_racks : of each partition. Plain-Python twin: tests/reference/clients/kafka_go.py, which
+    goes through all orders.
     """
-    owners = np.full(first[-1], NONE, np.int32)
-    left_open = np.zeros(first[-1], np.bool_)
-    for topic in range(len(first) - 1):
-        if topic % OFTEN == 0 and is_over(deadline):
-            return owners, left_open, OUT_OF_TIME
-        members = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
-        if len(members) > 0:
-            stop = first[topic + 1]
-            _assign_topic(
-                members,
-                rack_of[members],
-                leader_racks[first[topic] : stop],
-                racks_count,
-                owners[first[topic] : stop],
-                left_open[first[topic] : stop],
-            )
-    return owners, left_open, 0
+    target, remainder = divmod(len(leader_racks), len(rack_of))
+    takers, counts = np.full(len(leader_racks), NONE, np.int32), [0] * len(rack_of)
+    left_open = np.zeros(len(leader_racks), np.bool_)
+    left: dict[int, list[int]] = {rack: [] for rack in {*leader_racks, *rack_of}}
+    here: dict[int, list[int]] = {rack: [] for rack in left}
+    for partition, rack in enumerate(leader_racks):
+        left[rack].append(partition)
+    for subscriber, rack in enumerate(rack_of):
+        here[rack].append(subscriber)
 
+    def give(rack: int, receivers: list[int]) -> None:
+        takers[left[rack][: len(receivers)]] = receivers
+        del left[rack][: len(receivers)]
+        for receiver in receivers:
+            counts[receiver] += 1
 
-@inner_kernel
-def _assign_topic(  # noqa: C901 (a kernel)
-    members: Int32s, rack_of: Int32s, leader_racks: Int32s, racks_count: int, owners: Int32s, left_open: Bools
-) -> None:
-    """One topic (assignTopic). rack_of : int32[subscribers]; leader_racks, owners, left_open : [partitions of the topic]"""
-    target, remainder = divmod(len(leader_racks), len(members))
-    ids_of, ids = grouped_arrays(leader_racks, racks_count)
-    consumers_of, consumers = grouped_arrays(rack_of, racks_count)
-    counts = np.zeros(len(members), np.int64)
-    wanted = np.zeros(racks_count, np.int64)  # how many could get one more
-    assigned = np.zeros(racks_count, np.int64)  # how many partitions certainly go to subscribers on the rack
-    for rack in range(racks_count):
-        here = consumers[consumers_of[rack] : consumers_of[rack + 1]]
-        count = ids_of[rack + 1] - ids_of[rack]
-        if len(here) == 0:
-            continue
-        each = min(count // len(here), target)
-        for i in range(each * len(here)):
-            owners[ids[ids_of[rack] + i]] = members[here[i // each]]
-        for consumer in here:
-            counts[consumer] += each
-        assigned[rack] = each * len(here)
-        if each == target:
-            wanted[rack] = min(count - assigned[rack], len(here))
-        else:
-            _give_one_each(rack, count - assigned[rack], members, counts, here, ids_of, ids, assigned, owners)
-    total = wanted.sum()
-    for rack in range(racks_count):
-        here = consumers[consumers_of[rack] : consumers_of[rack + 1]]
-        certain = max(0, min(wanted[rack], remainder - (total - wanted[rack])))
-        most = min(wanted[rack], remainder)
-        _give_one_each(rack, certain, members, counts, here, ids_of, ids, assigned, owners)
-        for i in range(most - certain):
-            left_open[ids[ids_of[rack] + assigned[rack] + i]] = True
-        assigned[rack] += most - certain
-    takers = _takers(counts, target, max(0, remainder - total))
-    for rack in range(racks_count):
-        for i in range(ids_of[rack] + assigned[rack], ids_of[rack + 1]):
-            earliest = takers[i - ids_of[rack] - assigned[rack]]
-            if earliest == takers[len(takers) - (ids_of[rack + 1] - i)]:
-                owners[ids[i]] = members[earliest]
-            else:
-                left_open[ids[i]] = True
-
-
-@inner_kernel
-def _give_one_each(
-    rack: int,
-    count: int,
-    members: Int32s,
-    counts: Int64s,
-    here: Int32s,
-    ids_of: Int32s,
-    ids: Int32s,
-    assigned: Int64s,
-    owners: Int32s,
-) -> None:
-    """Give the next ``count`` partitions of the rack to the first subscribers on it."""
-    for i in range(count):
-        owners[ids[ids_of[rack] + assigned[rack] + i]] = members[here[i]]
-        counts[here[i]] += 1
-    assigned[rack] += count
-
-
-@inner_kernel
-def _takers(counts: Int64s, target: int, remainder: int) -> Int64s:
-    """int64[...], the subscribers that step 2 gives partitions, each as often as it gets one."""
-    lacking = np.maximum(target - counts, 0)
-    for i in range(len(counts)):
-        if counts[i] <= target and remainder > 0:
-            lacking[i] += 1
-            remainder -= 1
-    return np.repeat(np.arange(len(counts)), lacking)
+    wanted = {}  # how many could get one more
+    for rack, subscribers in here.items():
+        each = min(len(left[rack]) // len(subscribers), target) if subscribers else 0
+        give(rack, [subscriber for subscriber in subscribers for _ in range(each)])
+        more = min(len(left[rack]), len(subscribers))
+        wanted[rack] = more if each == target else 0
+        if each < target:
+            give(rack, subscribers[:more])
+    total = sum(wanted.values())
+    for rack, count in wanted.items():
+        certain, most = max(0, min(count, remainder - (total - count))), min(count, remainder)
+        give(rack, here[rack][:certain])
+        left_open[left[rack][: most - certain]] = True
+        del left[rack][: most - certain]
+    lacking = [max(target - count, 0) for count in counts]
+    for i in [i for i, count in enumerate(counts) if count <= target][: max(0, remainder - total)]:
+        lacking[i] += 1
+    further = np.repeat(np.arange(len(counts)), lacking)
+    for of_rack in left.values():
+        earliest, latest = further[: len(of_rack)], further[len(further) - len(of_rack) :]
+        takers[of_rack] = np.where(earliest == latest, earliest, NONE)
+        left_open[of_rack] = earliest != latest
+    return takers, left_open

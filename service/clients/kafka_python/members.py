@@ -9,7 +9,6 @@ Source: RangePartitionAssignor.assign, RoundRobinPartitionAssignor.assign (kafka
 
 import numpy as np
 
-from service.core.kernels import kernel
 from service.core.model import Bools, Group, Int32s, Ragged
 
 
@@ -20,7 +19,11 @@ def without_forgotten(group: Group, order: Int32s, rows: Ragged) -> Ragged:
     rows : Ragged row → positions, ascending
     """
     static = np.array([instance_id is not None for instance_id in group.instance_ids], np.bool_)
-    return rows if static.all() or not static.any() else Ragged(*_last_runs(static, order, rows.offsets, rows.values))
+    if static.all() or not static.any():
+        return rows
+    return rows.where(
+        np.concatenate([np.empty(0, np.bool_), *(_are_remembered(static, order[rows.row(i)]) for i in range(len(rows)))])
+    )
 
 
 def warning(members: int) -> list[str]:
@@ -32,34 +35,11 @@ def warning(members: int) -> list[str]:
     return [sentence] if members else []
 
 
-@kernel
-def _last_runs(static: Bools, order: Int32s, offsets: Int32s, positions: Int32s) -> tuple[Int32s, Int32s]:
-    """Of each row, the positions of members of the last run of static ones, and of the last of dynamic ones, in request order.
+def _are_remembered(static: Bools, members: Int32s) -> Bools:
+    """bool[members], whether each of some members is in the last run of static ones, or in the last of dynamic ones.
 
-    static : bool[members]; order : int32[members], the member at each position
-    Plain-Python twin: tests/reference/clients/kafka_python.py.
+    static : bool[all members]; members : in any order, each once
     """
-    stops = np.zeros_like(offsets)
-    kept = np.empty_like(positions)
-    in_row = np.zeros(len(static), np.bool_)
-    end = 0
-    for row in range(len(offsets) - 1):
-        members = order[positions[offsets[row] : offsets[row + 1]]]
-        in_row[members] = True
-        # Backwards from the last member: its run, then a run of the other kind.
-        changes, kind, first = 0, False, len(static)
-        for member in range(len(static) - 1, -1, -1):
-            if not in_row[member]:
-                continue
-            if first < len(static) and static[member] != kind:
-                changes += 1
-                if changes > 1:
-                    break
-            kind, first = static[member], member
-        in_row[members] = False
-        for i in range(len(members)):
-            if members[i] >= first:
-                kept[end] = positions[offsets[row] + i]
-                end += 1
-        stops[row + 1] = end
-    return stops, kept[:end].copy()
+    in_turn = np.sort(members)
+    changes = np.flatnonzero(np.diff(static[in_turn]))
+    return members > in_turn[changes[-2]] if len(changes) > 1 else np.ones(len(members), np.bool_)

@@ -12,8 +12,8 @@ import numpy as np
 
 from service.clients.kafka_python.members import warning, without_forgotten
 from service.clients.names import static_first
+from service.core.assignors.classic.members import topic_subscribers
 from service.core.errors import KafkaAssignorFails
-from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
@@ -21,10 +21,16 @@ from service.core.ragged import grouped
 def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws."""
     circle = _circle(group)
-    subscriptions = group.subscriptions
-    owners, turn = _owners(circle, subscriptions.offsets, subscriptions.values, group.topics.first)
-    if turn != NONE:
-        raise _fails(group, circle, turn)
+    subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
+    topics = group.topics.topic_of
+    read = np.flatnonzero(subscribers.lengths()[topics])
+    turns = np.arange(len(read)) % max(1, len(circle))
+    pairs = subscribers.row_of_each_value() * np.int64(len(group)) + subscribers.values
+    throws = np.flatnonzero(~np.isin(topics[read] * np.int64(len(group)) + circle[turns], pairs))
+    if len(throws):
+        raise _fails(group, circle, int(turns[throws[0]]))
+    owners = np.full(len(topics), NONE, np.int32)
+    owners[read] = circle[turns]
     return Assignment(grouped(owners, len(group)))
 
 
@@ -38,34 +44,6 @@ def _circle(group: Group) -> Int32s:
     order = static_first(group)
     everybody = Ragged(np.array([0, len(group)], np.int32), np.arange(len(group), dtype=np.int32))
     return order[without_forgotten(group, order, everybody).values]
-
-
-@kernel
-def _owners(circle: Int32s, topics_of: Int32s, topics: Int32s, first: Int32s) -> tuple[Int32s, int]:
-    """The owner of each partition, or NONE where no member subscribes: int32[partitions]; where in the circle it throws, or NONE.
-
-    circle : int32[...]        members
-    topics_of, topics : member → topics, ``len(first) - 1`` and above if they do not exist
-    first : int32[topics + 1]   the first partition of each topic
-
-    Plain-Python twin: tests/reference/clients/kafka_python.py.
-    """
-    subscribed = np.zeros(len(first) - 1, np.int32)
-    for topic in topics:
-        if topic < len(subscribed):
-            subscribed[topic] += 1
-    owners = np.full(first[-1], NONE, np.int32)
-    turn = 0
-    for topic in range(len(subscribed)):
-        if subscribed[topic] == 0:
-            continue
-        for partition in range(first[topic], first[topic + 1]):
-            member = circle[turn]
-            if subscribed[topic] < len(topics_of) - 1 and topic not in topics[topics_of[member] : topics_of[member + 1]]:
-                return owners, turn
-            owners[partition] = member
-            turn = turn + 1 if turn + 1 < len(circle) else 0
-    return owners, NONE
 
 
 def _fails(group: Group, circle: Int32s, turn: int) -> KafkaAssignorFails:

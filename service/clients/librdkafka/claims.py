@@ -1,7 +1,7 @@
 """What the members of a group claim, as librdkafka's cooperative-sticky takes it, and the order of its partitions.
 
 Source: prepopulateCurrentAssignments, sortPartitions in rdkafka_sticky_assignor.c (librdkafka 1.9.2, 2.12.1).
-Plain-Python twin: tests/reference/clients/librdkafka_sticky.py.
+Tested against tests/reference/clients/librdkafka_sticky.py.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from service.core.assignors.classic.sticky.fullest import from_the_fullest
-from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Ragged
 
 
@@ -28,27 +27,20 @@ class Claimants(NamedTuple):
     last: Int32s
 
 
-@kernel
-def claims(claimants_of: Int32s, claimants: Int32s, generations: Int32s) -> Claimants:
-    """The claims since 2.2.0. claimants_of, claimants : partition → members, ascending; generations : int32[members]"""
-    count = len(claimants_of) - 1
-    holders, previous = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
-    owners, last = np.full(count, NONE, np.int32), np.full(count, NONE, np.int32)
-    for partition in range(count):
-        members = claimants[claimants_of[partition] : claimants_of[partition + 1]]
-        if len(members) == 0:
-            continue
-        last[partition] = members[-1]
-        if len(members) == 1:
-            holders[partition] = owners[partition] = members[0]
-            continue
-        by_generation = members[np.argsort(generations[members])]
-        contested = False
-        for i in range(1, len(members)):
-            contested |= generations[by_generation[i - 1]] == generations[by_generation[i]]
-        if not contested:
-            holders[partition], previous[partition] = by_generation[-1], by_generation[-2]
-            owners[partition] = members[-1]
+def claims(claimants: Ragged, generations: Int32s) -> Claimants:
+    """The claims since 2.2.0. claimants : Ragged partition → members, ascending; generations : int32[members]"""
+    partitions, members = claimants.row_of_each_value(), claimants.values
+    order = np.lexsort((generations[members], partitions))
+    by_generation, of_claims = members[order], generations[members[order]]
+    follows = partitions[1:] == partitions[:-1]  # the claim before it, which is one to the same partition
+    holders, previous, owners, last = (np.full(len(claimants), NONE, np.int32) for _ in range(4))
+    last[partitions] = members  # of several, the one that is written last stays
+    owners[partitions] = members
+    holders[partitions] = by_generation
+    previous[partitions[1:][follows]] = by_generation[:-1][follows]
+    contested = partitions[1:][follows & (of_claims[1:] == of_claims[:-1])]
+    for array in (holders, previous, owners):
+        array[contested] = NONE
     return Claimants(holders, previous, owners, last)
 
 

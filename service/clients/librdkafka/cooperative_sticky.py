@@ -28,24 +28,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.clients.librdkafka.balance import BalanceState, balance
+from service.clients.librdkafka.balance import Balancing
 from service.clients.librdkafka.claims import Claimants, claims, claims_without_generations, owned_first
 from service.clients.librdkafka.order import ranks
-from service.clients.librdkafka.records import ASSERTION, ENDLESS, FINE, FREED, NULL
+from service.clients.librdkafka.records import ASSERTION, ENDLESS, FREED, NULL, Ends
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.assignors.classic.racks import on_rack
 from service.core.assignors.classic.sticky.cooperative import parted
-from service.core.clock import UNLIMITED, TimeLimit, in_time, unmetered
+from service.core.clock import UNLIMITED, TimeLimit, unmetered
 from service.core.errors import KafkaAssignorFails
-from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, transposed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-NOWHERE: Final = Ragged(np.zeros(1, np.int32), np.zeros(0, np.int32))
-"""No racks of any partition: racks do not count."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +58,9 @@ class StickyRelease:
 
 PRESENT: Final = StickyRelease()
 
-PARTITION_BYTES: Final = 110
-SUBSCRIPTION_BYTES: Final = 30
-"""Memory of the state for each partition and subscription, beyond that of any assignment. Measured: 98 and 24."""
+PARTITION_BYTES: Final = 330
+SUBSCRIPTION_BYTES: Final = 110
+"""Memory of the state for each partition and subscription, beyond that of any assignment. Measured: 286 and 95."""
 
 
 def assign(
@@ -79,21 +74,19 @@ def assign(
     reserve : takes the bytes that are about to be allocated; raises if there are too few
     """
     if len(group) == 0:
-        raise _failure(group, NULL, NONE)
+        raise _failure(group, Ends(NULL))
     reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
     claimed = _claims(group, release)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     racked = release.racks and _racks_count(group, subscribers)
-    racks = group.topics.racks if racked and group.topics.racks is not None else NOWHERE
+    racks = (group.racks, group.topics.racks) if racked and group.topics.racks is not None else None
     order = _order(group, subscribers, claimed)
-    topic_of = group.topics.topic_of
-    kept, revoked = _kept(claimed.holders, topic_of, *subscribers.arrays(), group.racks, *racks.arrays())
-    state = _state(group, subscribers, topic_of, claimed, kept, clobbered=release.clobbered)
-    member_racks = group.racks if racked else NOWHERE.values
-    free = order[kept[order] == NONE]
-    status, at, final = balance(state, free, order, revoked, member_racks, *racks.arrays(), check_time.deadline)
-    if in_time(status, check_time) != FINE:
-        raise _failure(group, status, at)
+    kept, revoked = _kept(group, subscribers, claimed.holders[: group.topics.partitions_count], racks)
+    balancing = Balancing(group, subscribers, claimed, kept, clobbered=release.clobbered, check_time=check_time)
+    try:
+        final = balancing.run(order[kept[order] == NONE], order, racks, revoked=revoked)
+    except Ends as end:
+        raise _failure(group, end) from None
     here, later = _adjusted(final, claimed.last)
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
@@ -107,7 +100,7 @@ def _claims(group: Group, release: StickyRelease) -> Claimants:
     """Who claims each partition, existing or not."""
     claimants = transposed(group.owned, group.total_partitions)
     if release.generations:
-        return claims(claimants.offsets, claimants.values, group.generations)
+        return claims(claimants, group.generations)
     return claims_without_generations(claimants)
 
 
@@ -136,82 +129,29 @@ def _order(group: Group, subscribers: Ragged, claimed: Claimants) -> Int32s:
     holders = claimed.holders[: topics.partitions_count].copy()
     holders[~np.repeat(subscribed, topics.partitions_counts())] = NONE
     of_ids, _ = ranks(group)
-    return owned_first(holders, claimed.previous[: topics.partitions_count], of_ids, np.concatenate([NOWHERE.values, *runs]))
-
-
-def _state(
-    group: Group, subscribers: Ragged, topic_of: Int32s, claimed: Claimants, kept: Int32s, *, clobbered: bool
-) -> BalanceState:
-    """Who has what after step 1. kept : int32[partitions], the member that keeps each, or NONE"""
-    count, members = len(kept), len(group)
-    subscriptions = group.subscriptions
-    exists = subscriptions.values < len(group.topics)
-    offsets = np.concatenate([NOWHERE.offsets, np.cumsum(exists, dtype=np.int32)])[subscriptions.offsets]
-    topics = subscriptions.values[exists]
-    possible = np.bincount(
-        np.repeat(np.arange(members), np.diff(offsets)), group.topics.partitions_counts()[topics], members
-    ).astype(np.int32)
-    entries = np.arange(3 * count + 16, dtype=np.int32)  # a holder that was not the owner stays one, once for each partition
-    return BalanceState(
-        first=group.topics.first,
-        topic_of=topic_of,
-        subscribers_of=subscribers.offsets,
-        subscribers=subscribers.values,
-        topics_of=offsets,
-        topics=topics,
-        id_rank=ranks(group)[0],
-        possible=possible,
-        previous=claimed.previous[:count].copy(),
-        watched=clobbered or bool((claimed.previous[:count] != NONE).any()),
-        clobbered=clobbered,
-        owners=claimed.owners[:count].copy(),
-        counts=np.bincount(kept[kept != NONE], minlength=members).astype(np.int32),
-        order=np.arange(members, dtype=np.int32),
-        place=np.arange(members, dtype=np.int32),
-        taking_part=np.ones(members, np.bool_),
-        size=np.array([members], np.int32),
-        head=np.where(kept == NONE, np.int32(NONE), entries[:count]),
-        member=np.concatenate([kept, np.full(len(entries) - count, NONE, np.int32)]),
-        after=np.concatenate([np.full(count, NONE, np.int32), entries[count + 1 :], np.array([NONE], np.int32)]),
-        free=np.array([count], np.int32),
+    return owned_first(
+        holders, claimed.previous[: topics.partitions_count], of_ids, np.concatenate([np.empty(0, np.int32), *runs])
     )
 
 
-@kernel
-def _kept(
-    holders: Int32s,
-    topic_of: Int32s,
-    subscribers_of: Int32s,
-    subscribers: Int32s,
-    member_racks: Int32s,
-    racks_of: Int32s,
-    racks: Int32s,
-) -> tuple[Int32s, bool]:
+def _kept(group: Group, subscribers: Ragged, holders: Int32s, racks: tuple[Int32s, Ragged] | None) -> tuple[Int32s, bool]:
     """Who keeps each partition, int32[partitions], else NONE, and whether one that has subscribers was taken from its holder.
 
-    holders : int32[...]                  the member that has each, or NONE
-    topic_of : int32[partitions]
-    subscribers_of, subscribers : topic → members, ascending
-    member_racks : int32[members]
-    racks_of, racks : partition → racks; without any partition: racks do not count
+    holders : int32[partitions]           the member that has each, or NONE
+    racks : the rack of each member, and partition → racks of its replicas; None: racks do not count
     """
-    kept = np.full(len(topic_of), NONE, np.int32)
-    revoked = False
-    for partition in range(len(topic_of)):
-        holder, topic = holders[partition], topic_of[partition]
-        if holder == NONE or subscribers_of[topic] == subscribers_of[topic + 1]:
-            continue
-        members = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
-        place = np.searchsorted(members, holder)
-        keeps = place < len(members) and members[place] == holder
-        if keeps and len(racks_of) > 1:
-            rack = member_racks[holder]
-            keeps = rack != NONE and on_rack(racks_of, racks, partition, rack)
-        if keeps:
-            kept[partition] = holder
-        else:
-            revoked = True
-    return kept, revoked
+    held = np.flatnonzero(holders != NONE)
+    topics, members = group.topics.topic_of[held].astype(np.int64), holders[held]
+    pairs = subscribers.row_of_each_value() * np.int64(len(group)) + subscribers.values
+    keeps = np.isin(topics * len(group) + members, pairs)
+    if racks is not None:
+        of_members, of_partitions = racks
+        count = np.int64(len(group.rack_ids))
+        on_racks = of_partitions.row_of_each_value() * count + of_partitions.values
+        keeps &= (of_members[members] != NONE) & np.isin(held * count + of_members[members], on_racks)
+    kept = np.full(len(holders), NONE, np.int32)
+    kept[held[keeps]] = members[keeps]
+    return kept, bool((subscribers.lengths()[topics[~keeps]] > 0).any())
 
 
 def _adjusted(final: Int32s, claimants: Int32s) -> tuple[Int32s, Int32s]:
@@ -234,13 +174,13 @@ _CAUSES: Final = {
 }
 
 
-def _failure(group: Group, status: int, partition: int) -> KafkaAssignorFails:
+def _failure(group: Group, end: Ends) -> KafkaAssignorFails:
     """How the library's process ends, or does not."""
-    signal, how, cause = _CAUSES[status]
-    if partition == NONE:
+    signal, how, cause = _CAUSES[end.status]
+    if end.partition == NONE:
         cause, remedy = "the group has no members (/members is empty)", "name at least one member"
     else:
-        topics, ids = group.topic_partitions(np.array([partition], np.int32))
+        topics, ids = group.topic_partitions(np.array([end.partition], np.int32))
         cause = cause.format(f"partition {ids[0]} of topic {group.topics.names[topics[0]]!r}")
         remedy = "let members that claim the same partitions, or subscribe to different topics, join without partitions"
     does = f"ends its own process ({signal}: {how})" if signal else "never returns"

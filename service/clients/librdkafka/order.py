@@ -15,7 +15,6 @@ import numpy as np
 
 from service.clients.names import byte_ranks
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Group, Int32s, Ragged
 
 NO_ORDER: Final = (
@@ -34,9 +33,8 @@ def ranks(group: Group) -> tuple[Int32s, Int32s]:
 
 def members_in_order(group: Group) -> Int32s:
     """int32[members], all members as qsort leaves them."""
-    members = np.arange(len(group), dtype=np.int32)
-    _sort_rows(np.array([0, len(group)], np.int32), members, *ranks(group))
-    return members
+    of_ids, of_instances = ranks(group)
+    return np.array(_sorted([*range(len(group))], of_ids.tolist(), of_instances.tolist()), np.int32)
 
 
 def subscribers_in_order(group: Group) -> tuple[Int32s, Ragged]:
@@ -50,8 +48,10 @@ def subscribers_in_order(group: Group) -> tuple[Int32s, Ragged]:
         return order, topic_subscribers(group, order)
     order = np.arange(len(group), dtype=np.int32)
     subscribers = topic_subscribers(group, order)
-    _sort_rows(subscribers.offsets, subscribers.values, of_ids, of_instances)
-    return order, subscribers
+    rows = {row.tobytes(): row for row in map(subscribers.row, range(len(subscribers)))}
+    both = of_ids.tolist(), of_instances.tolist()
+    in_order = {key: np.array(_sorted(row.tolist(), *both), np.int32) for key, row in rows.items()}
+    return order, Ragged.of_rows([in_order[subscribers.row(topic).tobytes()] for topic in range(len(subscribers))])
 
 
 def warnings(group: Group) -> list[str]:
@@ -70,73 +70,27 @@ def is_order(of_ids: Int32s, of_instances: Int32s) -> bool:
     return bool((by_id[static] > np.maximum.accumulate(before_dynamic)[static]).all())
 
 
-@kernel
-def _sort_rows(offsets: Int32s, members: Int32s, of_ids: Int32s, of_instances: Int32s) -> None:
-    """Sort each row of members in place, by rd_kafka_group_member_cmp (librdkafka 2.12.1) and with the merges of glibc's qsort.
+def _sorted(members: list[int], of_ids: list[int], of_instances: list[int]) -> list[int]:
+    """Members sorted by rd_kafka_group_member_cmp (librdkafka 2.12.1), and with the merges of glibc's qsort.
 
-    offsets, members : row → members, members changed
-    of_ids, of_instances : int32[members]   see ``ranks``
+    of_ids, of_instances : see ``ranks``
 
-    qsort halves a row, the first half the smaller one, until single members are left, and merges the halves.
-    Plain-Python twin: tests/reference/clients/librdkafka.py.
+    qsort halves the members, the first half the smaller one, and merges the sorted halves; of two equal members the one of the
+    first half comes first.
     """
-    longest = 0
-    for row in range(len(offsets) - 1):
-        longest = max(longest, offsets[row + 1] - offsets[row])
-    room = np.empty(longest, np.int32)
-    for row in range(len(offsets) - 1):
-        _sort(members[offsets[row] : offsets[row + 1]], room, of_ids, of_instances)
-
-
-@inner_kernel
-def _sort(members: Int32s, room: Int32s, of_ids: Int32s, of_instances: Int32s) -> None:
-    """One row, as ``_sort_rows``: from the deepest halves to the whole. room : int32[at least as many]"""
-    count = len(members)
-    depth = 0
-    while (1 << depth) < count:
-        depth += 1
-    starts = np.zeros((1 << depth) + 1, np.int32)
-    for level in range(depth, 0, -1):
-        parts = 1 << level
-        for part in range(parts + 1):
-            starts[part] = _start(part, level, count)
-        for part in range(0, parts, 2):
-            _merge(members, starts[part], starts[part + 1], starts[part + 2], room, of_ids, of_instances)
-
-
-@borrowing_kernel
-def _start(part: int, level: int, count: int) -> int:
-    """Where a part begins after a number of halvings of ``count`` members; behind the last part, their end."""
-    start, stop = 0, count
-    if part == 1 << level:
-        return count
-    for bit in range(level - 1, -1, -1):
-        middle = start + (stop - start) // 2
-        if (part >> bit) & 1:
-            start = middle
+    if len(members) < 2:
+        return members
+    middle = len(members) // 2
+    one, other = (_sorted(half, of_ids, of_instances) for half in (members[:middle], members[middle:]))
+    merged: list[int] = []
+    i = j = 0
+    while i < len(one) and j < len(other):
+        static = of_instances[one[i]] != NONE and of_instances[other[j]] != NONE
+        places = of_instances if static else of_ids
+        if places[one[i]] <= places[other[j]]:
+            merged.append(one[i])
+            i += 1
         else:
-            stop = middle
-    return start
-
-
-@borrowing_kernel
-def _merge(members: Int32s, start: int, middle: int, stop: int, room: Int32s, of_ids: Int32s, of_instances: Int32s) -> None:
-    """Merge two sorted halves; of two equal members the one of the first half comes first."""
-    at, other, put = start, middle, 0
-    while at < middle and other < stop:
-        one, two = members[at], members[other]
-        static = of_instances[one] != NONE and of_instances[two] != NONE
-        first = of_instances[one] <= of_instances[two] if static else of_ids[one] <= of_ids[two]
-        if first:
-            room[put] = one
-            at += 1
-        else:
-            room[put] = two
-            other += 1
-        put += 1
-    while at < middle:
-        room[put] = members[at]
-        at += 1
-        put += 1
-    for i in range(put):
-        members[start + i] = room[i]
+            merged.append(other[j])
+            j += 1
+    return merged + one[i:] + other[j:]

@@ -11,168 +11,110 @@ Where they differ from Kafka's (``classic.sticky.movements``), they do so by mis
   pair is freed, and the next search for it reads freed memory.
 
 Source: PartitionMovements_t in rdkafka_sticky_assignor.c (librdkafka 1.9.2 to 2.15.1).
-Plain-Python twin: tests/reference/clients/librdkafka_sticky.py, ``Movements``.
 """
 
-from typing import Final, NamedTuple
+from __future__ import annotations
 
-import numpy as np
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Final
 
-from service.clients.bags import Bags, add, no_items, take, with_more_bags
-from service.core.assignors.classic.sticky.pairs import OWNER, SOURCE, TOPIC, place_of, with_more_room
-from service.core.jvm.red_black import Rows
-from service.core.kernels import borrowing_kernel, inner_kernel
-from service.core.model import NONE, Int32s
+from service.core.model import NONE
 
-FINE: Final = 0
 ASSERTION: Final = 1
 FREED: Final = 2
 NULL: Final = 3
 ENDLESS: Final = 4
-"""How it ends: with an answer; by an assertion; by reading freed memory, or a null pointer; never."""
+"""How the library ends without an answer: by an assertion; by reading freed memory, or a null pointer; never."""
 
-_CREATOR: Final = 3
-_STAMP: Final = 4
-_COLUMNS: Final = 5
-"""Columns of ``Records.pairs`` behind those of pairs.py: the record that created the pair's list: partition and number."""
+Record = list[int]
+"""A member that a partition has moved from, and the one that it has moved to: an object of its own, which can be freed."""
 
 
-class MoveRecords(NamedTuple):
-    """All records. ``add`` returns longer arrays where room ends.
+class Ends(Exception):
+    """The library ends its own process, or never returns.
 
-    source, target : int32[partitions]   from whom to whom each partition has moved; NONE: it has no record
-    stamp : int32[partitions]            how often its record was replaced
-    pair_of : int32[partitions]          the pair in whose list it is, or NONE
-    lists : the list of each pair
-    lists_of : int32[topics]             the number of lists of each topic
-    pairs : int32[..., 5]                the pairs there have been
-    slots : int32[...]                   pairs by hash, open addressing, NONE where free
-    used : int32[1]                      how many pairs there are
+    status : ASSERTION, FREED, NULL or ENDLESS
+    partition : at which it does, or NONE
     """
 
-    source: Int32s
-    target: Int32s
-    stamp: Int32s
-    pair_of: Int32s
-    lists: Bags
-    lists_of: Int32s
-    pairs: Rows
-    slots: Int32s
-    used: Int32s
+    def __init__(self, status: int, partition: int = NONE) -> None:
+        super().__init__(status)
+        self.status, self.partition = status, partition
 
 
-@inner_kernel
-def no_records(partitions_count: int, topics_count: int) -> MoveRecords:
-    """No records yet."""
-    return MoveRecords(
-        np.full(partitions_count, NONE, np.int32),
-        np.full(partitions_count, NONE, np.int32),
-        np.zeros(partitions_count, np.int32),
-        np.full(partitions_count, NONE, np.int32),
-        no_items(16, partitions_count),
-        np.zeros(topics_count, np.int32),
-        np.zeros((16, _COLUMNS), np.int32),
-        np.full(64, NONE, np.int32),
-        np.zeros(1, np.int32),
-    )
+@dataclass(eq=False)
+class MovedPartitions:
+    """A list of partitions, in order, that have moved from one member to another.
 
-
-@borrowing_kernel
-def chosen(records: MoveRecords, topic: int, partition: int, owner: int, to: int) -> tuple[int, int, int]:
-    """What is to move when ``partition`` is to go from ``owner`` to ``to`` (getTheActualPartitionToBeMoved).
-
-    Returns how it ends, the partition, and the pair through whose list it is read, or NONE.
+    creator, record : the partition whose record created the list, and that record
     """
-    if records.lists_of[topic] == 0:
-        return FINE, partition, NONE
-    if records.source[partition] != NONE and records.target[partition] != owner:
-        return ASSERTION, partition, NONE
-    status, opposite = _find(records, topic, to, owner)
-    if status != FINE or opposite == NONE:
-        return status, partition, NONE
-    return FINE, records.lists.head[opposite], opposite
+
+    creator: int
+    record: Record
+    partitions: dict[int, None] = field(default_factory=dict)
+
+    @property
+    def first(self) -> int:
+        """The first of the list."""
+        return next(iter(self.partitions))
 
 
-@inner_kernel
-def record(  # noqa: PLR0911 (a kernel)
-    records: MoveRecords, topic: int, partition: int, through: int, owner: int, to: int
-) -> tuple[int, int, MoveRecords]:
-    """Record that the partition goes from ``owner`` to ``to`` (movePartition).
+class MoveRecords:
+    """All records, and the lists of each topic by the pair of members. Its methods raise Ends."""
 
-    through : the pair through whose list the partition is read, or NONE
-    Returns how it ends, the partition that is read afterwards, and the records.
-    """
-    source = records.source[partition]
-    if source == NONE:
-        status, records = _add(records, topic, partition, owner, to)
-        return status, partition, records
-    if records.lists_of[topic] == 0:
-        return NULL, partition, records
-    target = records.target[partition]
-    status, pair = _find(records, topic, source, target)
-    if status != FINE:
-        return status, partition, records
-    if pair == NONE:
-        return ASSERTION, partition, records
-    if records.pair_of[partition] == pair:
-        _take_out(records, pair, partition)
-        if through == pair and records.lists.size[pair] == 0:
-            return FREED, partition, records
-    if target != owner:
-        return ASSERTION, partition, records
-    if source != to:
-        status, records = _add(records, topic, partition, source, to)
-    return status, partition if through == NONE else records.lists.head[through], records
+    def __init__(self) -> None:
+        self._records: dict[int, Record] = {}
+        self._lists: defaultdict[int, dict[tuple[int, int], MovedPartitions]] = defaultdict(dict)
 
+    def chosen(self, topic: int, partition: int, owner: int, to: int) -> tuple[int, MovedPartitions | None]:
+        """What is to move when ``partition`` is to go from ``owner`` to ``to``, and the list through which it is read, if any.
 
-@borrowing_kernel
-def _find(records: MoveRecords, topic: int, source: int, target: int) -> tuple[int, int]:
-    """The pair, if it has a list, else NONE; and whether freed memory is read to find it."""
-    pair = records.slots[place_of(records.pairs, records.slots, topic, source, target)]
-    if pair == NONE or records.lists.size[pair] == 0:
-        return FINE, NONE
-    row = records.pairs[pair]
-    return FINE if records.stamp[row[_CREATOR]] == row[_STAMP] else FREED, pair
+        Reproduces getTheActualPartitionToBeMoved.
+        """
+        if not self._lists[topic]:
+            return partition, None
+        if partition in self._records and self._records[partition][1] != owner:
+            raise Ends(ASSERTION)
+        opposite = self._find(topic, to, owner)
+        return (partition, None) if opposite is None else (opposite.first, opposite)
 
+    def record(self, topic: int, partition: int, through: MovedPartitions | None, owner: int, to: int) -> int:
+        """Record that the partition goes from ``owner`` to ``to`` (movePartition); the partition that is read afterwards.
 
-@borrowing_kernel
-def _take_out(records: MoveRecords, pair: int, partition: int) -> None:
-    take(records.lists, pair, partition)
-    records.pair_of[partition] = NONE
-    if records.lists.size[pair] == 0:
-        records.lists_of[records.pairs[pair, TOPIC]] -= 1
+        through : the list through which the partition is read
+        """
+        if partition not in self._records:
+            self._add(topic, partition, owner, to)
+            return partition
+        if not self._lists[topic]:
+            raise Ends(NULL)
+        source, target = self._records[partition]
+        moved = self._find(topic, source, target)
+        if moved is None:
+            raise Ends(ASSERTION)
+        if partition in moved.partitions:
+            del moved.partitions[partition]
+            if not moved.partitions:
+                del self._lists[topic][source, target]
+                if through is moved:
+                    raise Ends(FREED)
+        if target != owner:
+            raise Ends(ASSERTION)
+        if source != to:
+            self._add(topic, partition, source, to)
+        return partition if through is None else through.first
 
+    def _find(self, topic: int, source: int, target: int) -> MovedPartitions | None:
+        moved = self._lists[topic].get((source, target))
+        if moved is not None and self._records[moved.creator] is not moved.record:
+            raise Ends(FREED)
+        return moved
 
-@inner_kernel
-def _add(records: MoveRecords, topic: int, partition: int, source: int, target: int) -> tuple[int, MoveRecords]:
-    """The partition's record, which replaces the one that it may have, and its place at the end of the list."""
-    if records.source[partition] != NONE:
-        records.stamp[partition] += 1
-    records.source[partition], records.target[partition] = source, target
-    status, pair = _find(records, topic, source, target)
-    if status != FINE:
-        return status, records
-    if pair == NONE:
-        place = place_of(records.pairs, records.slots, topic, source, target)
-        pair = records.slots[place]
-        if pair == NONE:
-            pair = records.used[0]
-            if pair == len(records.pairs):
-                records = _with_more_pairs(records)
-                place = place_of(records.pairs, records.slots, topic, source, target)
-            records.used[0] += 1
-            records.slots[place] = pair
-        row = records.pairs[pair]
-        row[TOPIC], row[SOURCE], row[OWNER] = topic, source, target
-        row[_CREATOR], row[_STAMP] = partition, records.stamp[partition]
-        records.lists_of[topic] += 1
-    records.pair_of[partition] = pair
-    add(records.lists, pair, partition)
-    return FINE, records
-
-
-@inner_kernel
-def _with_more_pairs(r: MoveRecords) -> MoveRecords:
-    """Twice the room for pairs and their lists."""
-    pairs, slots = with_more_room(r.pairs, r.slots)
-    return MoveRecords(r.source, r.target, r.stamp, r.pair_of, with_more_bags(r.lists), r.lists_of, pairs, slots, r.used)
+    def _add(self, topic: int, partition: int, source: int, target: int) -> None:
+        """The partition's record, which replaces the one that it may have, and its place at the end of the list."""
+        self._records[partition] = [source, target]
+        moved = self._find(topic, source, target)
+        if moved is None:
+            moved = self._lists[topic][source, target] = MovedPartitions(partition, self._records[partition])
+        moved.partitions[partition] = None

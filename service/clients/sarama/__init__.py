@@ -45,6 +45,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         summary="Members keep what they own as far as the group can be even; chance decides who gets free partitions.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategySticky()",
         is_timed=True,
+        reserves=True,
     ),
     Assignor(
         name="sarama:cooperative-sticky",
@@ -54,5 +55,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyCooperativeSticky()",
         is_timed=True,
+        reserves=True,
     ),
 )

@@ -22,6 +22,8 @@ Source: stickyBalanceStrategy, adjustCooperativeAssignment in balance_strategy*.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -30,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from service.clients.names import byte_ranks
+from service.clients.standings import Standings
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.assignors.classic.sticky.fullest import from_the_fullest
-from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
+from service.core.clock import UNLIMITED, TimeLimit, looking, unmetered
 from service.core.errors import KafkaAssignorFails
-from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen, Ragged
 from service.core.ragged import grouped, transposed
 
@@ -43,6 +45,9 @@ BECAUSE: Final = "Go iterates over the maps of partitions and members in a rando
 
 OPEN: Final = -2
 """In place of a member: which one is left to chance."""
+
+STOP: Final = -3
+"""In place of a member: the group is balanced."""
 
 OFTEN: Final = 16
 """Partitions after which the time is checked: each may take a pass over all partitions of its topic."""
@@ -58,20 +63,28 @@ MOST_PASSES: Final = 10_000
 
 
 class Chance(NamedTuple):
-    """What Go draws in a run; all empty: nothing is to be drawn.
+    """What Go draws in a run.
 
-    previous : int32[partitions]   who claims each in an older generation, or NONE
-    possible : int32[members]      how many partitions each could have
-    seed : int64[1]
+    previous : who claims each partition in an older generation, or NONE
+    possible : how many partitions each member could have
     """
 
-    previous: Int32s
-    possible: Int32s
-    seed: Int64s
+    previous: list[int]
+    possible: list[int]
+    random: np.random.RandomState
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
-    """Ragged member → partitions, ascending: those of every run."""
+PARTITION_BYTES: Final = 330
+SUBSCRIPTION_BYTES: Final = 110
+"""Memory of the state for each partition and subscription, beyond that of any assignment: as librdkafka's."""
+
+
+def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered) -> Assignment:
+    """Ragged member → partitions, ascending: those of every run.
+
+    reserve : takes the bytes that are about to be allocated; raises if there are too few
+    """
+    reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
     owners = _owners(group, check_time)
     left_open = np.flatnonzero(owners == OPEN).astype(np.int32)
     common = Assignment(grouped(owners, len(group)))
@@ -80,9 +93,11 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     return replace(common, left_open=LeftOpen(left_open, BECAUSE, partial(_one_of_many, group, check_time)))
 
 
-def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
+def assign_cooperatively(
+    group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
+) -> Assignment:
     """The same, but what changes hands is withheld (adjustCooperativeAssignment)."""
-    settled = assign(group, check_time)
+    settled = assign(group, check_time, reserve)
     common, chance = withholding(group, settled.rows), settled.left_open
     if chance is None:
         return common
@@ -100,34 +115,37 @@ def _one_of_many(group: Group, check_time: TimeLimit, seed: int) -> Assignment:
     of_topic = subscribers.lengths()[topic_of]
     turns, in_turn = random.permutation(len(group)), random.permutation(len(topic_of)).astype(np.int32)
     newest, previous = _claimants(group, turns)
-    pairs = np.repeat(np.arange(len(subscribers)), subscribers.lengths()) * len(group) + subscribers.values
-    subscribes = np.isin(topic_of * np.int64(len(group)) + newest, pairs) & (newest != NONE)
+    subscribes = np.isin(topic_of * np.int64(len(group)) + newest, _pairs(group, subscribers)) & (newest != NONE)
     owners = np.where(subscribes, newest, np.int32(NONE))
-    counts = np.bincount(owners[subscribes], minlength=len(group)).astype(np.int32)
-    id_rank = byte_ranks(group.member_ids)
+    standings, circles = _standings(group, owners), _circles(subscribers)
 
     order = np.argsort(of_topic, kind="stable").astype(np.int32)
     if len(group.owned.values) and _pass_for_identical(group, subscribers, turns):
         kept = in_turn[subscribes[in_turn]]
         kept = kept[np.argsort(previous[kept] == NONE, kind="stable")]
-        order = np.concatenate([kept[from_the_fullest(owners[kept], id_rank)], in_turn[~subscribes[in_turn]]])
+        order = np.concatenate(
+            [kept[from_the_fullest(owners[kept], byte_ranks(group.member_ids))], in_turn[~subscribes[in_turn]]]
+        )
     order = order[of_topic[order] > 1]
 
     free = in_turn[~subscribes[in_turn] & (of_topic[in_turn] > 0)]
     of_owner = np.where(newest[free] == NONE, len(group), turns[newest[free]])  # of members that no longer subscribe, first
     free = free[np.argsort(of_owner, kind="stable")]
-    owners[free], status = _takers(topic_of[free], *subscribers.arrays(), counts, id_rank, check_time.deadline)
-    in_time(status, check_time)
+    owners[free] = _takers(topic_of[free], circles, standings, check_time)
     possible = np.bincount(
         subscribers.values, np.repeat(group.topics.partitions_counts()[: len(subscribers)], subscribers.lengths()), len(group)
-    ).astype(np.int32)
-    status = _play(
-        owners, order, topic_of, group.topics.first, *subscribers.arrays(), counts, id_rank,
-        Chance(previous, possible, np.array([seed], np.int64)), check_time.deadline,
-    )  # fmt: skip
-    if in_time(status, check_time) == ENDLESS:
+    ).astype(np.int64)
+    chance = Chance(previous.tolist(), possible.tolist(), np.random.RandomState(seed & 0xFFFFFFFF))
+    play = _Play(owners, topic_of, circles, standings, chance)
+    if play.run(order, check_time) == ENDLESS:
         raise _endless()
-    return Assignment(grouped(owners, len(group)))
+    return Assignment(grouped(np.array(play.owners, np.int32), len(group)))
+
+
+def _standings(group: Group, owners: Int32s) -> Standings:
+    """Of all members. owners : int32[partitions]"""
+    counts = np.bincount(owners[owners >= 0], minlength=len(group)).tolist()
+    return Standings(counts, byte_ranks(group.member_ids).tolist(), range(len(group)))
 
 
 def _claimants(group: Group, turns: npt.NDArray[np.int64]) -> tuple[Int32s, Int32s]:
@@ -171,45 +189,33 @@ def _owners(group: Group, check_time: TimeLimit) -> Int32s:
     """Who has each partition in the end, int32[partitions]; NONE: no member subscribes to it; OPEN: chance decides."""
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topic_of = group.topics.topic_of
-    claimants = transposed(group.owned, group.total_partitions)
     first_rule = np.where(subscribers.lengths() > 1, np.int32(OPEN), only_subscribers(subscribers))[topic_of]
-    owners, contested = _kept(topic_of, *subscribers.arrays(), *claimants.arrays())
+    owners, contested = _kept(group, subscribers)
     if contested:
         return first_rule
-    counts = np.bincount(owners[owners != NONE], minlength=len(group)).astype(np.int32)
-    id_rank = byte_ranks(group.member_ids)
-    most = _give_out(owners, counts, id_rank, topic_of, first_rule, subscribers, check_time)
+    standings, circles = _standings(group, owners), _circles(subscribers)
+    most = _give_out(owners, standings, topic_of, first_rule, subscribers, check_time)
     if most == NONE:
         return first_rule
-    if not _would_move(owners, topic_of, *subscribers.arrays(), counts, most):
+    if not _would_move(owners, topic_of, subscribers, np.array(standings.counts, np.int32), most):
         return owners
     subscribed = subscribers.lengths() > 0
     if (subscribers.lengths()[subscribed] == len(group)).all():
-        settled, status = _given_up(owners, counts, id_rank, check_time.deadline)
-        in_time(status, check_time)
-        return settled
-    same = len({subscribers.row(topic).tobytes() for topic in np.flatnonzero(subscribed).tolist()}) == 1
-    if same or (owners == OPEN).any():  # those without topics may be seen first, so that subscriptions pass for the same
+        return _given_up(owners, standings, check_time)
+    # Those without topics may be seen first, so that subscriptions pass for the same.
+    if len({circle for circle in circles if circle}) == 1 or (owners == OPEN).any():
         return first_rule
-    order = np.argsort(subscribers.lengths()[topic_of], kind="stable").astype(np.int32)
-    no_chance = Chance(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
-    first = group.topics.first
-    status = _play(owners, order, topic_of, first, *subscribers.arrays(), counts, id_rank, no_chance, check_time.deadline)
-    if in_time(status, check_time) == ENDLESS:
+    play = _Play(owners, topic_of, circles, standings, None)
+    status = play.run(np.argsort(subscribers.lengths()[topic_of], kind="stable").astype(np.int32), check_time)
+    if status == ENDLESS:
         raise _endless()
-    return owners if status == SETTLED else first_rule
+    return np.array(play.owners, np.int32) if status == SETTLED else first_rule
 
 
 def _give_out(
-    owners: Int32s,
-    counts: Int32s,
-    id_rank: Int32s,
-    topic_of: Int32s,
-    first_rule: Int32s,
-    subscribers: Ragged,
-    check_time: TimeLimit,
+    owners: Int32s, standings: Standings, topic_of: Int32s, first_rule: Int32s, subscribers: Ragged, check_time: TimeLimit
 ) -> int:
-    """Give the free partitions to members or to OPEN, and count what members get; both arrays are written.
+    """Give the free partitions to members or to OPEN, and count what members get; owners and standings are written.
 
     Returns the most that a member has who may have got one that is OPEN, 0 if there is none; NONE if chance decides how many
     each member gets.
@@ -217,236 +223,196 @@ def _give_out(
     free = np.flatnonzero((owners == NONE) & (first_rule != NONE)).astype(np.int32)
     single = free[first_rule[free] != OPEN]
     several = free[first_rule[free] == OPEN]
-    circles = {subscribers.row(topic).tobytes(): topic for topic in np.unique(topic_of[several]).tolist()}
+    circles = _circles(subscribers)
+    takers_of = {circles[topic] for topic in np.unique(topic_of[several]).tolist()}
     owners[single] = first_rule[single]
-    if len(circles) == 0:
-        counts += np.bincount(first_rule[single], minlength=len(counts)).astype(np.int32)
-        return 0
-    circle = subscribers.row(next(iter(circles.values())))
-    if len(circles) > 1 or np.isin(first_rule[single], circle).any():
+    if len(takers_of) > 1 or any(not circle.isdisjoint(first_rule[single].tolist()) for circle in takers_of):
         return NONE
-    counts += np.bincount(first_rule[single], minlength=len(counts)).astype(np.int32)
-    takers, status = _takers(topic_of[several], *subscribers.arrays(), counts, id_rank, check_time.deadline)
-    in_time(status, check_time)
+    for member, count in enumerate(np.bincount(first_rule[single]).tolist()):
+        standings.add(member, count)
+    if not takers_of:
+        return 0
+    takers = _takers(topic_of[several], circles, standings, check_time)
     one = bool((takers == takers[0]).all())
     owners[several] = takers[0] if one else OPEN
-    return 0 if one else int(counts[takers].max())
+    return 0 if one else max(standings.counts[member] for member in set(takers.tolist()))
 
 
-@kernel
-def _kept(
-    topic_of: Int32s, subscribers_of: Int32s, subscribers: Int32s, claimants_of: Int32s, claimants: Int32s
-) -> tuple[Int32s, bool]:
-    """Who keeps each partition, int32[partitions], else NONE; and: do two members claim one to whose topic anybody subscribes?
-
-    topic_of : int32[partitions]
-    subscribers_of, subscribers : topic → members, ascending
-    claimants_of, claimants : partition → members, ascending
-    """
+def _kept(group: Group, subscribers: Ragged) -> tuple[Int32s, bool]:
+    """Who keeps each partition, int32[partitions], else NONE; and: do two members claim one to whose topic anybody subscribes?"""
+    topic_of = group.topics.topic_of
+    claimants = transposed(group.owned, group.total_partitions).first_rows(len(topic_of))
+    claimed = np.flatnonzero((claimants.lengths() > 0) & (subscribers.lengths()[topic_of] > 0))
+    members, last = claimants.values[claimants.offsets[claimed]], claimants.values[claimants.offsets[claimed + 1] - 1]
+    keeps = np.isin(topic_of[claimed] * np.int64(len(group)) + members, _pairs(group, subscribers))
     kept = np.full(len(topic_of), NONE, np.int32)
-    for partition in range(len(topic_of)):
-        topic = topic_of[partition]
-        members = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
-        claims = claimants[claimants_of[partition] : claimants_of[partition + 1]]
-        if len(members) == 0 or len(claims) == 0:
-            continue
-        if claims[0] != claims[-1]:
-            return kept, True
-        place = np.searchsorted(members, claims[0])
-        if place < len(members) and members[place] == claims[0]:
-            kept[partition] = claims[0]
-    return kept, False
+    kept[claimed[keeps]] = members[keeps]
+    return kept, bool((members != last).any())
 
 
-@kernel
-def _takers(
-    topics: Int32s, subscribers_of: Int32s, subscribers: Int32s, counts: Int32s, id_rank: Int32s, deadline: Deadline
-) -> tuple[Int32s, int]:
-    """Who takes the first, the second … of free partitions of these topics (assignPartition): int32[topics]; counts is written.
+def _pairs(group: Group, subscribers: Ragged) -> Int64s:
+    """int64[...], topic * members + member of each subscription to a topic that exists."""
+    return subscribers.row_of_each_value() * np.int64(len(group)) + subscribers.values
 
-    Returns also how it ended.
 
-    subscribers_of, subscribers : topic → members
+def _circles(subscribers: Ragged) -> list[frozenset[int]]:
+    """The subscribers of each topic; equal sets are one."""
+    rows = [row.tobytes() for row in map(subscribers.row, range(len(subscribers)))]
+    sets = {row: frozenset(np.frombuffer(row, np.int32).tolist()) for row in rows}
+    return [sets[row] for row in rows]
+
+
+def _takers(topics: Int32s, circles: list[frozenset[int]], standings: Standings, check_time: TimeLimit) -> Int32s:
+    """Who takes the first, the second … of free partitions of these topics (assignPartition): int32[topics].
+
+    standings : of all members, written
     """
     takers = np.empty(len(topics), np.int32)
-    for i in range(len(topics)):
-        if i % OFTEN == 0 and is_over(deadline):
-            return takers, OUT_OF_TIME
-        taker = _least(subscribers[subscribers_of[topics[i]] : subscribers_of[topics[i] + 1]], counts, id_rank)
-        counts[taker] += 1
-        takers[i] = taker
-    return takers, SETTLED
+    for i, topic in looking(enumerate(topics.tolist()), check_time, OFTEN):
+        takers[i] = standings.fewest(circles[topic])
+        standings.add(int(takers[i]), 1)
+    return takers
 
 
-@inner_kernel
-def _least(members: Int32s, counts: Int32s, id_rank: Int32s) -> int:
-    """The member with the fewest, of equals the first by member_id."""
-    least = members[0]
-    for member in members:
-        if counts[member] < counts[least] or (counts[member] == counts[least] and id_rank[member] < id_rank[least]):
-            least = member
-    return int(least)
-
-
-@kernel
-def _would_move(owners: Int32s, topic_of: Int32s, subscribers_of: Int32s, subscribers: Int32s, counts: Int32s, most: int) -> bool:
+def _would_move(owners: Int32s, topic_of: Int32s, subscribers: Ragged, counts: Int32s, most: int) -> bool:
     """May anybody have two fewer than the owner of a partition that he could have?
 
     owners : int32[partitions]; counts : int32[members]; most : the most that the owner of one that is OPEN may have
     """
-    fewest = np.full(len(subscribers_of) - 1, NONE, np.int32)
-    for topic in range(len(fewest)):
-        for i in range(subscribers_of[topic], subscribers_of[topic + 1]):
-            count = counts[subscribers[i]]
-            fewest[topic] = count if fewest[topic] == NONE else min(fewest[topic], count)
-    for partition in range(len(owners)):
-        owner = owners[partition]
-        if owner != NONE and (most if owner == OPEN else counts[owner]) > fewest[topic_of[partition]] + 1:
-            return True
-    return False
+    read = np.flatnonzero(subscribers.lengths())
+    fewest = np.zeros(len(subscribers), np.int32)
+    if len(read):
+        fewest[read] = np.minimum.reduceat(counts[subscribers.values], subscribers.offsets[read])
+    owned = np.flatnonzero(owners != NONE)
+    of_owners = np.where(owners[owned] == OPEN, most, counts[owners[owned]])
+    return bool((of_owners > fewest[topic_of[owned]] + 1).any())
 
 
-@kernel
-def _given_up(  # noqa: C901 (a kernel)
-    owners: Int32s, counts: Int32s, id_rank: Int32s, deadline: Deadline
-) -> tuple[Int32s, int]:
+def _given_up(owners: Int32s, standings: Standings, check_time: TimeLimit) -> Int32s:
     """Who has each partition in the end if all members subscribe to the same topics: int32[partitions], or OPEN.
 
     owners : int32[partitions]   who keeps or gets each at first, OPEN if chance decides who gets it
-    counts : int32[members]      written
+    standings : of all members, written
 
     In the order of the partitions (sortPartitions) members come by turns, those who have most first: chance decides which
     partition it is, but not whose. No member gives up what he gets, for he had the fewest.
-
-    Returns also how it ended.
     """
-    members_count = len(counts)
-    members = np.empty(members_count, np.int32)
-    for member in range(members_count):
-        members[members_count - 1 - id_rank[member]] = member
-    kept = np.zeros(members_count, np.int32)
-    for owner in owners:
-        if owner >= 0:
-            kept[owner] += 1
-    given = np.zeros(members_count, np.int32)
-    receivers = np.full(members_count, NONE, np.int32)
-    looked_at = 0
-    for level in range(kept.max(), 0, -1):
-        if counts.max() - counts.min() <= 1:
+    counts, order = standings.counts, standings.order
+    kept = np.bincount(owners[owners >= 0], minlength=len(counts)).tolist()
+    given, receivers = [0] * len(counts), [NONE] * len(counts)
+    members = [member for _, member in sorted(((rank, member) for _, rank, member in order), reverse=True)]
+    turns = ((level, giver) for level in range(max(kept), 0, -1) for giver in members if kept[giver] >= level)
+    for _, giver in looking(turns, check_time, OFTEN):
+        if order[-1][0] - order[0][0] <= 1:
             break
-        for giver in members:
-            if kept[giver] < level:
-                continue
-            looked_at += 1
-            if looked_at % OFTEN == 0 and is_over(deadline):
-                return owners, OUT_OF_TIME
-            receiver = _least(members, counts, id_rank)
-            if counts[giver] > counts[receiver] + 1:
-                counts[giver] -= 1
-                counts[receiver] += 1
-                given[giver] += 1
-                receivers[giver] = receiver if given[giver] == 1 or receivers[giver] == receiver else OPEN
-    final = owners.copy()
-    for partition in range(len(owners)):
-        owner = owners[partition]
-        if owner >= 0 and given[owner] > 0:
-            final[partition] = receivers[owner] if given[owner] == kept[owner] else OPEN
-    return final, SETTLED
+        receiver = order[0][2]
+        if counts[giver] > counts[receiver] + 1:
+            standings.add(giver, -1)
+            standings.add(receiver, 1)
+            given[giver] += 1
+            receivers[giver] = receiver if given[giver] == 1 or receivers[giver] == receiver else OPEN
+    gives, keeps_none = np.array(given) > 0, np.array(given) == np.array(kept)
+    of_owner = np.where(gives, np.where(keeps_none, receivers, OPEN), np.arange(len(counts))).astype(np.int32)
+    return np.where(owners >= 0, of_owner[owners], owners)
 
 
-@inner_kernel
-def _is_balanced(
-    owners: Int32s, topic_of: Int32s, subscribers_of: Int32s, subscribers: Int32s, counts: Int32s, chance: Chance
-) -> bool:
-    """Is there nobody who has fewer than the owner of a partition that he could have (isBalanced)?"""
-    fewest, most = np.int64(len(owners)), np.int64(0)
-    for partition in range(len(owners)):
-        start, stop = subscribers_of[topic_of[partition]], subscribers_of[topic_of[partition] + 1]
-        if stop - start > 1:
-            most = max(most, counts[owners[partition]])
-            for i in range(start, stop):
-                fewest = min(fewest, counts[subscribers[i]])
-    if fewest >= most - 1:
-        return True
-    for partition in range(len(owners)):
-        if owners[partition] == NONE:
-            continue
-        for i in range(subscribers_of[topic_of[partition]], subscribers_of[topic_of[partition] + 1]):
-            member = subscribers[i]
-            if counts[member] != chance.possible[member] and counts[member] < counts[owners[partition]]:
-                return False
-    return True
+class _Play:
+    """The moves of a group (performReassignments).
 
-
-@kernel
-def _play(  # noqa: C901, PLR0912 (a kernel)
-    owners: Int32s,
-    order: Int32s,
-    topic_of: Int32s,
-    first: Int32s,
-    subscribers_of: Int32s,
-    subscribers: Int32s,
-    counts: Int32s,
-    id_rank: Int32s,
-    chance: Chance,
-    deadline: Deadline,
-) -> int:
-    """Move partitions until no member has two fewer than the owner of one that he could have (performReassignments).
-
-    owners : int32[partitions]   written; counts : int32[members], written
-    order : int32[partitions]    the order in which they are looked at
-    first : int32[topics + 1]
-    subscribers_of, subscribers : topic → members
-    Returns how it ended: CHANCE as soon as several partitions have moved the way that one is to move back, unless one is drawn.
-    Endless movement is recognised by a state that was there before: after 1, 2, 4 … passes it is remembered, and compared with
-    until the next is. Where partitions are drawn, the same state need not come again: then by MOST_PASSES.
+    owners : of each partition
+    topic_of, circles : the topic of each partition; the subscribers of each topic
+    standings : of all members
+    chance : what Go draws in a run; None: nothing is to be drawn
     """
-    draws = len(chance.seed) > 0
-    if draws:
-        np.random.seed(chance.seed[0] & 0xFFFFFFFF)  # noqa: NPY002 (Numba's)
-    source = np.full(len(owners), NONE, np.int32)  # of those that have moved, their first owner
-    remembered, of_sources = owners.copy(), source.copy()
-    passes, modified = 0, True
-    while modified:
-        modified = False
-        if passes & (passes - 1) == 0:
-            remembered, of_sources = owners.copy(), source.copy()
-        elif (passes == MOST_PASSES) if draws else (np.array_equal(remembered, owners) and np.array_equal(of_sources, source)):
-            return ENDLESS
-        passes += 1
-        for place in range(len(order)):
-            if place % OFTEN == 0 and is_over(deadline):
-                return OUT_OF_TIME
-            partition = order[place]
-            topic, owner = topic_of[partition], owners[partition]
-            circle = subscribers[subscribers_of[topic] : subscribers_of[topic + 1]]
-            if owner == NONE or len(circle) < 2:
-                continue
-            to = _least(circle, counts, id_rank)
-            if draws and chance.previous[partition] != NONE and counts[owner] > counts[chance.previous[partition]] + 1:
-                if counts[owner] <= counts[to] + 1 and _is_balanced(
-                    owners, topic_of, subscribers_of, subscribers, counts, chance
-                ):
+
+    def __init__(
+        self, owners: Int32s, topic_of: Int32s, circles: list[frozenset[int]], standings: Standings, chance: Chance | None
+    ) -> None:
+        self.owners, self.topic_of, self.circles = owners.tolist(), topic_of.tolist(), circles
+        self.standings, self.chance = standings, chance
+        self.source: dict[int, int] = {}  # of those that have moved, their first owner
+        self.moved: defaultdict[int, set[int]] = defaultdict(set)  # the partitions of each topic that have moved
+
+    def run(self, order: Int32s, check_time: TimeLimit) -> int:
+        """Move partitions until no member has two fewer than the owner of one that he could have.
+
+        order : int32[partitions]    the order in which they are looked at
+        Returns how it ended: CHANCE as soon as several partitions have moved the way that one is to move back, unless one is
+        drawn. Endless movement is recognised by a state that was there before: after 1, 2, 4 … passes it is remembered, and
+        compared with until the next is. Where partitions are drawn, the same state need not come again: then by MOST_PASSES.
+        """
+        shared = [partition for partition in order.tolist() if len(self.circles[self.topic_of[partition]]) > 1]
+        remembered: tuple[list[int], dict[int, int]] = ([], {})
+        passes, modified = 0, True
+        while modified:
+            modified = False
+            if passes & (passes - 1) == 0:
+                remembered = self.owners.copy(), self.source.copy()
+            elif passes == MOST_PASSES if self.chance else remembered == (self.owners, self.source):
+                return ENDLESS
+            passes += 1
+            for partition in looking(shared, check_time, OFTEN):
+                to = self._receiver(partition)
+                if to == STOP:
                     break
-                to = chance.previous[partition]
-            elif counts[owner] <= counts[to] + 1:
-                continue
-            target = owner if source[partition] == NONE else source[partition]
-            moving, back = partition, 0
-            for other in range(first[topic], first[topic + 1]):
-                if source[other] == to and owners[other] == target:
-                    back += 1
-                    if back == 1 or (draws and np.random.randint(back) == 0):  # noqa: NPY002 (each as likely as any other)
-                        moving = other
-            if back > 1 and not draws:
-                return CHANCE
-            holder = owners[moving]
-            if source[moving] == NONE:
-                source[moving] = holder
-            elif source[moving] == to:
-                source[moving] = NONE
-            owners[moving] = to
-            counts[holder] -= 1
-            counts[to] += 1
-            modified = True
-    return SETTLED
+                if to != NONE:
+                    moving = self._moving(partition, to)
+                    if moving == NONE:
+                        return CHANCE
+                    self._move(moving, to)
+                    modified = True
+        return SETTLED
+
+    def _receiver(self, partition: int) -> int:
+        """The member that is to get the partition; NONE: it stays; STOP: the group is balanced, so the pass ends."""
+        owner, counts = self.owners[partition], self.standings.counts
+        if owner == NONE:
+            return NONE
+        to = self.standings.fewest(self.circles[self.topic_of[partition]])
+        too_many = counts[owner] > counts[to] + 1
+        if self.chance:
+            previous = self.chance.previous[partition]
+            if previous != NONE and counts[owner] > counts[previous] + 1:
+                return previous if too_many or not self._is_balanced(self.chance.possible) else STOP
+        return to if too_many else NONE
+
+    def _moving(self, partition: int, to: int) -> int:
+        """The partition, or one that has moved the way that it is to move back; NONE if chance decides which."""
+        topic = self.topic_of[partition]
+        target = self.source.get(partition, self.owners[partition])
+        opposite = sorted(each for each in self.moved[topic] if self.source[each] == to and self.owners[each] == target)
+        if len(opposite) > 1 and not self.chance:
+            return NONE
+        moving = partition
+        for back, each in enumerate(opposite, 1):
+            if back == 1 or (self.chance and self.chance.random.randint(back) == 0):  # each as likely as any other
+                moving = each
+        return moving
+
+    def _move(self, partition: int, to: int) -> None:
+        owner = self.owners[partition]
+        if self.source.setdefault(partition, owner) == to:
+            del self.source[partition]
+            self.moved[self.topic_of[partition]].discard(partition)
+        else:
+            self.moved[self.topic_of[partition]].add(partition)
+        self.owners[partition] = to
+        self.standings.add(owner, -1)
+        self.standings.add(to, 1)
+
+    def _is_balanced(self, possible: list[int]) -> bool:
+        """Is there nobody who has fewer than the owner of a partition that he could have (isBalanced)?"""
+        counts = self.standings.counts
+        most = [NONE] * len(self.circles)
+        for owner, topic in zip(self.owners, self.topic_of, strict=True):
+            if owner != NONE:
+                most[topic] = max(most[topic], counts[owner])
+        shared = [topic for topic, circle in enumerate(self.circles) if len(circle) > 1 and most[topic] != NONE]
+        takers = frozenset().union(*(self.circles[topic] for topic in shared))
+        if min((counts[member] for member in takers), default=0) >= max((most[topic] for topic in shared), default=0) - 1:
+            return True
+        return not any(
+            counts[member] < most[topic] and counts[member] != possible[member]
+            for topic, circle in enumerate(self.circles)
+            for member in circle
+        )
