@@ -5,7 +5,7 @@ export PORT ?= 8000
 # Some containers set it; every command would compile all modules again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-fast boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo lock clean
+.PHONY: help run test test-fast check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -14,29 +14,38 @@ help: ## list the commands
 run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 	@exec $(BIN)/partition-allocator serve
 
-test: .venv/.dev ## set up and run every test, on two cores (two of four workers have the tests that wait)
+test: .venv/.compiled ## set up and run every test, on two cores (two of four workers have the tests that wait)
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 25
 
-test-fast: .venv/.dev ## run the fast tests
+test-fast: .venv/.compiled ## run the fast tests
 	$(BIN)/python -m pytest -m 'not slow'
+
+check: .venv/.compiled ## run what one runs while changing something, three minutes: answers, doors, one test each of Spark and of the page
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow' tests/test_layers.py tests/test_names.py tests/api tests/contract/test_examples.py \
+	    tests/contract/test_openapi_yaml.py tests/contract/test_vectors.py tests/core/assignors tests/core/partitioners tests/core/placers \
+	    tests/decisions tests/library/test_doors.py tests/cli/test_decisions.py \
+	    tests/spark/skew/test_skew.py::test_each_path_gives_the_same tests/page/test_page.py::test_the_state_is_in_the_link
 
 # Numba does not keep checked and unchecked kernels apart in its cache, hence a cache of their own.
 boundscheck: .venv/.dev ## run the kernels' property tests with every array index checked, some minutes
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
 	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/web
 
-parity: .venv/.dev ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/evidence.md)
+same-answers: .venv/.compiled ## ask ten thousand questions, compare the digest of each family's answers with the recorded one
+	$(BIN)/python -m tests.runs.same_answers
+
+parity: .venv/.compiled ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/evidence.md)
 	$(BIN)/python -m tests.runs.long_parity
 	$(BIN)/python -m tests.runs.client_parity
 	$(BIN)/python -m tests.runs.task_parity
 
-extremes: .venv/.dev ## post 20,000 extreme values to all endpoints, each in a process of its own
+extremes: .venv/.compiled ## post 20,000 extreme values to all endpoints, each in a process of its own
 	$(BIN)/python -m tests.runs.extremes
 
-fuzz: .venv/.dev ## post a million altered captures to /v1/decodings, ten minutes
+fuzz: .venv/.compiled ## post a million altered captures to /v1/decodings, ten minutes
 	$(BIN)/python -m tests.runs.fuzz
 
-soak: .venv/.dev ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/evidence.md)
+soak: .venv/.compiled ## send 100,000 requests beside hostile clients, check answers and memory, some minutes (docs/evidence.md)
 	$(BIN)/python -m tests.runs.soak
 
 lint: .venv/.dev ## run ruff, mypy --strict, the import contracts, deptry and hadolint
@@ -60,7 +69,7 @@ format: .venv/.dev ## format and fix with ruff
 openapi: .venv/.installed ## generate openapi.yaml from the schemas
 	$(BIN)/python -c 'from service.app import create_app; print(create_app().extensions["openapi_yaml"](), end="")' > openapi.yaml
 
-warm-requests: .venv/.dev ## record the requests that load every kernel before a server forks
+warm-requests: .venv/.compiled ## record the requests that load every kernel before a server forks
 	$(BIN)/python -m tests.support.warm_requests
 
 vendor: node_modules/.package-lock.json .venv/.dev ## copy the planner page's libraries from npm, as package-lock.json pins them
@@ -74,7 +83,7 @@ chart: .venv/.dev ## generate the chart's schema, tables and dashboards from val
 
 chart-tools: .venv/.chart-tools ## build Helm and a Kubernetes API server for the tests, five minutes
 
-bench: .venv/.dev ## run all benchmarks, results in benchmarks/results.json
+bench: .venv/.compiled ## run all benchmarks, results in benchmarks/results.json
 	$(BIN)/python -m benchmarks
 
 demo: .venv/.dev ## answer the three questions for 336,776 real flights
@@ -118,8 +127,11 @@ node_modules/.package-lock.json: package-lock.json package.json .npmrc
 	    helm.sh/helm/v3/cmd/helm k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
 
-# With the kernels compiled, which a server would do after its start.
 .venv/.dev: requirements-dev.lock .venv/.installed
 	$(BIN)/pip install -q --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# With the kernels compiled, which a server would do after its start.
+.venv/.compiled: .venv/.dev
 	$(BIN)/python -m service.server.warm
 	@touch $@

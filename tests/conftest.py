@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from service.app import create_app
-from service.auth.principals import SCOPES
-from service.auth.tokens import new_token
 from tests.support.programs import commands
-from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -162,6 +158,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def app() -> Flask:
     """The app with its default settings, in this process; its client compares answers with the contract."""
+    from service.app import create_app  # noqa: PLC0415 (a test of a hash needs none)
     from tests.contract.answers import CheckedClient  # noqa: PLC0415 (the contract takes a quarter of a second to read)
 
     app = create_app()
@@ -189,6 +186,8 @@ def broker() -> Iterator[Broker]:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A server of two workers with its default settings, one for the whole run: a test leaves it as it was."""
+    from tests.support.serving import serving  # noqa: PLC0415 (as above)
+
     with serving(forked=True, ALLOCATOR_WORKERS="2") as running:
         yield running
 
@@ -201,6 +200,9 @@ def tokens(tmp_path):
 
 def tokens_in(folder: Path) -> tuple[Path, dict[str, str]]:
     """Such a file, in this folder."""
+    from service.auth.principals import SCOPES  # noqa: PLC0415 (as above)
+    from service.auth.tokens import new_token  # noqa: PLC0415
+
     made = {scope: new_token(f"{scope}-caller", (scope,)) for scope in (*SCOPES, "*")}
     path = folder / "tokens"
     path.write_text("# who may ask\n\n" + "".join(f"{line}\n" for _, line in made.values()))

@@ -15,7 +15,7 @@ from service.web.middleware import PAGE_POLICY
 from service.web.problems import problem
 
 NOT_READY = (
-    "Kernels are being compiled, which takes a minute or two after an installation. In a WSGI server other than "
+    "Kernels of partitioners, assignors and placers are being compiled, once per installation. In a WSGI server other than "
     "`partition-allocator serve`, call service.server.warm.warm() before app.extensions['warm'].set()."
 )
 
@@ -58,7 +58,7 @@ def live() -> Response:
 
 @blueprint.get("/readyz")
 def ready() -> Response:
-    """The kernels are compiled: no request waits for a compiler."""
+    """Partitioners and Kafka's own assignors and placers are compiled: questions to them wait for no compiler."""
     if not current_app.extensions["warm"].is_set():
         return respond(problem(503, "not-ready", "Not ready", NOT_READY))
     return Response("ready\n", mimetype="text/plain")

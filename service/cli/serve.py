@@ -1,11 +1,12 @@
 """``serve``: the HTTP server."""
 
+import sys
 from typing import cast
 
 import click
 
 from service.cli.asking import announce_compilation
-from service.cli.errors import BadInput
+from service.cli.errors import BadInput, note
 
 
 @click.command()
@@ -24,6 +25,8 @@ def serve(host: str, port: int) -> None:
     except EnvValidationError as error:
         messages = cast("dict[str, list[str]]", error.error_messages)
         raise BadInput("; ".join(f"{name}: {' '.join(texts)}" for name, texts in messages.items())) from None
+    if sys.stderr.isatty():
+        note("Loading the service …")
     announce_compilation()
     from service.server.serving import Refusal  # noqa: PLC0415
     from service.server.serving import serve as run  # noqa: PLC0415

@@ -8,9 +8,11 @@ import itertools
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
+from threading import Thread
 from types import CodeType, ModuleType
 from typing import Any, Final, TypeVar
 
@@ -183,6 +185,19 @@ class _Kernel(CPUDispatcher):
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The compilation for arguments of these types, asked for while a kernel is compiled that calls this one."""
         return super().get_call_template([_widest(arg) for arg in args], {name: _widest(kws[name]) for name in kws})
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        """Compile or load in a thread of its own: the CPU that an answer may take, by its thread's clock, has nothing of this."""
+        outcome: Future[Any] = Future()
+
+        def compile_for_args() -> None:
+            try:
+                outcome.set_result(super(_Kernel, self)._compile_for_args(*args, **kws))  # type: ignore[misc]
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                outcome.set_exception(error)
+
+        Thread(target=compile_for_args, daemon=True).start()
+        return outcome.result()
 
 
 class _InnerKernel(_Kernel):

@@ -28,7 +28,7 @@ from service.config import Settings, environment_name
 from service.core.kernels import DamagedCache
 from service.server import heaps
 from service.server.draining import DrainingArbiter
-from service.server.warm import NotCompiled, compile_kernels, load_kernels
+from service.server.warm import MISSION, PARTS, NotCompiled, compile_kernels, load_kernels
 from service.server.worker import Worker, end_process
 from service.telemetry import logs
 from service.telemetry.metrics_files import FOLDER_VARIABLE
@@ -53,8 +53,9 @@ partition-allocator serves on {{url}}   (the planner page; reference: {{url}}/do
     "brokers": [{{{{"broker_id": 0, "rack_id": "a"}}}}, {{{{"broker_id": 1, "rack_id": "b"}}}}]}}}}'
 """
 COMPILING = """
-Kernels are being compiled, once for this installation. For a minute or two, the first request of each kind takes some
-seconds longer, and /readyz returns 503.
+Kernels are being compiled, once for this installation, in the order in which people ask. Until then, the first request of
+each kind takes some seconds longer. /readyz returns 503 until partitioners and Kafka's own assignors and placers are
+compiled, in a minute or two; planners and other clients' assignors follow.
 """
 
 
@@ -78,6 +79,7 @@ def serve(settings: Settings, host: str, port: int) -> None:
     server = _Server(
         settings,
         _metrics_folder(),
+        loopback=loopback,
         log_requests=settings.access_log == "on" or (settings.access_log == "auto" and not loopback),
         bind=f"{host}:{port}",
         workers=settings.workers,
@@ -145,6 +147,13 @@ def _welcome(url: str, *, loopback: bool, compiling: bool) -> None:
         print(WELCOME.format(url=url) + COMPILING * compiling, flush=True)  # noqa: T201 - this is the command's output
     else:
         logs.write_line("serving", url=url, ready=not compiling)
+
+
+def _say_compiled(what: str, *, loopback: bool) -> None:
+    if loopback:
+        print(f"Kernels are compiled: {what}.", flush=True)  # noqa: T201 - as above
+    else:
+        logs.write_line("compiled", kernels=what)
 
 
 def _is_loopback(host: str) -> bool:
@@ -215,8 +224,8 @@ def _tls_contexts(settings: Settings) -> Callable[[Any, Any], ssl.SSLContext]:
 class _Server(BaseApplication):  # type: ignore[misc]
     """Gunicorn without its own command line and files."""
 
-    def __init__(self, settings: Settings, metrics_folder: Path, *, log_requests: bool, **options: Any) -> None:
-        self._settings, self._log_requests = settings, log_requests
+    def __init__(self, settings: Settings, metrics_folder: Path, *, loopback: bool, log_requests: bool, **options: Any) -> None:
+        self._settings, self._loopback, self._log_requests = settings, loopback, log_requests
         self._metrics_folder = metrics_folder
         self._options = options
         self.compilation: _Compilation | None = None
@@ -230,7 +239,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
         try:
             load_kernels(self._settings)
         except NotCompiled:
-            self.compilation = _Compilation()
+            self.compilation = _Compilation(loopback=self._loopback)
         except DamagedCache as error:
             raise Refusal(str(error)) from None
         app = create_app(self._settings, log_requests=self._log_requests, metrics_folder=self._metrics_folder)
@@ -247,17 +256,20 @@ class _Server(BaseApplication):  # type: ignore[misc]
 class _Compilation:
     """A process that compiles what is not cached, at a low priority, while the workers answer already.
 
-    What a request needs before that is compiled by its worker.
+    What a request needs before that is compiled by its worker. The server is ready when the mission's kernels are compiled; then
+    the others follow, at the lowest priority.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, loopback: bool) -> None:
         self._outcome, held = os.pipe()
         self._process = os.fork()
         if not self._process:
-            os.nice(10)
             try:
-                compile_kernels()
-                os.write(held, b"done")
+                for part in PARTS:
+                    os.nice(10)
+                    compile_kernels(part)
+                    os.write(held, b"!")
+                    _say_compiled("partitioners and Kafka's own strategies" if part is MISSION else "all", loopback=loopback)
             except BaseException:
                 logger.exception("The kernels could not be compiled, so this server does not become ready.")
             finally:
@@ -267,12 +279,12 @@ class _Compilation:
         atexit.register(self._end, os.getpid())
 
     def is_set(self) -> bool:
-        """Whether the workers find all kernels in the cache. They look themselves, so the pipe has no reader."""
+        """Whether the workers find the mission's kernels in the cache. They look themselves, so the pipe has no reader."""
         return bool(self._events() & select.POLLIN)
 
     def has_ended(self) -> bool:
-        """Whether all kernels have been compiled, or the process has ended without that."""
-        return bool(self._events())
+        """Whether the process has ended: all kernels have been compiled, or some cannot be."""
+        return bool(self._events() & select.POLLHUP)
 
     def _events(self) -> int:
         poll = select.poll()

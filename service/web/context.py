@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def request_budget() -> Budget:
-    """What this request may take. While kernels are being compiled its CPU is not limited: most of it is the compiler's.
+    """What this request may take.
 
     A body that is read as a stream counts from the start, by its length, which our server knows also if it came in chunks.
     """
@@ -29,7 +28,6 @@ def request_budget() -> Budget:
     hooks = progress.hooks
     limits = hooks.extensions["limits"]
     announced = (request.content_length or 0) if "CONTENT_LENGTH" in environ else 0  # which a GET has not
-    is_warm = hooks.extensions["warm"].is_set()
     return Budget(
         limits,
         partial(hooks.reserve, environ),
@@ -38,7 +36,7 @@ def request_budget() -> Budget:
         progress.started,
         limits["max_request_seconds"],
         progress.cpu_started,
-        max(1.0, progress.sent_bytes / 1_000, announced / 1_000) if is_warm else math.inf,
+        max(1.0, progress.sent_bytes / 1_000, announced / 1_000),
     )
 
 

@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,17 @@ def test_python_may_not_call_an_inner_kernel() -> None:
     _walk(np.ones(1, np.int32), 7)  # so that it is compiled, for the very types that Python calls it with
     with pytest.raises(TypeError, match="_step is an inner_kernel"):
         _step(1, True)
+
+
+def test_a_caller_spends_none_of_its_cpu_on_a_compilation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "from service.core.kernels import kernel\n@kernel\ndef largest(numbers):\n    return numbers.max()\n"
+    (tmp_path / "compiled_elsewhere.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("compiled_elsewhere")
+    ours, all_threads = time.thread_time(), time.process_time()
+    assert module.largest(np.arange(3)) == 2
+    ours, all_threads = time.thread_time() - ours, time.process_time() - all_threads
+    assert ours < all_threads / 4
 
 
 MODULES = {

@@ -88,7 +88,9 @@ def test_processes_that_compile_at_once_lose_nothing(tmp_path):
 @pytest.mark.slow
 def test_a_server_whose_kernels_are_not_compiled_answers_while_they_are(tmp_path):
     """And its end is theirs: otherwise the compilers would keep its output open."""
-    with serving(until="/healthz", ALLOCATOR_WORKERS="1", NUMBA_CACHE_DIR=str(tmp_path)) as server:
+    with serving(
+        until="/healthz", ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_REQUEST_SECONDS="600", NUMBA_CACHE_DIR=str(tmp_path)
+    ) as server:
         query = {"key": "order-1", "partitions_count": 6}
         assert requests.get(f"{server.url}/v1/partitions", params=query, timeout=300).json()["partitions"] == [4]
         response = requests.get(f"{server.url}/readyz", timeout=120)
