@@ -14,7 +14,7 @@ from service.core.errors import KafkaAssignorFails
 from service.core.releases import reaches
 from service.strategies import GROUP_PROTOCOLS
 from tests.runs.client_groups import Answer, Body, Differs, answer_of, answered, in_order, rebalances
-from tests.support.clients import Library, kafkajs, of_go, of_python
+from tests.support.clients import Library, kafkajs, of_go, of_python, older_sarama
 from tests.support.groups import group_of, named
 
 if TYPE_CHECKING:
@@ -29,7 +29,16 @@ HASH_SEEDS = (1, 2, 3)
 
 GO = ("sarama", "kafka-go")
 PYTHON = ("kafka-python", "aiokafka")
-OLDER = ("kafka-python 2.0.2", "kafka-python 2.0.6", "kafka-python 2.3.3", "kafka-python 3.0.11", "kafkajs 1.12.0")
+OLDER = (
+    "kafka-python 2.0.2",
+    "kafka-python 2.0.6",
+    "kafka-python 2.3.3",
+    "kafka-python 3.0.11",
+    "kafkajs 1.12.0",
+    "sarama 1.27.0",
+    "sarama 1.34.0",
+    "sarama 1.43.3",
+)
 CLIENTS = (*GO, *PYTHON, "kafkajs", *OLDER)
 
 
@@ -37,6 +46,8 @@ def commands(client: str, release: str) -> list[Command]:
     """The processes to ask; raises NotHere. release : empty for the newest compared"""
     if client in PYTHON:
         return [of_python(client, seed, release) for seed in HASH_SEEDS]
+    if release and client in GO:
+        return [older_sarama(release)]
     return [of_go(client) if client in GO else kafkajs(release)]
 
 
@@ -45,7 +56,8 @@ def assignors_of(client: str, release: str) -> list[Assignor]:
     of_client = [each for each in GROUP_PROTOCOLS["classic"].builtins if each.name.startswith(f"{client}:")]
     if not release:
         return of_client
-    return [each.of_client(release) for each in of_client if reaches(release, each.client_releases[0])]
+    older = [each for each in of_client if reaches(release, each.client_releases[0])]
+    return [each.of_client(release) for each in older]
 
 
 def answers_of(libraries: list[Library], name: str, body: Body) -> list[Answer | None]:

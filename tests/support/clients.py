@@ -20,6 +20,8 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, Final
 
+from service.core.releases import reaches
+
 CRATES: Final = {"1.9.2": "4.3.0", "2.12.1": "4.10.0"}
 """Releases of librdkafka, and of the crate that has their sources."""
 
@@ -112,6 +114,22 @@ def of_go(client: str, flag: str = UNOPTIMIZED) -> Command:
     with _folder(client) as folder:
         _run(GO, compiler, "build", flag, "-o", str(folder / "leader"), f"./{client.replace('-', '_')}")
         return (str(folder / "leader"),)
+
+
+@cache
+def older_sarama(release: str) -> Command:
+    """The assignors of a release of sarama before 1.61; raises NotHere."""
+    compiler = go()
+    module = f"github.com/{'IBM' if reaches(release, '1.40') else 'Shopify'}/sarama"
+    with _folder(f"sarama-{release}") as folder:
+        for name in ("leader/leader.go", "older_sarama/main.go"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text((GO / name).read_text().replace("github.com/IBM/sarama", module))
+        if not (folder / "go.mod").exists():
+            (folder / "go.mod").write_text(f"module leaders\n\ngo 1.26.0\n\nrequire {module} v{release}\n")
+            _run(folder, compiler, "mod", "tidy")
+        _run(folder, compiler, "build", UNOPTIMIZED, "-o", "program", "./older_sarama")
+        return (str(folder / "program"),)
 
 
 @cache
