@@ -31,12 +31,23 @@ COMMANDS: Final = {
     "rebalances": ("service.cli.rebalances.command", "Simulate the rebalances of a group."),
     "serve": ("service.cli.serve", "Start the HTTP server."),
     "snapshot": ("service.cli.live.snapshot", "Describe a live cluster as JSON."),
+    "splits": ("service.cli.decisions", "Divide partitions among readers that form no group."),
     "token": ("service.cli.tokens", "Create a bearer token for NAME."),
     "upgrade": ("service.cli.descriptions.upgrade", "Show what an upgrade of clients or brokers changes."),
     "verify": ("service.cli.live.verify", "Compare a cluster with what Kafka would decide."),
     "watch": ("service.cli.live.watch", "Serve metrics of a live cluster."),
 }
 """Command → the module that has it under its own name, and its line in ``--help``."""
+
+ROOMS: Final = {
+    "Consumer groups": ("assign", "members", "rebalances", "upgrade"),
+    "Keys and topics": ("partition", "plan", "compare", "fingerprint"),
+    "Brokers": ("reassign", "disks", "lint", "place", "audit"),
+    "A live cluster": ("snapshot", "verify", "watch"),
+    "A server, and Spark": ("serve", "pipeline"),
+    "More": ("body", "conform", "splits", "token"),
+}
+"""The sections of ``--help``."""
 
 
 class Commands(PrintableGroup):
@@ -54,19 +65,24 @@ class Commands(PrintableGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them without importing them."""
-        with formatter.section("Commands"):
-            rows = []
-            for name in self.list_commands(ctx):
-                added = self.commands.get(name)
-                rows.append((name, added.get_short_help_str(80) if added else COMMANDS[name][1]))
-            formatter.write_dl(rows)
+        """List them by what they are for, without importing them."""
+        rooms = {**ROOMS, "Added": tuple(sorted(super().list_commands(ctx)))}
+        for room, names in rooms.items():
+            lines = [COMMANDS[name][1] if name in COMMANDS else self.commands[name].get_short_help_str(80) for name in names]
+            if names:
+                with formatter.section(room):
+                    formatter.write_dl(list(zip(names, lines, strict=True)))
 
 
 @click.group(cls=Commands)
 @click.version_option(__version__)
 def main() -> None:
-    """Kafka's partition allocation: key → partition, partition → consumer, replica → broker.
+    r"""What Kafka does with keys, consumer groups and replicas: key → partition → consumer, replica → broker.
+
+    \b
+    partition-allocator rebalances group.txt --scale 8
+
+    COMMAND --help has an example of each. FILE may be output of Kafka's tools, as it is.
 
     Exit status: 0 for an answer, 1 if a limit is exceeded, a plan has an error, a cluster differs or a partition is
     at risk, 2 for invalid input; verify exits with 3 if a named group or topic was not found.

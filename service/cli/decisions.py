@@ -15,7 +15,9 @@ import click
 from service.cli import options, request_bodies
 from service.cli.asking import ask, printed
 from service.cli.errors import BadInput
+from service.cli.help import Command
 from service.cli.inputs import read_input
+from service.cli.offsets import batch_topics
 from service.parameters.types import Parsed
 from service.report.numbers import id_ranges, number, zone_traffic
 
@@ -35,7 +37,7 @@ FILE_OR_OPTIONS = "Without these options, FILE is the JSON body of POST {path}. 
 FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORMS}."
 
 
-@click.command(epilog=FILE_OR_OPTIONS.format(path="/v1/partitions"))
+@click.command(cls=Command, epilog=FILE_OR_OPTIONS.format(path="/v1/partitions"))
 @click.argument("keys", nargs=-1, metavar="[KEY]... | [FILE]")
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. The arguments are keys.")
 @click.option("--partitioner", help="Partitioner of the client, such as librdkafka. Default: java.")
@@ -60,7 +62,7 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
     _answer("/v1/partitions", body, _partition_rows, options.form(output, explain=explain), explain=explain)
 
 
-@click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
+@click.command(cls=Command, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
 @click.argument("file", required=False)
 @options.TOPICS
 @options.MEMBERS
@@ -73,7 +75,6 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
 )
 @click.option("--max-moves", type=click.IntRange(0), help="Most partitions that may change hands, for balanced.")
 @options.PRICE
-@options.BATCH
 @click.option("--frontier", is_flag=True, help="Show what fewer moves achieve, for balanced.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the frontier, with --frontier.")
 @options.EXPLAIN
@@ -81,8 +82,7 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
 def assign(
     *, file: str | None, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None,
     snapshots: tuple[BufferedReader, ...],
-    compare: tuple[str, ...], max_moves: int | None, starting_offsets: str | None, ending_offsets: str | None,
-    min_partitions: int | None, max_records_per_partition: int | None, price_per_gb: float | None, frontier: bool,
+    compare: tuple[str, ...], max_moves: int | None, price_per_gb: float | None, frontier: bool,
     svg: Path | None, explain: bool, output: str | None, **fields: Any,
 ) -> None:  # fmt: skip
     """Assign partitions to the members of a group.
@@ -94,23 +94,16 @@ def assign(
         raise click.UsageError("--svg draws the frontier: add --frontier.")
     if svg is not None and form == "csv":
         raise click.UsageError("--svg is for --output table or json, not csv.")
-    if starting_offsets is not None or ending_offsets is not None:
-        options.check_no_file(file, snapshots)
-        body: Body = _batch(topics, members, starting_offsets, ending_offsets, fields)
-    elif (topics or members is not None) and file is None and not snapshots:
-        body = _body({**options.described_group(topics, members), **fields})
+    if (topics or members is not None) and file is None and not snapshots:
+        body: Body = _body({**options.described_group(topics, members), **fields})
     else:
         with _open(file or "-", "To describe a group by options, give --topic and --members.") as source:
             from service.cli.descriptions import reading  # noqa: PLC0415 - an import that --help does not need
 
             given = sys.stdin.buffer if file == "-" else source
             body = reading.body(given, reading.assignment_body, snapshots, topics=topics, members=members, **fields)
-    further = {
-        "min_partitions": min_partitions,
-        "max_records_per_partition": max_records_per_partition,
-        "price_per_gb": price_per_gb,
-    }
-    body = _extended(body, {name: value for name, value in further.items() if value is not None})
+    if price_per_gb is not None:
+        body = _extended(body, {"price_per_gb": price_per_gb})
     if frontier or max_moves is not None:
         of_group = {} if fields["assignor"] else {"assignor": "balanced", "client": None, "client_version": None}
         body = _extended(body, {**of_group, "max_moves": max_moves})
@@ -122,7 +115,35 @@ def assign(
         svg.write_text(_frontier_picture(answer), encoding="utf-8")
 
 
-@click.command(epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
+@click.command(cls=Command)
+@options.TOPICS
+@options.MEMBERS
+@click.option("--assignor", help="How a system divides partitions, such as flink:kafka-source. Default: spark:kafka-source.")
+@options.BATCH
+@options.EXPLAIN
+@options.OUTPUT
+def splits(
+    *, topics: tuple[tuple[str, int], ...], members: int | tuple[str, ...] | None, assignor: str | None,
+    starting_offsets: str | None, ending_offsets: str | None, explain: bool, output: str | None, **limits: int | None,
+) -> None:  # fmt: skip
+    """Divide partitions among readers that form no group, as Spark, Flink, Beam, Druid and MirrorMaker do.
+
+    partition-allocator splits --topic orders:12 --members 4
+    """
+    question = {"group_protocol": "splits", "assignor": assignor or "spark:kafka-source", **limits}
+    if starting_offsets is None and ending_offsets is None:
+        group = options.described_group(topics, members)
+    elif topics:
+        raise click.UsageError("--starting-offsets and --ending-offsets name the topics: leave out --topic.")
+    else:
+        listed = batch_topics(starting_offsets, ending_offsets)
+        executors = options.described_group([(listed[0]["topic_name"], 1)] if listed else (), members, "executor-")["members"]
+        group = {"topics": listed, "members": executors}
+    form = options.form(output, explain=explain)
+    _answer("/v1/group-assignments", _body({**question, **group}), _assign_rows, form, explain=explain)
+
+
+@click.command(cls=Command, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
 @click.argument("file", default="-")
 @click.option("--brokers", help="Number of brokers (0, 1, …), or their ids separated by commas.")
 @click.option(
@@ -182,24 +203,6 @@ def _extended(body: Body, more: dict[str, Any]) -> Body:
         return body  # the service says what is wrong with it
     joined = {name: [*(document.get(name) or ()), *value] if isinstance(value, list) else value for name, value in more.items()}
     return _body({**document, **joined})
-
-
-def _batch(
-    topics: tuple[tuple[str, int], ...],
-    members: int | tuple[str, ...] | None,
-    starting: str | None,
-    ending: str | None,
-    fields: dict[str, Any],
-) -> Body:
-    """The body for a batch of Spark's source, whose offsets are given."""
-    from service.cli import offsets  # noqa: PLC0415 - an import that --help does not need
-
-    if topics:
-        raise click.UsageError("--starting-offsets and --ending-offsets name the topics: leave out --topic.")
-    listed = offsets.batch_topics(starting, ending)
-    executors = options.described_group([(listed[0]["topic_name"], 1)] if listed else (), members, "executor-")["members"]
-    chosen = {name: value for name, value in fields.items() if value is not None}
-    return _body({**offsets.SPARK, **chosen, "topics": listed, "members": executors})
 
 
 def _topic(text: str | None, partitions_count: int | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import IO, Any, Final
 
 import click
 
+from service.cli.help import HelpContext
 from service.core.printable import printable
 
 BAD_INPUT: Final = 2
@@ -38,6 +39,8 @@ def note(text: str) -> None:
 
 class PrintableGroup(click.Group):
     """A group of commands whose errors, Click's own included, are printed as printable text."""
+
+    context_class = HelpContext
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         """As Click's."""

@@ -2,12 +2,9 @@
 
 import json
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 import click
-
-SPARK: Final = {"group_protocol": "splits", "assignor": "spark:kafka-source"}
-"""Who reads such a batch."""
 
 
 def batch_topics(starting: str | None, ending: str | None) -> list[dict[str, Any]]:

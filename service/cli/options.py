@@ -157,9 +157,7 @@ GROUP: Final = all_of(
     SNAPSHOT,
     click.option("--group", "group_id", help="Group in the description. Default: the only one."),
     click.option("--assignor", help="Assignor. Default: the one in the description, or that of the protocol."),
-    click.option(
-        "--group-protocol", help="classic, consumer, share, or splits (assign only). Default: as described, or classic."
-    ),
+    click.option("--group-protocol", help="classic, consumer or share. Default: as described, or classic."),
     click.option(
         "--client", help="Library of the group's leader, such as librdkafka. Default: the one in the description, or java."
     ),

@@ -14,6 +14,7 @@ import click
 
 from service.cli import into as into_folder
 from service.cli.errors import BadInput, PrintableGroup
+from service.cli.help import Command
 from service.core.errors import AllocatorError
 from service.report.folders import url_of
 from service.spark.jobs import JOBS, load
@@ -52,7 +53,7 @@ class Jobs(PrintableGroup):
             return None
         job = load(cmd_name)
         parameters = [*job.parameters, *COMMON]
-        return click.Command(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
+        return Command(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
 
 
 def _check_installed() -> None:
@@ -64,7 +65,10 @@ def _check_installed() -> None:
 
 @click.command(cls=Jobs)
 def pipeline() -> None:
-    """Analyse more records than a request holds, on Spark: on this machine or on a cluster."""
+    """Analyse more records than a request holds, on Spark: on this machine or on a cluster.
+
+    partition-allocator pipeline skew keys.parquet --partitions 12,24
+    """
 
 
 def _run(

@@ -7,15 +7,19 @@ import click
 
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
+from service.cli.help import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or HOST).")
 @click.option(
     "--port", envvar="PORT", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="Port to listen on (or PORT)."
 )
 def serve(host: str, port: int) -> None:
-    """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md."""
+    """Start the HTTP server. Environment variables set limits and credentials; see docs/operations.md.
+
+    partition-allocator serve --port 9000
+    """
     from environs.exceptions import EnvValidationError  # noqa: PLC0415 - imports that --help does not need
 
     from service.config import Settings  # noqa: PLC0415

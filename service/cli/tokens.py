@@ -5,9 +5,10 @@ import click
 from service.auth.principals import EVERYTHING, SCOPES
 from service.auth.tokens import new_token
 from service.cli.errors import BadInput
+from service.cli.help import Command
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("name")
 @click.option(
     "--scope",

@@ -60,7 +60,7 @@ SHARE: Final = click.FloatRange(0, 1, min_open=True)
 OBJECTIVE: Final = click.Option(
     ["--objective"],
     type=click.Choice(OBJECTIVES),
-    help=f"First goal. Default: {OBJECTIVES[0]}, and {OBJECTIVES[1]} with --tolerance, --max-moves or --max-bytes.",
+    help=f"First goal. Default: {OBJECTIVES[0]}, and {OBJECTIVES[1]} with a tolerance or a maximum of copies.",
 )
 PACE: Final = (
     click.Option(["--order"], type=click.Choice(BATCH_ORDERS), help=f"Order of the batches. Default: {BATCH_ORDERS[0]}."),

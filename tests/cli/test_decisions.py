@@ -99,7 +99,7 @@ def test_no_fault_is_printed_twice():
             },
         ),
         (
-            'assign --members 1 --starting-offsets {"t":{"0":2}} --ending-offsets {"t":{"0":8}} --min-partitions 2',
+            'splits --members 1 --starting-offsets {"t":{"0":2}} --ending-offsets {"t":{"0":8}} --min-partitions 2',
             "/v1/group-assignments",
             {
                 "group_protocol": "splits",
@@ -141,8 +141,8 @@ def test_options_say_what_a_body_says(client, arguments, path, body):
     [
         ("partition a b", "Missing option '--partitions'"),
         ("partition order-1", "order-1: No such file or directory. To give keys as arguments, add --partitions."),
-        ('assign --members 1 --ending-offsets {"t":{"0":8}}', "Missing option '--starting-offsets'"),
-        ('assign --members 1 --starting-offsets {"t":{"1":8}} --ending-offsets {"t":{"1":8}}', "topic 't' lacks partition 0"),
+        ('splits --members 1 --ending-offsets {"t":{"0":8}}', "Missing option '--starting-offsets'"),
+        ('splits --members 1 --starting-offsets {"t":{"1":8}} --ending-offsets {"t":{"1":8}}', "topic 't' lacks partition 0"),
         ("assign --topic orders:12", "Missing option '--members'"),
         ("assign --topic orders --members 2", "'orders' is not a topic and its number of partitions"),
         ("place --racks 3", "Missing option '--brokers'"),

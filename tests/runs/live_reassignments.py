@@ -89,10 +89,11 @@ class Operator:
         (self.folder / "snapshot.json").write_text(json.dumps(taken))
         return taken
 
-    def plan(self, *options: str, command: str = "reassign") -> dict[str, Any]:
-        """The plan with these options of ``reassign`` or ``disks``, its files in a folder of its own."""
+    def plan(self, *options: str, command: str = "reassign", **fields: Any) -> dict[str, Any]:
+        """The plan with these options of ``reassign`` or ``disks``, and fields of the body; its files in a folder of its own."""
         self.plans += 1
-        words = (command, "snapshot.json", *options, "--out", f"plan-{self.plans}", "--output", "json")
+        (self.folder / "more.json").write_text(json.dumps(fields))
+        words = (command, "more.json", "--snapshot", "snapshot.json", *options, "--out", f"plan-{self.plans}", "--output", "json")
         answer: dict[str, Any] = json.loads(self.allocator(*words))
         sentences = answer["conclusion"], *answer["effects"]
         self.report += [f"  {command} {' '.join(options)}", *(f"    {sentence}" for sentence in sentences)]
@@ -245,9 +246,9 @@ def within_broker_sets(operator: Operator) -> None:
     cordoned = [broker["broker_id"] for broker in before["brokers"] if broker.get("cordoned")]
     if cordoned != [2]:
         raise RuntimeError(f"the snapshot has {cordoned} as cordoned")
-    sets = ("--broker-set", "orders*=1,2,3,4,5,6", "--broker-set", "*=3,4,5,6,1")
+    sets = [{"topics": "orders*", "broker_ids": [1, 2, 3, 4, 5, 6]}, {"topics": "*", "broker_ids": [3, 4, 5, 6, 1]}]
     plan = operator.plan(
-        "--drain", "1", "--to", "3", "--to", "4", "--to", "6", *sets, "--racks", "spread", "--moves-per-broker", "3"
+        "--drain", "1", "--to", "3", "--to", "4", "--to", "6", "--racks", "spread", "--moves-per-broker", "3", broker_sets=sets
     )
     after = carried_out(operator, "orders", plan, before)
     came = {broker for part, row in placed(after).items() for broker in set(row) - set(placed(before)[part])}

@@ -11,6 +11,7 @@ import click
 from service.cli import options
 from service.cli.descriptions import reading
 from service.cli.errors import PrintableGroup
+from service.cli.help import EXAMPLE, Command
 from service.descriptions import bodies
 from service.parameters.types import COUNTS
 
@@ -26,11 +27,16 @@ PARTITIONS: Final = click.option(
 
 @click.group(cls=PrintableGroup)
 def body() -> None:
-    """Print the JSON body of a request, or write tables, made from a description of a cluster."""
+    """Print the JSON body of a request, or write tables, made from a description of a cluster.
+
+    partition-allocator body reassignments topics.txt > body.json
+    """
 
 
 def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[[Any], Any]) -> None:
-    @body.command(name, help=f"Print the body of POST /v1/{name}.\n\nFILE is {options.FORMS}. Default: standard input.")
+    of_files = f"{EXAMPLE}body {name} group.txt\n\nFILE is {options.FORMS}. Default: standard input."
+
+    @body.command(name, cls=Command, help=f"Print the body of POST /v1/{name}.\n\n{of_files}")
     @click.argument("file", type=click.File("rb"), default=None, required=False)
     def command(file: BufferedReader | None, **values: Any) -> None:
         text = reading.body(file, make, **values)
@@ -56,7 +62,11 @@ _command("log-dir-plans", reading.log_dir_body, options.SNAPSHOT)
 _command("partition-count-plans", reading.plan_body, options.SNAPSHOT, TOPIC, PARTITIONS)
 
 
-@body.command(help=f"Write the tables that the jobs of pipeline read.\n\nFILE is {options.FORMS}. Default: standard input.")
+@body.command(
+    cls=Command,
+    help=f"Write the tables that the jobs of pipeline read.\n\n{EXAMPLE}body tables topics.txt --out tables/\n\nFILE is "
+    f"{options.FORMS}. Default: standard input.",
+)
 @click.argument("file", type=click.File("rb"), default=None, required=False)
 @options.SNAPSHOT
 @options.RACKS

@@ -45,22 +45,30 @@ RECORD: Final = {"key", "value"}
 def body(file: BinaryIO | None, make: Callable[..., dict[str, Any]], snapshots: Iterable[BufferedReader], **values: Any) -> bytes:
     """The request body that ``file`` is, or that ``make`` makes of the descriptions and the values of options.
 
-    file : default: standard input, unless there are snapshots. Raises BadInput.
+    file : default: standard input, unless there are snapshots. With snapshots, it may be JSON with the other fields of the body.
+    Raises BadInput.
     """
     descriptions = [read(snapshot) for snapshot in snapshots]
+    rest: dict[str, Any] = {}
     if file is not None or not descriptions:
         source = file or sys.stdin.buffer
         text = utf8(read_input(source))
-        if not descriptions and is_body(text):
+        if not is_body(text, beside=bool(descriptions)):
+            descriptions.append(_parse(text, name_of(source)))
+        elif descriptions:
+            rest = parsed(text)
+        else:
             _check_no_options(values)
             return text
-        descriptions.append(_parse(text, name_of(source)))
     whole = merged(descriptions)
     note(understood(whole))
     try:
-        return dumps(make(whole, **values))
+        made = make(whole, **values)
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
+    if duplicates := sorted(made.keys() & rest.keys()):
+        raise BadInput(f"{name_of(source)}: {', '.join(duplicates)}: the snapshot has these.")
+    return dumps(made | rest)
 
 
 def document(*arguments: Any, **values: Any) -> dict[str, Any]:
@@ -222,8 +230,11 @@ def log_dir_body(description: Description, broker_ids: tuple[int, ...] = ()) -> 
     return made
 
 
-def is_body(text: bytes) -> bool:
-    """Is this JSON that is not a description, or that cannot be read? The service then says what is wrong with it."""
+def is_body(text: bytes, *, beside: bool = False) -> bool:
+    """Is this JSON that is not a description, or that cannot be read? The service then says what is wrong with it.
+
+    beside : descriptions, so that it may have any fields, but not only those of a description
+    """
     if text.lstrip()[:1] != b"{":
         return False
     try:
@@ -232,4 +243,6 @@ def is_body(text: bytes) -> bool:
         return True
     if document.keys() & DESCRIPTIONS or document.keys() in (LOG_DIRS, RECORD) or is_other(document):
         return False
+    if beside:
+        return bool(document.keys() - {"brokers", "topics", "groups", "log_dirs"}) or not document
     return bool(document.keys() & OF_BODIES) or not document

@@ -10,6 +10,7 @@ from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
+from service.cli.help import Command
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
 from service.core.printable import counted, first_few
@@ -21,7 +22,7 @@ MOST_NAMES: Final = 5
 """Groups that a line names."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.File("rb"))
 @click.option(
     "--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, zookeeper:3.9, eager or classic."
@@ -33,7 +34,7 @@ MOST_NAMES: Final = 5
 def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None) -> None:
     """Show what an upgrade changes.
 
-    partition-allocator upgrade snapshot.json --from librdkafka:1.9 --to librdkafka:2.15
+    partition-allocator upgrade cluster.json --from java --to librdkafka:2.15
 
     It shows which groups and keys change, how many partitions the first rebalance moves, and the steps that the libraries accept;
     from ZooKeeper to KRaft also which topics would be placed differently. WHAT is a client and its release, kafka or zookeeper

@@ -10,6 +10,7 @@ import click
 from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
+from service.cli.help import Command
 from service.core.printable import counted
 from service.report.numbers import number
 from service.web.json.codec import loads
@@ -29,7 +30,7 @@ CANDIDATES: Final = ("partitioner", "partitions", "pairs explained", "by chance"
 COMPARISONS: Final = "/v1/partitioner-comparisons"
 
 
-@click.command()
+@click.command(cls=Command)
 @options.FILE
 @options.TABLE
 @click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
@@ -42,6 +43,8 @@ def compare(
     into: str | None, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Show the share of the records on which each pair of partitioners agrees.
+
+    partition-allocator compare keys.csv --key-column id --partitions 12
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """
@@ -89,7 +92,7 @@ def _compared(
     return Outcome(summary, tables, report_of(summary, figures, file), {"verdict": verdict(summary)} | figures), rejected.table()
 
 
-@click.command()
+@click.command(cls=Command)
 @options.FILE
 @options.TABLE
 @click.option("--partition-column", default="partition", show_default=True, help="Column with the partition of each record.")
@@ -114,6 +117,8 @@ def fingerprint(
     output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Identify the partitioners that wrote the records.
+
+    partition-allocator fingerprint seen.csv --partition-column partition
 
     FILE is CSV, TSV, JSON lines or Parquet. "-" is standard input.
     """

@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from service.cli.descriptions import pipeline_tables
 from service.cli.errors import BadInput
+from service.cli.help import Command
 from service.cli.inputs import read_input
 from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
@@ -211,7 +212,7 @@ def as_json(data: bytes) -> bytes:
     return orjson.dumps(document | {name: [entry[part] for entry in entries if part in entry] for name, part in _PARTS.items()})
 
 
-@click.command()
+@click.command(cls=Command)
 @CLUSTER
 @click.option(
     "--interval",
@@ -227,6 +228,8 @@ def snapshot(
     with_offsets_topic: bool, time_limit: float, interval: float, output: str, out: Path | None, folder: Path | None,
 ) -> None:  # fmt: skip
     """Write the brokers, topics and groups of a live cluster.
+
+    partition-allocator snapshot --bootstrap-server broker:9092 > cluster.json
 
     Read-only. The member not_known lists what the cluster does not report, with the reason.
     """

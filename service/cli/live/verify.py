@@ -11,6 +11,7 @@ import click
 
 from service.cli import options
 from service.cli.errors import note
+from service.cli.help import Command
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
 from service.core.printable import counted, first_few, printable
@@ -38,7 +39,7 @@ _UNVERIFIED = (
 MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not checked"}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
 @CLUSTER
 @click.option(
@@ -50,6 +51,8 @@ def verify(
     group_ids: tuple[str, ...], with_offsets_topic: bool, time_limit: float, keys_count: int | None, output: str | None,
 ) -> None:  # fmt: skip
     """Compare a cluster with what Kafka would have done.
+
+    partition-allocator verify --snapshot cluster.json --group billing
 
     It compares each group with its assignor's answer, each topic with the placements that the placer can draw, and with --keys
     each topic's records with the partitioners of all clients. The cluster is a snapshot (--snapshot) or a live one

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from prometheus_client import CollectorRegistry
 
+from service.cli.help import Command
 from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
 from service.cli.options import DURATION
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from service.live.snapshot import SnapshotExtent
 
 
-@click.command()
+@click.command(cls=Command)
 @CLUSTER
 @click.option("--interval", type=click.FloatRange(1, 86400), default=60.0, show_default=True, help="Seconds between snapshots.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics endpoint.")
@@ -45,6 +46,8 @@ def watch(
     max_topics: int, max_groups: int, max_members: int, member_rate: float | None, max_lag: int | None,
 ) -> None:  # fmt: skip
     """Serve metrics of a live cluster.
+
+    partition-allocator watch --bootstrap-server broker:9092
 
     Takes a snapshot every --interval seconds and serves its skew, lag and moves as Prometheus metrics. If the cluster cannot be
     reached, allocator_cluster_up is 0, and the next snapshot tries again.

@@ -9,13 +9,14 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
+from service.cli.help import Command
 from service.core.documents import Json
 from service.parameters.types import COUNTS
 
 PATH: Final = "/v1/member-count-plans"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.TOPICS
 @options.MEMBERS
@@ -48,7 +49,7 @@ def members(
     Shows for each number the worst load, the time to process the lag, what moves and how long partitions stand still, and what
     KEDA would choose. The exit status is 1 if there are limits and no number is within them.
 
-    partition-allocator members --snapshot cluster.json --group billing --rate 500 --max-lag 60s
+    partition-allocator members lag.txt --rate 500 --max-lag 60s
 
     The group is that of --topic and --members, of --snapshot, or of FILE: the JSON body of POST /v1/member-count-plans, or output
     of Kafka's tools. Default: standard input. With offsets in a snapshot, the load is the group's lag, if it has any.

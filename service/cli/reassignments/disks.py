@@ -8,6 +8,7 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.descriptions import reading
+from service.cli.help import Command
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.disk_files import MOVES, summary, write_disk_files
 from service.parameters.planning import OBJECTIVE, PACE
@@ -15,7 +16,7 @@ from service.parameters.planning import OBJECTIVE, PACE
 PATH: Final = "/v1/log-dir-plans"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.SNAPSHOT
 @plans.OUT
@@ -50,6 +51,8 @@ def disks(
     cordoned: tuple[str, ...], broker_ids: tuple[int, ...], output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Plan moves between the log directories of brokers: to empty a disk, to keep a threshold, or to even them out.
+
+    partition-allocator disks log-dirs.txt --snapshot topics.txt --out plan/
 
     FILE is the JSON body of POST /v1/log-dir-plans, a snapshot, or the output of kafka-log-dirs --describe; the latter goes with
     that of kafka-topics --describe (--snapshot). Default: standard input. The options override FILE.

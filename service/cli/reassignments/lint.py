@@ -12,6 +12,7 @@ from service.cli import options
 from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput, note
+from service.cli.help import Command
 from service.cli.terminal import Cells, Console, table
 from service.core.printable import first_few, printable
 from service.descriptions import UnreadableDescription, bodies
@@ -29,18 +30,25 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 
 
 @click.command(
+    cls=Command,
     help="Check a reassignment JSON against a cluster. Exits with 1 if there are errors.\n\n"
-    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {options.FORMS}."
+    "partition-allocator lint moves.json --snapshot topics.txt\n\n"
+    f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {options.FORMS}.",
 )
 @click.argument("file", type=click.File("rb"))
 @click.option(
-    "--cluster", "clusters", type=click.File("rb"), multiple=True, required=True, help="Description of the cluster. Repeatable."
+    "--snapshot",
+    "snapshots",
+    type=click.File("rb"),
+    multiple=True,
+    required=True,
+    help="Description of the cluster. Repeatable.",
 )
 @options.RACKS
 @click.option("--racks", "accepted", type=click.Choice([UNKNOWN_RACKS]), help="Accept that no broker has a rack.")
 @options.output("table", "json", "sarif", names=("--output", "--format"))
 def lint(
-    *, file: BufferedReader, clusters: tuple[BufferedReader, ...], racks: tuple[str, ...], accepted: str | None,
+    *, file: BufferedReader, snapshots: tuple[BufferedReader, ...], racks: tuple[str, ...], accepted: str | None,
     output: str | None,
 ) -> None:  # fmt: skip
     """See ``help`` above."""
@@ -49,7 +57,7 @@ def lint(
         reassignment = parse_json(text)
     except UnreadableDescription as error:
         raise BadInput(f"{file.name}, {error}") from None
-    description = reading.with_racks(reading.merged([reading.read(cluster) for cluster in clusters]), racks)
+    description = reading.with_racks(reading.merged([reading.read(cluster) for cluster in snapshots]), racks)
     body = {**bodies.reassignment(description), "reassignment": reassignment, **({"racks": accepted} if accepted else {})}
     answer = ask("/v1/reassignments:lint", body)
     document = loads(answer)

@@ -12,6 +12,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import decide
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput, note
+from service.cli.help import Command
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import COPIED, MOVES, write_files
 from service.cli.terminal import ROWS
@@ -29,11 +30,17 @@ if TYPE_CHECKING:
     from service.analyses.outcome import Outcome
 
 PATH = "/v1/reassignments"
-SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "--duration": "duration_seconds"}
-"""Options that need sizes → the limits that they set."""
+SIZED = {"bytes_in_flight": "bytes_in_flight", "--throttle": "throttle_bytes_per_second", "duration_seconds": "duration_seconds"}
+"""Options and fields that need sizes → the limits that they set."""
+
+AT_A_TERMINAL = {
+    *("included_topics", "excluded_topics", "destinations", "replication_factor", "objective", "racks", "leaders", "balance"),
+    *("tolerance", "max_moves", "disk_threshold", "frontier", "moves_per_broker", "throttle_bytes_per_second", "price_per_gb"),
+}
+"""The options of PLANNING that the command has; the others are fields of the body."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.SNAPSHOT
 @plans.OUT
@@ -55,25 +62,19 @@ SIZED = {"--bytes-in-flight": "bytes_in_flight", "--throttle": "throttle_bytes_p
 @options.OUTPUT
 def reassign(
     *, file: BufferedReader | None, snapshots: tuple[BufferedReader, ...], folder: Path | None, drained: tuple[int, ...],
-    cordoned: tuple[int, ...], broker_sets: tuple[tuple[str, tuple[int, ...]], ...],
-    topic_leaders: tuple[tuple[str, int, tuple[int, ...] | None], ...], added: tuple[str, ...], replaced: tuple[str, ...],
+    cordoned: tuple[int, ...], added: tuple[str, ...], replaced: tuple[str, ...],
     demoted: tuple[int, ...], racks_of: tuple[str, ...], frontier: bool, into: str | None, output: str | None, **question: Any,
 ) -> None:  # fmt: skip
     """Plan a reassignment, with the fewest moves or to the evenest load.
 
+    partition-allocator reassign topics.txt --drain 7 --out plan/
+
     FILE is the JSON body of POST /v1/reassignments, a snapshot, the output of Kafka's tools, Kafka's reassignment JSON, or
-    Cruise Control's kafka_cluster_state. Default: standard input. The options override FILE.
+    Cruise Control's kafka_cluster_state. Default: standard input. The options override FILE. With --snapshot, FILE may also be
+    JSON with further fields of the body, such as {"broker_sets": […], "limits": {…}}.
     """
     body = reading.document(file, bodies.reassignment, snapshots)
-    question |= {
-        "balance": question["balance"] and _balance(question["balance"]),
-        "broker_sets": [{"topics": topics, "broker_ids": ids} for topics, ids in broker_sets] or None,
-        "min_topic_leaders": [
-            {"topics": topics, "leaders": leaders} | ({} if ids is None else {"broker_ids": ids})
-            for topics, leaders, ids in topic_leaders
-        ]
-        or None,
-    }
+    question["balance"] = question["balance"] and _balance(question["balance"])
     plans.override(body, question)
     _check_sizes(body)
     flags = {"draining": drained, "cordoned": cordoned, "demoted": demoted}
@@ -99,7 +100,7 @@ def _shown(answer: dict[str, Any], frontier: bool) -> tuple[str, *tuple[tables.P
     return summary(answer), tables.moves(answer, MOVES), tables.brokers(answer), tables.batches(answer, COPIED)
 
 
-reassign.params.extend(PLANNING)
+reassign.params.extend(option for option in PLANNING if option.name in AT_A_TERMINAL)
 
 
 def _outcome(body: dict[str, Any], file: BufferedReader | None, *, frontier: bool) -> tuple[Outcome, pa.Table]:
@@ -123,7 +124,7 @@ def _check_sizes(body: dict[str, Any]) -> None:
     limits, balance = body.get("limits"), body.get("balance")
     needing = [option for option, name in SIZED.items() if isinstance(limits, dict) and name in limits]
     needing += ["--balance bytes"] * (isinstance(balance, str | list | dict) and "bytes" in balance)
-    needing += ["--max-bytes"] * ("max_bytes" in body)
+    needing += ["max_bytes"] * ("max_bytes" in body)
     if needing:
         raise click.UsageError(
             f"{needing[0]} needs the size of each partition: add --snapshot FILE with the output of kafka-log-dirs --describe or "

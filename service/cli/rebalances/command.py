@@ -1,7 +1,6 @@
 """``rebalances``: what happens to a group → its rebalances, as a table, JSON or a picture."""
 
-from collections.abc import Sequence
-from io import BufferedReader, BytesIO
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import click
 from service.cli import options, request_bodies
 from service.cli.asking import ask
 from service.cli.descriptions import reading
-from service.cli.errors import BadInput
-from service.cli.inputs import read_input
+from service.cli.help import Command
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows
@@ -22,7 +20,7 @@ from service.web.json.codec import dumps, loads
 PATH = "/v1/group-rebalances"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.TOPICS
 @options.MEMBERS
@@ -66,7 +64,7 @@ def rebalances(
     if (topics or members is not None) and file is None and not snapshots:
         body = dumps(options.described_group(topics, members, "c") | {name: value for name, value in group.items() if value})
     else:
-        body = _body(file, snapshots, {**group, "topics": topics, "members": members})
+        body = reading.body(file, reading.group_body, snapshots, **group, topics=topics, members=members)
     body = _extended(body, values, compare, price_per_gb, pictured=svg is not None or html is not None)
     if form == "csv":
         click.echo(ask(PATH, body, form), nl=False)
@@ -137,26 +135,6 @@ def _as(static: bool | None, member: Json) -> Json:  # noqa: FBT001 - the value 
         return member
     name = member.get("instance_id") or member.get("member_id") or member.get("member_name")
     return {**member, "instance_id": name if static else None}
-
-
-def _body(file: BufferedReader | None, snapshots: Sequence[BufferedReader], group: dict[str, Any]) -> bytes:
-    """The body in the file, or of the group that file and snapshots describe, with what the file adds. Raises BadInput."""
-    if not snapshots or file is None:
-        return reading.body(file, reading.group_body, snapshots, **group)
-    text = read_input(file)
-    if not reading.is_body(text):
-        described = BytesIO(text)
-        described.name = file.name
-        return reading.body(described, reading.group_body, snapshots, **group)
-    body: Json = loads(reading.body(None, reading.group_body, snapshots, **group))
-    try:
-        rest = loads(text)
-    except ValueError as error:
-        raise BadInput(f"{file.name}: {error}") from None
-    duplicates = sorted(body.keys() & rest.keys())
-    if duplicates:
-        raise BadInput(f"{file.name}: {', '.join(duplicates)}: the snapshot has these.")
-    return dumps(body | rest)
 
 
 def _extended(body: bytes, values: Json, compare: tuple[str, ...], price_per_gb: float | None, *, pictured: bool) -> bytes:

@@ -166,7 +166,7 @@ def test_lint_knows_the_cordoned_brokers_of_a_snapshot(tmp_path: Path) -> None:
     cluster.write_text(json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": []}))
     changes = [{"topic": "t", "partition": i, "replicas": replicas} for i, replicas in ((0, [3, 2]), (2, [1, 2]))]
     moves.write_text(json.dumps({"version": 1, "partitions": changes}))
-    findings = json.loads(run("lint", str(moves), "--cluster", str(cluster)).stdout)["findings"]
+    findings = json.loads(run("lint", str(moves), "--snapshot", str(cluster)).stdout)["findings"]
     errors = [(one["rule"], one["pointer"]) for one in findings if one["severity"] == "error"]
     assert errors == [("cordoned-broker", "/reassignment/partitions/1/replicas/1")]
 
@@ -331,12 +331,12 @@ def bad(tmp_path: Path) -> str:
 
 def test_lint_exits_with_1_on_errors(bad: str, tmp_path: Path) -> None:
     """And with 0 if there are warnings only."""
-    result = run("lint", bad, "--cluster", TOPICS)
+    result = run("lint", bad, "--snapshot", TOPICS)
     assert result.exit_code == 1
     assert json.loads(result.stdout)["counts"] == {"error": 3, "warning": 1, "note": 0}
     fine = tmp_path / "fine.json"
     fine.write_text('{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[1,2,3]}]}')
-    result = run("lint", str(fine), "--cluster", TOPICS, "--output", "table")
+    result = run("lint", str(fine), "--snapshot", TOPICS, "--output", "table")
     assert result.exit_code == 0
     assert "no-op" in result.stdout
 
@@ -345,15 +345,15 @@ def test_lint_exits_with_1_on_errors(bad: str, tmp_path: Path) -> None:
 def test_lint_reads_what_windows_writes(encoding: str, tmp_path: Path) -> None:
     moves = tmp_path / "moves.json"
     moves.write_text('{"version":1,"partitions":[]}', encoding=encoding)
-    assert run("lint", str(moves), "--cluster", TOPICS).exit_code == 0
+    assert run("lint", str(moves), "--snapshot", TOPICS).exit_code == 0
     moves.write_bytes(b'{"version":"\xff"}')
-    refused = run("lint", str(moves), "--cluster", TOPICS)
+    refused = run("lint", str(moves), "--snapshot", TOPICS)
     assert (refused.exit_code, refused.stderr) == (2, f"Error: {moves}: The file is not UTF-8 text.\n")
 
 
 def test_lint_as_a_table_has_lines(bad: str) -> None:
     """The lines of the file."""
-    printed = run("lint", bad, "--cluster", TOPICS, "--output", "table").stdout.splitlines()
+    printed = run("lint", bad, "--snapshot", TOPICS, "--output", "table").stdout.splitlines()
     rows = [line.split()[:3] for line in printed if line[0].isdecimal() and "·" not in line]
     assert rows == [
         ["2", "warning", "no-op"],
@@ -365,7 +365,7 @@ def test_lint_as_a_table_has_lines(bad: str) -> None:
 
 def test_lint_as_sarif(bad: str) -> None:
     """SARIF 2.1.0: what a code host needs of each result."""
-    log = json.loads(run("lint", bad, "--cluster", TOPICS, "--output", "sarif").stdout)
+    log = json.loads(run("lint", bad, "--snapshot", TOPICS, "--output", "sarif").stdout)
     assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
     driver, results = log["runs"][0]["tool"]["driver"], log["runs"][0]["results"]
     assert driver["name"] == "partition-allocator"
@@ -382,7 +382,7 @@ def test_lint_of_a_file_that_is_not_json(tmp_path: Path) -> None:
     """The line of the fault."""
     file = tmp_path / "moves.json"
     file.write_text('{"version": 1,\n "partitions": [}')
-    result = run("lint", str(file), "--cluster", TOPICS)
+    result = run("lint", str(file), "--snapshot", TOPICS)
     assert result.exit_code == 2
     assert "moves.json, line 2: Malformed JSON" in result.stderr
 

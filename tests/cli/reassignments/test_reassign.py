@@ -75,10 +75,6 @@ def test_options_change_the_question(client, file):
         "7",
         "--to",
         "2",
-        "--broker-set",
-        "o*=0,2,7",
-        "--broker-set",
-        "*=1",
     ]
     body = {
         **QUESTION,
@@ -90,7 +86,6 @@ def test_options_change_the_question(client, file):
         "excluded_topics": ["orders", "o?ders"],
         "included_topics": ["o*"],
         "destinations": [7, 2],
-        "broker_sets": [{"topics": "o*", "broker_ids": [0, 2, 7]}, {"topics": "*", "broker_ids": [1]}],
         "objective": "even",
         "limits": {"throttle_bytes_per_second": 50},
     }
@@ -99,14 +94,14 @@ def test_options_change_the_question(client, file):
     assert {move["reason"] for move in answer["reasons"]} <= {"replaces broker 0", "leader"}
 
 
-def test_leaders_of_topics_are_asked_for_by_pattern(client, file):
-    rules = [{"topics": "o*", "leaders": 1, "broker_ids": [0, 1]}, {"topics": "orders", "leaders": 1, "broker_ids": [2]}]
-    options = ["--min-topic-leaders", "o*=1:0,1", "--min-topic-leaders", "orders=1:2"]
-    answered = client.post("/v1/reassignments", json=QUESTION | {"min_topic_leaders": rules, "limits": {}}).data
-    assert json.loads(answered)["plan_id"]
-    assert run(file, *options).stdout.encode() == answered + b"\n"
-    wrong = run(file, "--min-topic-leaders", "o*=many")
-    assert (wrong.exit_code, "'o*=many' is not PATTERN[=COUNT[:ID,…]], such as orders=2:1,3." in wrong.stderr) == (2, True)
+def test_fields_without_an_option_come_from_a_file_beside_the_cluster(tmp_path):
+    """Here two of the brokers are the only ones that may hold the topic; a field that the cluster has is refused."""
+    topics = str(PROJECT / "tests" / "vectors" / "descriptions" / "kafka-topics.txt")
+    (tmp_path / "more.json").write_text('{"limits": {"moves_per_batch": 1}}')
+    ended = run(str(tmp_path / "more.json"), "--snapshot", topics, "--drain", "1", "--add", "9", "--racks", "none")
+    assert max(batch["moves"] for batch in json.loads(ended.stdout)["batches"]) == 1
+    (tmp_path / "more.json").write_text('{"topics": [], "limits": {}}')
+    assert "topics: the snapshot has these." in run(str(tmp_path / "more.json"), "--snapshot", topics).stderr
 
 
 def test_zero_is_a_limit(client, file):
