@@ -94,7 +94,7 @@ def _decided(form: Form[Any, Any], body: bytes | Mapping[str, Any], **query: boo
 
 def _written(family: Form[Any, Any], answer: Any, form: str) -> bytes:
     if form != "csv" or family.table is None:
-        return family.json(answer)
+        return family.json(answer, full=form == "table")
     from service.web.tables import written  # noqa: PLC0415 - as above
 
     return b"".join(written(family.columns(answer, CSV), CSV))

@@ -278,7 +278,8 @@ def _answer(path: str, body: Body, rows: Callable[[dict[str, Any], dict[str, Any
         console.print(table(*_range_rows(document)))
     if document.get("comparisons"):
         console.print(table(*_comparison_rows(document)))
-    console.print(_summary(document))
+    if summary := _summary(document):
+        console.print(summary)
     return answer
 
 
@@ -289,6 +290,8 @@ def _summary(answer: dict[str, Any]) -> str:
         spread, what = answer.get("member_load"), "partitions per member"
     if spread is None:
         spread, what = answer.get("broker_load", {}).get("replicas", {}), "replicas per broker"
+    if what == "keys per partition" and spread["mean"] * len(spread["counts"]) < 2:
+        return ""
     words = [f"{name} {spread[name]:.4g}" for name in ("min", "max", "mean") if name in spread]
     text = f"{what}: {', '.join(words)}; skew (max ÷ mean) {spread['skew']:.4g}" if words else ""
     movement = answer.get("movement", {})
@@ -307,19 +310,22 @@ def _partition_rows(body: dict[str, Any], answer: dict[str, Any]) -> Shown:
     return ("key", "partition" if "partitions" in answer else "token"), rows
 
 
-def _assign_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:
+def _assign_rows(body: dict[str, Any], answer: dict[str, Any]) -> Shown:
     if answer["group_protocol"] == "connect":
         return ("round", "at_ms", "worker", "starts", "stops"), _connect_rows(answer["rounds"])
     if answer["group_protocol"] == "streams":
         return ("member or client", "active tasks", "standby tasks"), _streams_rows(answer["assignments"])
-    rows: list[Cells] = [
-        (assignment["member_id"], part["topic_name"], id_ranges(part["partition_ids"]))
-        for assignment in answer["assignments"]
-        for part in assignment["partitions"] or [{"topic_name": "—", "partition_ids": []}]
+    from service.cli.assigned import HEADS, assignment_rows, listed  # noqa: PLC0415 - imports Rich, as in _answer
+
+    before = [
+        {"member_id": member.get("member_id", ""), "partitions": member.get("owned_partitions") or ()}
+        for member in body.get("members", ())
     ]
-    rows += [("(unassigned)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer["unassigned"]]
-    rows += [("(left to chance)", part["topic_name"], id_ranges(part["partition_ids"])) for part in answer.get("left_open", ())]
-    return ("member", "topic", "partitions"), rows
+    rows = assignment_rows(answer["assignments"], before)
+    for name, parts in (("(unassigned)", answer["unassigned"]), ("(left to chance)", answer.get("left_open"))):
+        if parts:
+            rows.append((name, "", "", "", listed(parts)))
+    return HEADS, rows
 
 
 def _range_rows(answer: dict[str, Any]) -> Shown:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 import rich.console
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -11,6 +12,9 @@ from service.core.printable import printable
 
 Cells = tuple[str, ...]
 """A row."""
+
+LONGEST_WORD = 40
+"""Cells that a word may take before it is broken."""
 
 ROWS = 60
 """Rows that a table shows at most."""
@@ -35,13 +39,16 @@ class Console(rich.console.Console):
 def table(heads: Sequence[str], rows: Sequence[Cells], *, cut: bool = False) -> Table:
     """The first ROWS rows, and a last row that counts the others. Later columns without any text are left out.
 
+    No word is broken while the words of the other columns fit.
     cut : the last column is cut off where there is no room, instead of folded
     """
     used = [i == 0 or not rows or any(row[i] for row in rows[:ROWS]) for i in range(len(heads))]
     filled = Table(box=None, pad_edge=False, header_style="bold")
     for i in compress(range(len(heads)), used):
         is_cut = cut and i == len(heads) - 1
-        filled.add_column(heads[i], overflow="ellipsis" if is_cut else "fold", no_wrap=is_cut)
+        words = (word for row in rows[:ROWS] for word in row[i].split())
+        least = None if is_cut else min(LONGEST_WORD, max(map(cell_len, words), default=0))
+        filled.add_column(heads[i], overflow="ellipsis" if is_cut else "fold", no_wrap=is_cut, min_width=least)
     for row in rows[:ROWS]:
         filled.add_row(*(Text(printable(cell)) for cell in compress(row, used)))
     if len(rows) > ROWS:

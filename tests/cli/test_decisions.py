@@ -50,7 +50,7 @@ def test_a_pipe_gets_the_services_own_answer(client, command, tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "shown"),
-    [("partition", "a       3"), ("assign", "c1      orders  0 2 4 6"), ("place", "replicas (leader first)")],
+    [("partition", "a       3"), ("assign", "c1      4    orders 0 2 4 6"), ("place", "replicas (leader first)")],
 )
 def test_a_terminal_gets_a_table(command, shown, tmp_path):
     text = on_a_terminal(command, QUESTIONS[COMMANDS[command]], tmp_path)

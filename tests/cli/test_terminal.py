@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
+from service.cli.assigned import assignment_rows, short_names
 from service.cli.errors import note
 from service.cli.terminal import table
 
@@ -36,3 +37,42 @@ def test_a_column_without_text_takes_no_width():
     assert [column.header for column in shown.columns] == ["key", "partition"]
     assert [str(cell) for cell in shown.columns[1].cells] == ["3", "4"]
     assert [column.header for column in table(("key", "note"), []).columns] == ["key", "note"]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_word_is_broken_while_there_is_room(width):
+    text = io.StringIO()
+    rows = [("orders", "librdkafka:consistent_random", "a sentence of several words " * 4)]
+    Console(file=text, width=width).print(table(("topic", "partitioner", "why"), rows))
+    assert {"librdkafka:consistent_random", "sentence"} <= set(text.getvalue().split())
+    assert set(text.getvalue().split()) <= {"topic", "partitioner", "why", *" ".join(rows[0]).split()}
+
+
+FIRST, SECOND, THIRD = (f"{digits}-bde5-4099-8164-d8399f767c45" for digits in ("5bc8fbbc", "5bc8fb00", "87b0b125"))
+
+
+@pytest.mark.parametrize(
+    ("ids", "names"),
+    [
+        (["c1", "c2"], ["c1", "c2"]),
+        ([f"web-{FIRST}", f"web-{THIRD}"], ["5bc8…", "87b0…"]),
+        ([f"web-{FIRST}", f"web-{SECOND}"], ["5bc8fbb…", "5bc8fb0…"]),
+        ([f"web-{FIRST}", f"job-{SECOND}", f"job-{THIRD}"], ["web", "job-5bc8…", "job-87b0…"]),
+    ],
+)
+def test_a_name_is_what_tells_a_member_from_the_others(ids, names):
+    assert [*short_names(ids).values()] == names
+
+
+def test_a_row_has_what_a_member_gets_and_gives_up():
+    def member(member_id, *ids):
+        return {"member_id": member_id, "partitions": [{"topic_name": "t", "partition_ids": [*ids]}]}
+
+    rows = assignment_rows([member("a", 0, 1), member("b", 2), member("c")], [member("a", 0, 2), member("left", 1)])
+    assert rows == [
+        ("a", "2", "1", "1", "t 0-1"),
+        ("b", "1", "1", "", "t 2"),
+        ("c", "0", "", "", "—"),
+        ("left", "0", "", "1", "leaves"),
+    ]
+    assert {row[2:4] for row in assignment_rows([member("a", 0)])} == {("", "")}

@@ -59,10 +59,10 @@ def _show(found: Upgrade) -> None:
         console.print(table(("group", "from", "to", "assigned differently", "moved", "moved without upgrade"), rows))
     if found.keys:
         moved = [
-            (one.topic_name, one.before, one.after, "—" if one.moved_share is None else f"{one.moved_share:.0%}", one.null_keys)
+            (one.topic_name, one.before, one.after, "—" if one.moved_share is None else f"{one.moved_share:.0%}")
             for one in found.keys
         ]
-        console.print(table(("topic", "default partitioner", "then", "keys moved", "records without a key"), moved))
+        console.print(table(("topic", "default partitioner", "then", "keys moved"), moved))
     otherwise = [each for each in found.placements if not each.possible_after]
     if otherwise:
         placed = [(each.topic_name, each.before, "yes" if each.possible_before else "no", each.after, "no") for each in otherwise]
@@ -85,6 +85,7 @@ def _sentences(found: Upgrade) -> Iterator[str]:
     yield f"{counted(found.others, 'group is', 'groups are')} not affected."
     if found.keys:
         yield "Keys move if producers change too and have the default partitioner; the share is that of sampled keys."
+        yield from dict.fromkeys(f"Records without a key: {one.null_keys}." for one in found.keys)
     else:
         yield "No default partitioner changes, so keys stay where they are."
     if found.placements:

@@ -8,11 +8,12 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
+from service.cli.assigned import HEADS
 from service.cli.descriptions import reading
 from service.cli.help import Command
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
-from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, total_rows
+from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, scaled_rows, total_rows
 from service.cli.terminal import Console, table
 from service.core.documents import Json
 from service.web.json.codec import dumps, loads
@@ -97,6 +98,9 @@ def _show(body: Json, answer: Json, svg: Path | None, html: Path | None, *, expl
             console.print()
         console.print(table(COLUMNS, rows, cut=True))
         console.print()
+        if rows := scaled_rows(answer, body):
+            console.print(table(HEADS, rows))
+            console.print()
     console.print(table(TOTALS, total_rows(answer)))
     console.print()
     console.say(answer["conclusion"], *notes(answer))

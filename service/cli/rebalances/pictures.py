@@ -10,7 +10,8 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Final
 
-from service.cli.rebalances.tables import seconds, short_names, way
+from service.cli.assigned import short_names
+from service.cli.rebalances.tables import seconds, way
 from service.core.documents import Json
 from service.core.printable import counted, printable
 from service.report.numbers import tick_step

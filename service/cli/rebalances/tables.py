@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
+from service.cli.assigned import assignment_rows, short_names
 from service.report.numbers import number, zone_traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from service.cli.terminal import Cells
     from service.core.documents import Json
@@ -19,20 +19,10 @@ TOTALS: Final = ("group", "rebalances", "idle", "longest", "moved", "revoked")
 
 SENTENCE: Final = "sentence of the broker's log"
 
-_DRAWN: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""The part of a member id that brokers and clients draw at random."""
-
 
 def seconds(milliseconds: float) -> str:
     """``1,234 s``, ``0.5 s``."""
     return f"{number(milliseconds / 1000)} s"
-
-
-def short_names(ids: Iterable[str]) -> dict[str, str]:
-    """Each id without its random part, unless two would be alike."""
-    names = {one: _DRAWN.sub("", one) for one in ids}
-    shared = {name for name in names.values() if sum(other == name for other in names.values()) > 1}
-    return {one: one if name in shared else name for one, name in names.items()}
 
 
 def way(one: Json) -> str:
@@ -60,6 +50,14 @@ def rebalance_rows(answer: Json, body: Json) -> list[Cells]:
         )
         for one in answer["rebalances"]
     ]
+
+
+def scaled_rows(answer: Json, body: Json) -> list[Cells]:
+    """Who has what after the last rebalance, and what moved since the first that an event caused; empty without ``scales``."""
+    caused = [one for one in answer["rebalances"] if one["event"] is not None and "assignments_before" in one]
+    if not caused or all(event.get("type") != "scales" for event in body.get("events") or ()):
+        return []
+    return assignment_rows(caused[-1]["assignments"], caused[0]["assignments_before"])
 
 
 def explained(rows: Sequence[Cells], answer: Json) -> list[Cells]:

@@ -283,7 +283,7 @@ def test_what_is_skipped_is_noted(tmp_path: Path) -> None:
     session.write_bytes(("$ kafka-topics.sh --describe\n" + (SAMPLES / "kafka-topics.txt").read_text()).encode("utf-16"))
     result = run("assign", MEMBERS, "--snapshot", str(session), "--group", "billing")
     assert result.exit_code == 0, result.stderr
-    skipped, leader, _ = result.stderr.splitlines()
+    skipped, _, leader = result.stderr.splitlines()
     assert skipped == f"{session}: Line 1 is skipped: $ kafka-topics.sh --describe"
     assert leader.startswith("Note on group 'billing': its leader is assumed to be Kafka's own client, but could be librdkafka")
 
