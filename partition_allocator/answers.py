@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 LONGEST_REPR: Final = 400
+LONGEST_VALUE: Final = 160
 
 
 class Answer(dict[str, Any]):
@@ -20,8 +21,9 @@ class Answer(dict[str, Any]):
         self.path = path
 
     def __repr__(self) -> str:
-        """One line: short values as they are, lists and objects by their size."""
-        fields = ", ".join(f"{name!r}: {_short(value)}" for name, value in self.items())
+        """One line: the conclusion first, then short values as they are, lists and objects by their size."""
+        first = {"conclusion": self["conclusion"]} if "conclusion" in self else {}
+        fields = ", ".join(f"{name!r}: {_short(value)}" for name, value in {**first, **self}.items())
         return f"Answer({{{fields if len(fields) <= LONGEST_REPR else fields[:LONGEST_REPR] + '…'}}})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -40,4 +42,4 @@ def _short(value: Any) -> str:
     if isinstance(value, dict) and value:
         return f"{{{len(value):,} {'field' if len(value) == 1 else 'fields'}}}"
     text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

@@ -16,6 +16,7 @@ from service.core.keys.columns import BYTES
 from service.decisions.keys.types import TYPE_OF_FORMAT
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]] | pa.Table | pd.DataFrame"
@@ -28,6 +29,13 @@ more fields."""
 
 OF_PARTITIONS: Final = ("partition_bytes", "partition_bytes_per_second", "partition_bytes_out_per_second")
 """Columns of such a table that the request has as lists of its topics."""
+
+
+def are_null(keys: pa.Array | pa.ChunkedArray | list[Any]) -> npt.NDArray[np.bool_]:
+    """Which of the keys that ``key_column`` gives are of records without a key."""
+    if isinstance(keys, list):
+        return np.array([key is None for key in keys], bool)
+    return keys.is_null().to_numpy(zero_copy_only=False) if isinstance(keys, pa.Array) else keys.is_null().to_numpy()
 
 
 def column(values: Any, name: str) -> pa.Array | pa.ChunkedArray:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
+import numpy as np
+
 from partition_allocator import inputs
 from partition_allocator.answers import Answer
 from partition_allocator.asking import Output, ask, ask_about_keys, ask_exactly
@@ -13,7 +15,6 @@ from service.core.later import Later
 from service.web.json.codec import dumps, loads
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from partition_allocator.inputs import Rows, Topics
@@ -27,7 +28,8 @@ def partitions(
     """The partition of each key, int32[n], as the partitioner of a client computes it.
 
     keys : list, NumPy array, pandas Series or Arrow array of text, bytes, integers, floats or booleans. None (in pandas also NaN)
-        is a record without a key. Integers are ``long``, floats ``double``, unless ``key_format`` names another serializer.
+        is a record without a key, masked in the answer where the client draws its partition and ``fields`` do not decide.
+        Integers are ``long``, floats ``double``, unless ``key_format`` names another serializer.
     fields : the other fields of ``POST /v1/partitions``, such as ``random_seed`` and ``counter``
     Raises Rejected, also for keys that do not fit ``key_format``; TypeError if ``keys`` is a single key, has several types, or
     has integers that pandas has made doubles because one was missing; ValueError if another column has another length.
@@ -36,8 +38,16 @@ def partitions(
     array([4, 3], dtype=int32)
     """
     question = {"partitioner": partitioner, "partitions_count": partitions_count, **fields}
-    table = ask_about_keys("/v1/partitions", question, keys, {}, "arrow", key_format)
-    return cast("npt.NDArray[np.int32]", table.column("partition_id").to_numpy())
+    from service.core.partitioners import PARTITIONERS  # noqa: PLC0415 - which imports every partitioner
+
+    column = inputs.key_column(keys, key_format)
+    table = ask_about_keys("/v1/partitions", question, column, {}, "arrow", key_format)
+    found = cast("npt.NDArray[np.int32]", table.column("partition_id").to_numpy())
+    null = PARTITIONERS[partitioner].null
+    if null.counts_as is not None or not null.options or fields.keys() & set(null.options):
+        return found
+    mask = inputs.are_null(column)
+    return np.ma.masked_array(found, mask) if mask.any() else found
 
 
 def compare(

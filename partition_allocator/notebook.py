@@ -18,7 +18,15 @@ ROWS: Final = 20
 LONGEST_CELL: Final = 120
 NUMERIC: Final = "padding:2px 10px;text-align:right"
 PLAIN: Final = "padding:2px 10px;text-align:left"
-CANDIDATE: Final = ("partitioners", "partitions_count", "pairs_explained", "pairs", "chance_of_any", "ruled_out", "more_samples")
+CANDIDATE: Final = (
+    "partitioners",
+    "partitions_count",
+    "pairs_explained",
+    "pairs",
+    "chance_probability",
+    "ruled_out",
+    "more_samples",
+)
 MEMBERS_PLAN: Final = (
     *("members_count", "worst_load", "most_partitions", "idle_members", "drain_seconds", "moved", "idle_partition_ms"),
     "gains",
@@ -32,7 +40,8 @@ def html(answer: dict[str, Any], path: str) -> str:
     """The answer of an endpoint, as a fragment of HTML."""
     rows = ROWS_OF.get(path, _first_rows)(answer)
     pictures = "".join(f"<div>{svg}</div>" for svg in PICTURES_OF.get(path, _no_pictures)(answer))
-    said = [answer["conclusion"], *answer.get("warnings", ())] if "conclusion" in answer else []
+    concluded = (one.get("conclusion") for one in (answer, *(answer.get("limits") or ())) if isinstance(one, dict))
+    said = [sentence for sentence in concluded if sentence] + answer.get("warnings", [])
     sentences = "".join(f"<p>{_text(sentence)}</p>" for sentence in said)
     return f'<div style="overflow-x:auto">{sentences}<p>{_facts(answer)}</p>{_table(rows)}{pictures}</div>'
 

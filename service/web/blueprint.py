@@ -31,6 +31,7 @@ from service.web.fields import INT32, INT64, Bool, from_query
 from service.web.json.codec import loads
 from service.web.media_types import JSON
 from service.web.middleware import current_request
+from service.web.schemas import DetailSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +101,10 @@ def query_values(request: Request, schema: Schema) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for name, text in _parameters(request.environ.get("QUERY_STRING", "")):
+        if name == "detail":  # which ``decide`` reads: the question does not depend on it
+            if text != "full":
+                raise InvalidQuestion("Must be full.", name)
+            continue
         field = schema.fields.get(name)
         value = _reader(field)(text)
         if name not in values:
@@ -197,7 +202,7 @@ class Blueprint(flask_smorest.Blueprint):
         name: str,
         *,
         example: dict[str, Any],
-        query: type[Schema] | None = None,
+        query: type[Schema] = DetailSchema,
     ) -> Any:
         """A POST whose view gets the question of its body.
 
@@ -209,7 +214,7 @@ class Blueprint(flask_smorest.Blueprint):
             def with_query(question: Any, parameters: dict[str, Any]) -> Any:
                 return view(replace(question, **{each: value for each, value in parameters.items() if hasattr(question, each)}))
 
-            asked = view if query is None else self.arguments(query, location="query")(wraps(view)(with_query))
+            asked = self.arguments(query, location="query")(wraps(view)(with_query))
             documented = self.doc(operationId=name)(self.response(200, form.answer_schema)(asked))
             return self.post(path)(self.arguments(form.schema, example=example)(documented))
 

@@ -3,9 +3,10 @@
 import time
 from typing import TypeVar
 
-from flask import Response
+from flask import Response, request
 
 from service.web.context import answered, request_budget
+from service.web.details import PARAMETER
 from service.web.forms import FamilyAnswer, Form
 from service.web.json.codec import dump_pieces
 from service.web.media_types import JSON, JSON_LINES
@@ -31,7 +32,8 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
     computed = time.perf_counter()
     figures = answer.figures
     if form.table is None or media_type == JSON:
-        response = json_response(form.document(answer))
+        full = PARAMETER in request.environ["QUERY_STRING"].split("&")
+        response = json_response(form.shown(answer, full=full))
     elif form.lines is not None and media_type == JSON_LINES:
         response = in_pieces(dump_pieces(form.lines(answer), budget.reserve), JSON_LINES)
     else:

@@ -1,6 +1,7 @@
 """Marshmallow's fields, of which the description in the contract is an argument.
 
 text : the description; example : a value; optional : a field of an answer that is left out at times
+detail : one that an answer has only with ``detail=full`` (``service/web/details.py``)
 """
 
 from typing import Any
@@ -8,17 +9,21 @@ from typing import Any
 from marshmallow import ValidationError, fields, missing
 
 
-def metadata(text: str | None, example: Any = missing, *, optional: bool = False) -> dict[str, Any]:
+def metadata(text: str | None, example: Any = missing, *, optional: bool = False, detail: bool = False) -> dict[str, Any]:
     """What OpenAPI says of a field."""
+    if detail:
+        text = f"{text}; with `detail=full`" if text else "with `detail=full`"
     described = ({} if text is None else {"description": text}) | ({} if example is missing else {"example": example})
-    return described | ({"optional": True} if optional else {})
+    return described | ({"optional": True} if optional or detail else {}) | ({"detail": True} if detail else {})
 
 
 class Field(fields.Field[Any]):
     """A field."""
 
-    def __init__(self, text: str | None = None, *, example: Any = missing, optional: bool = False, **kwargs: Any) -> None:
-        super().__init__(metadata=metadata(text, example, optional=optional), **kwargs)
+    def __init__(
+        self, text: str | None = None, *, example: Any = missing, optional: bool = False, detail: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(metadata=metadata(text, example, optional=optional, detail=detail), **kwargs)
 
 
 class String(Field, fields.String):

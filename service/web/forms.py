@@ -11,6 +11,7 @@ from marshmallow import Schema, ValidationError
 from service.core.errors import AllocatorError, InvalidQuestion
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
+from service.web.details import without_details
 from service.web.json.codec import LongText, dumps, loads
 from service.web.json.limits import JsonRejected, memory_bytes
 from service.web.media_types import CSV
@@ -90,9 +91,14 @@ class Form(Generic[Q, A]):
             table = table.add_column(0, self.csv_row, pa.array(np.arange(len(table))))
         return table
 
-    def json(self, answer: A) -> bytes:
-        """The answer as JSON."""
-        return dumps(self.document(answer))
+    def shown(self, answer: A, *, full: bool = False) -> dict[str, Any]:
+        """The answer as what ``json.codec`` writes. full : with its details"""
+        document = self.document(answer)
+        return document if full else without_details(self.answer_schema, document)
+
+    def json(self, answer: A, *, full: bool = False) -> bytes:
+        """The answer as JSON. full : with its details"""
+        return dumps(self.shown(answer, full=full))
 
     def _value(self, body: bytes) -> Any:
         """The value of a text that is UTF-8 and whose members are unique."""

@@ -48,8 +48,14 @@ class QuestionSchema(Schema):
         return type(self).asks(**body)
 
 
-class ExplainSchema(Schema):
-    """The query of every computing resource."""
+class DetailSchema(Schema):
+    """The query of every computing resource. ``service.web.blueprint`` reads it."""
+
+    detail = fields.String("adds figures that few callers need", validate=validate.OneOf(["full"]))
+
+
+class ExplainSchema(DetailSchema):
+    """The query of those that explain their answers."""
 
     explain = Bool("add an `explanation` to the answer", load_default=False)
 
@@ -114,7 +120,7 @@ class SpreadSchema(AnswerSchema):
     min: fields.Field = fields.Integer()
     max: fields.Field = fields.Integer()
     mean = fields.Float()
-    stddev = fields.Float()
+    stddev = fields.Float("the standard deviation", detail=True)
     skew = fields.Float("max ÷ mean; 1.0 is perfectly even, and the value if nothing is counted")
 
 

@@ -29,7 +29,7 @@ def seen(name: str = "java", n: int = 12, keys=KEYS) -> list[dict]:
 
 
 def test_one_writer_is_identified_and_the_numbers_are_those_of_counting(client):
-    answer = client.post(PATH, json={"partitions_count": 12, "observations": seen()}).json
+    answer = client.post(f"{PATH}?detail=full", json={"partitions_count": 12, "observations": seen()}).json
     assert answer["verdict"] == "identified"
     assert answer["conclusion"] == (
         "java (or one of 16 others that no key distinguishes from it) with 12 partitions explains all of 100 different pairs."

@@ -136,6 +136,16 @@ def test_no_keys_have_no_partitions():
     assert len(partitions([None, None], 12, key_format="base64")) == 2
 
 
+@pytest.mark.parametrize("container", [list, pa.array, lambda keys: pa.chunked_array([keys])])
+def test_a_partition_that_the_client_draws_is_masked(container):
+    """Unless a field says how."""
+    found = partitions(container(["a", None]), 12)
+    assert np.ma.getmaskarray(found).tolist() == [False, True]
+    assert not np.ma.is_masked(partitions(container(["a", None]), 12, random_seed=5))
+    assert not np.ma.is_masked(partitions(container(["a", None]), 12, "kafkajs:legacy", counter=1))
+    assert not np.ma.is_masked(partitions(container(["a", "b"]), 12))
+
+
 def test_what_the_service_rejects_is_an_error_with_its_place():
     with pytest.raises(Rejected, match="partitions_count") as raised:
         partitions(["a"], 0)

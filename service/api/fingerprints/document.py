@@ -50,7 +50,7 @@ class FoundWriterSchema(WriterSchema):
     pairs_explained = fields.Integer("pairs explained of those that the other writers do not explain")
     pairs_left = fields.Integer("the number of these pairs")
     chance_probability = fields.Float("probability that chance alone explains as many")
-    log10_chance = fields.Float("its logarithm, because it may be too small for a number")
+    log10_chance = fields.Float("its logarithm, because it may be too small for a number", detail=True)
     examples = fields.List(fields.Nested(ExampleSchema), "the first ones that only this writer explains")
 
 
@@ -71,8 +71,10 @@ class CandidateSchema(WriterSchema):
     pairs_explained = fields.Integer()
     pairs = fields.Integer("different pairs whose partition follows from the key")
     chance_probability = fields.Float("probability that chance alone explains as many")
-    log10_chance = fields.Float("its logarithm, because it may be too small for a number")
-    chance_of_any = fields.Float("upper bound of the probability that chance explains the evidence under any hypothesis")
+    log10_chance = fields.Float("its logarithm, because it may be too small for a number", detail=True)
+    chance_of_any = fields.Float(
+        "upper bound of the probability that chance explains the evidence under any hypothesis", detail=True
+    )
     ruled_out = fields.Boolean("whether the pairs contradict it")
     more_samples = fields.Integer(
         "the number of further samples, of other keys, that rules it out with a probability of 99% if the first candidate is "

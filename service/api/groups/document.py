@@ -99,7 +99,7 @@ class ObjectiveSchema(AnswerSchema):
     value = fields.Float("what this answer has")
     bound = fields.Float("a bound for all answers that are as good in the previous objectives")
     gap = fields.Float("how far `value` may be from the optimum, as a share of the larger; 0: it is optimal")
-    method = fields.String("how value and bound were found")
+    method = fields.String("how value and bound were found", detail=True)
 
 
 class CertificateSchema(AnswerSchema):

@@ -35,7 +35,7 @@ class KeylessDistributionsAnswerSchema(AnswerSchema):
     min = fields.Float()
     max = fields.Float()
     mean = fields.Float()
-    stddev = fields.Float()
+    stddev = fields.Float("the standard deviation", detail=True)
     skew = fields.Float("max ÷ mean: 1.0 is perfectly even")
     producers = fields.List(fields.Nested(ProducersSharesSchema))
 

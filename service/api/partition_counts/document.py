@@ -54,8 +54,8 @@ class KeysSeenSchema(AnswerSchema):
         values=fields.Integer(),
     )
     exact = fields.Boolean("false: there were too many different keys to hold each, or the histogram is a sample")
-    method = fields.String("how different and hottest keys were counted; records and bytes are always exact")
-    relative_error = fields.Float("standard error of every number of different keys, as a share of it")
+    method = fields.String("how different and hottest keys were counted; records and bytes are always exact", detail=True)
+    relative_error = fields.Float("standard error of every number of different keys, as a share of it", detail=True)
 
 
 class ChanceSchema(AnswerSchema):
@@ -72,7 +72,7 @@ class MeasureSchema(CountsSchema):
     min = fields.Float()
     max = fields.Float("of the fullest partition, which need not be whole: records without a key are spread evenly")
     counts = fields.List(fields.Integer(), f"of each partition; left out above {LISTED} partitions", optional=True)
-    gini = fields.Float("0: all have the same; near 1: one has all")
+    gini = fields.Float("0: all have the same; near 1: one has all", detail=True)
     empty_partitions = fields.Integer()
     floor = fields.Float(
         "the lowest skew that a partitioner can have: the heaviest key is on one partition, and two of n + 1 keys share one of "

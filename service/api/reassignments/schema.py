@@ -31,7 +31,7 @@ from service.planner.reassignments.model import Priorities
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.fields import INT64, Array, Bool, Int, Name, Number, TopicName
-from service.web.schemas import OF_BROKERS, KafkaVersion, topic_of_a_snapshot
+from service.web.schemas import OF_BROKERS, DetailSchema, KafkaVersion, topic_of_a_snapshot
 
 LARGEST_FACTOR = 2**15 - 1
 
@@ -203,7 +203,7 @@ class MinTopicLeadersSchema(Schema):
     )
 
 
-class FrontierSchema(Schema):
+class FrontierSchema(DetailSchema):
     """The query."""
 
     frontier = Bool("add the `frontier`: how even the cluster can be with each number of copies", load_default=False)
