@@ -254,13 +254,13 @@ def test_place_and_lint_say_first_that_racks_are_not_known(tmp_path: Path) -> No
     file = tmp_path / "moves.json"
     file.write_text(json.dumps({"version": 1, "partitions": moves}, indent=1))
     place = ["place", topics, "--topic", "new:4", "--replication-factor", "3"]
-    lint = ["lint", str(file), "--cluster", topics]
-    for command, with_racks in ((place, ["--snapshot", racks]), (lint, ["--cluster", racks])):
+    lint = ["lint", str(file), "--snapshot", topics]
+    for command, with_racks in ((place, ["--snapshot", racks]), (lint, ["--snapshot", racks])):
         for options in ([], with_racks, ["--racks", "unknown"]):
             ended = CliRunner().invoke(main, [*command, *options, "--output", "json"])
             first = json.loads(ended.stdout)["conclusion"].partition(". ")[0]
             assert (NO_RACKS in first) == (not options), (command, options)
-    shown = CliRunner().invoke(main, [*lint, "--cluster", racks, "--output", "table"])
+    shown = CliRunner().invoke(main, [*lint, "--snapshot", racks, "--output", "table"])
     assert shown.exit_code == 1
     assert shown.stdout.startswith("3 errors in a reassignment of 3 partitions. Not checked: disks, ")
     rows = [line for line in shown.stdout.splitlines() if "rack-rule" in line]
