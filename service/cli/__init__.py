@@ -42,7 +42,7 @@ COMMANDS: Final = {
 ROOMS: Final = {
     "Consumer groups": ("assign", "members", "rebalances", "upgrade"),
     "Keys and topics": ("partition", "plan", "compare", "fingerprint"),
-    "Brokers": ("reassign", "disks", "lint", "place", "audit"),
+    "Brokers": ("check", "reassign", "disks", "lint", "place", "audit"),
     "A live cluster": ("snapshot", "verify", "watch"),
     "A server, and Spark": ("serve", "pipeline"),
     "More": ("body", "conform", "splits", "token"),
