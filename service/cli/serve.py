@@ -32,8 +32,6 @@ def serve(host: str, port: int) -> None:
     if sys.stderr.isatty():
         note("Loading the service …")
     announce_compilation()
-    if sys.stderr.isatty():
-        note("partition-allocator is loading; the first start after an installation compiles its kernels.")
     from service.server.serving import Refusal  # noqa: PLC0415
     from service.server.serving import serve as run  # noqa: PLC0415
 
