@@ -35,7 +35,7 @@ def are_null(keys: pa.Array | pa.ChunkedArray | list[Any]) -> npt.NDArray[np.boo
     """Which of the keys that ``key_column`` gives are of records without a key."""
     if isinstance(keys, list):
         return np.array([key is None for key in keys], bool)
-    return keys.is_null().to_numpy(zero_copy_only=False) if isinstance(keys, pa.Array) else keys.is_null().to_numpy()
+    return np.asarray(keys.is_null(), bool)
 
 
 def column(values: Any, name: str) -> pa.Array | pa.ChunkedArray:

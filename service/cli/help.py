@@ -1,6 +1,6 @@
 """``--help``: the options of a command in groups, and its example on a line of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from inspect import cleandoc
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ class _Formatter(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", HYPHEN))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         super().write_dl([(name, text.replace("-", HYPHEN)) for name, text in rows], col_max, col_spacing)
 
     def getvalue(self) -> str:
