@@ -77,13 +77,15 @@ def default_of(client: str, release: str | None) -> Default:
     return reached[-1] if reached else history[0]
 
 
-def key_changes(
-    description: Description, client: str, release: str | None, new_client: str, new_release: str | None
-) -> Iterator[KeyChange]:
-    """For each topic but Kafka's own, if producers change to another client or release whose default partitioner is another."""
+def defaults(client: str, release: str | None, new_client: str, new_release: str | None) -> tuple[Default, Default] | None:
+    """The defaults before and after producers change to another client or release; None where that of one is not known."""
     if client not in DEFAULTS or new_client not in DEFAULTS:
-        return
-    before, after = default_of(client, release), default_of(new_client, new_release)
+        return None
+    return default_of(client, release), default_of(new_client, new_release)
+
+
+def key_changes(description: Description, before: Default, after: Default) -> Iterator[KeyChange]:
+    """For each topic but Kafka's own, if these defaults differ."""
     names = [before.partitioner, after.partitioner]
     if names[0] == names[1] and before.keyless == after.keyless:
         return

@@ -4,6 +4,7 @@ A group is put to the assignor that it has and to the one that it is to have, wi
 difference is one of the next rebalance, whatever causes it. A client's group is one whose leader uses the client (``leaders``).
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
@@ -11,6 +12,7 @@ from typing import Any, Final, Self
 from service.core.documents import Json
 from service.core.errors import AllocatorError, InvalidQuestion, UnknownStrategy
 from service.core.kafka_versions import LATEST
+from service.core.printable import all_of, counted, first_few
 from service.core.releases import numbers
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import GroupAnswer, answer
@@ -18,12 +20,15 @@ from service.decisions.groups.question import of_rows, strategy
 from service.descriptions.bodies import group_assignment
 from service.descriptions.leaders import clients_of, leader_of
 from service.descriptions.model import Description
-from service.descriptions.partitioner_history import KeyChange, key_changes
+from service.descriptions.partitioner_history import Default, KeyChange, defaults, key_changes
 from service.descriptions.placer_history import BrokerReleases, PlacementChange, check_zookeeper, placement_changes
 from service.descriptions.upgrade_steps import steps_of
 from service.planner.assignor_changes import restarts
 from service.planner.rebalances.moves import differences, final_rows, moves
 from service.strategies import GROUP_PROTOCOLS, Assignor, of_client
+
+NAMED: Final = 5
+"""Groups that a sentence names at most."""
 
 KAFKA: Final = "kafka"
 """Brokers and Java's clients together."""
@@ -82,6 +87,7 @@ class GroupChange:
     assigned_differently : partitions that the next rebalance assigns to other members than without the upgrade
     moved : partitions that change hands in the first rebalance after it; moved_without_upgrade : that would without it
     steps : how its members get there
+    assumed : could its leader's client be another?
     notes : what is assumed
     problem : why it cannot be answered
     """
@@ -93,29 +99,44 @@ class GroupChange:
     moved: int | None = None
     moved_without_upgrade: int | None = None
     steps: tuple[str, ...] = ()
+    assumed: bool = False
     notes: tuple[str, ...] = ()
     problem: str | None = None
+
+
+@dataclass(frozen=True)
+class GroupLeft:
+    """A group that an upgrade does not concern, or may not. because : a clause"""
+
+    group_id: str
+    because: str
 
 
 @dataclass(frozen=True)
 class Upgrade:
     """What an upgrade changes.
 
-    groups : those that it concerns; others : the number of those that it does not
-    keys : the default partitioners, before and after, by topic
+    groups : those that it concerns; unaffected : those that it does not; unknown : those of which that is not known
+    partitioners : the default partitioners, before and after, if producers change; None where that is not known
+    keys : the same by topic, if it is another
     placements : the placers of brokers, before and after, by topic
     notes : what is assumed for all
     """
 
     groups: tuple[GroupChange, ...]
-    others: int
+    unaffected: tuple[GroupLeft, ...]
+    unknown: tuple[GroupLeft, ...]
+    partitioners: tuple[Default, Default] | None
     keys: tuple[KeyChange, ...]
     placements: tuple[PlacementChange, ...]
     notes: tuple[str, ...]
 
 
-def upgrade(description: Description, before: Software, after: Software) -> Upgrade:
-    """Raises InvalidQuestion for two states of which the second does not follow the first."""
+def upgrade(description: Description, before: Software, after: Software, client: str | None = None) -> Upgrade:
+    """What changes. client : of the groups whose client could be this one, and nothing tells that it is another
+
+    Raises InvalidQuestion for two states of which the second does not follow the first.
+    """
     protocols = {*PROTOCOLS, CONSUMER}
     if {before.name, after.name} & protocols and PROTOCOLS.get(before.name) != after.name:
         pairs = ", ".join(f"{one} to {other}" for one, other in PROTOCOLS.items())
@@ -132,11 +153,24 @@ def upgrade(description: Description, before: Software, after: Software) -> Upgr
         notes += note
     same = before != after and states[0] == states[1] and notes
     problem = f"How releases differ that were not compared is not known: {before.name} {states[0].release} stands for both."
-    concerned = [(group, *ways) for group in description.groups if (ways := _ways(group, *states)) is not None]
-    changes = tuple(_change(description, *each, problem=problem if same else None) for each in concerned)
-    keys = tuple(key_changes(description, _client(before), before.release, _client(after), after.release))
+    changes, unaffected, unknown = list[GroupChange](), list[GroupLeft](), list[GroupLeft]()
+    for each in description.groups:
+        group = _of_client(each, client)
+        because, known = next(_why_not(group, *states), (None, True))
+        if because is None:
+            changes.append(_change(description, group, *_ways(group, *states), problem=problem if same else None))
+        else:
+            (unaffected if known else unknown).append(GroupLeft(group["group_id"], because))
+    partitioners = defaults(_client(before), before.release, _client(after), after.release)
+    keys = tuple(key_changes(description, *partitioners)) if partitioners else ()
     placements = tuple(placement_changes(description, *map(_brokers, states))) if before.name == KAFKA else ()
-    return Upgrade(changes, len(description.groups) - len(changes), keys, placements, tuple(notes))
+    return Upgrade(tuple(changes), tuple(unaffected), tuple(unknown), partitioners, keys, placements, tuple(notes))
+
+
+def _of_client(group: Json, client: str | None) -> Json:
+    """The group, with this client if that is one of several that it could have."""
+    leader = leader_of(group)
+    return {**group, "client": client} if leader and len(leader.candidates) > 1 and client in leader.candidates else group
 
 
 def _brokers(state: Software) -> BrokerReleases:
@@ -167,26 +201,56 @@ def _client(state: Software) -> str:
     return "java" if state.name == KAFKA else state.name
 
 
-def _ways(group: Json, before: Software, after: Software) -> tuple[Json, Json] | None:
-    """How a group is assigned before and after, as fields of questions; None for a group that the upgrade does not concern."""
+def _why_not(group: Json, before: Software, after: Software) -> Iterator[tuple[str, bool]]:
+    """Why the upgrade does not concern a group (True), or why that is not known (False); the first counts."""
     protocol, assignor = group.get("group_protocol", "classic"), group.get("assignor")
-    if not group.get("members") or assignor is None or protocol not in GROUP_PROTOCOLS:
-        return None
-    if protocol != "classic":
-        releases = [{"kafka_version": state.release or LATEST} for state in (before, after)]
-        return (releases[0], releases[1]) if before.name == KAFKA else None
+    if protocol not in GROUP_PROTOCOLS:
+        of_java = _client(before) == "java"
+        yield f"a group of protocol {protocol}{', which is not compared' * of_java}", not of_java
+    if protocol != "classic" and before.name != KAFKA:
+        yield f"the coordinator assigns it: protocol {protocol}", True
+    if not group.get("members"):
+        yield "it has no members" if "members" in group else "its members are not described", False
+    if assignor is None:
+        yield "its assignor is not described", False
+    if protocol == "classic":
+        yield from _why_not_classic(group, before, after)
+
+
+def _why_not_classic(group: Json, before: Software, after: Software) -> Iterator[tuple[str, bool]]:
+    """The same of a classic group whose assignor is described."""
+    client, assignor = _leading(group), group["assignor"]
+    if leader_of(group) and of_client("classic", client, assignor) not in GROUP_PROTOCOLS["classic"].names():
+        yield f"its assignor {assignor} is not known", False
+    if before.name in (EAGER, COOPERATIVE):
+        if not _is(client, assignor, before.name):
+            yield f"{assignor} is not {before.name}", True
+        if not any(_is(client, each, after.name) for each in _names(client)):
+            yield f"{client} has no assignor that is {after.name}", True
+    elif before.name != CLASSIC and client != _client(before):
+        leader = leader_of(group)
+        could = leader is not None and _client(before) in leader.candidates
+        yield f"nothing tells whether its client is {_client(before)}" if could else f"its client is {client}", not could
+
+
+def _leading(group: Json) -> str:
+    """The client of a group's leader."""
     leader = leader_of(group)
-    client = leader.client if leader else "java"
+    return leader.client if leader else "java"
+
+
+def _ways(group: Json, before: Software, after: Software) -> tuple[Json, Json]:
+    """How a group that the upgrade concerns is assigned before and after, as fields of questions."""
+    if group.get("group_protocol", "classic") != "classic":
+        return {"kafka_version": before.release or LATEST}, {"kafka_version": after.release or LATEST}
+    leader, client = leader_of(group), _leading(group)
     now: Json = {} if leader is None else leader.fields
+    if before.name == CLASSIC:
+        return now, {"group_protocol": CONSUMER, "assignor": "uniform", "client": None, "client_version": None}
     if before.name in PROTOCOLS:
-        if before.name == CLASSIC:
-            return now, {"group_protocol": CONSUMER, "assignor": "uniform", "client": None, "client_version": None}
-        name = next((each for each in _names(client) if _is(client, each, after.name)), None)
-        return (now, {**now, "assignor": name}) if _is(client, assignor, before.name) and name else None
-    if client != _client(before):
-        return None
+        return now, {**now, "assignor": next(each for each in _names(client) if _is(client, each, after.name))}
     old, new = ({"client": _client(state), "client_version": state.release} for state in (before, after))
-    return old, {**new, "assignor": _successor(client, _client(after), assignor)}
+    return old, {**new, "assignor": _successor(client, _client(after), group["assignor"])}
 
 
 def _successor(client: str, other: str, name: str) -> str:
@@ -223,14 +287,15 @@ def _change(description: Description, group: Json, before: Json, after: Json, pr
         body.pop(name, None)
     questions = [of_rows(**{name: value for name, value in (body | way).items() if value is not None}) for way in (before, after)]
     leader = leader_of(group)
-    notes = (f"{leader.sentence[:1].upper()}{leader.sentence[1:]}.",) if leader and len(leader.candidates) > 1 else ()
+    assumed = leader is not None and len(leader.candidates) > 1
+    notes = (f"{leader.sentence[:1].upper()}{leader.sentence[1:]}.",) if leader and assumed else ()
     named = group["assignor"]
     try:
         old, new = (strategy(question) for question in questions)
         named = _titled(old)
         clients = dict.fromkeys([leader.client if leader else "java", *clients_of(group)])
         steps = tuple(steps_of(old, new, list(clients), questions[1].protocol, questions[0].protocol))
-        known = GroupChange(group["group_id"], named, _titled(new), steps=steps, notes=notes, problem=problem)
+        known = GroupChange(group["group_id"], named, _titled(new), steps=steps, assumed=assumed, notes=notes, problem=problem)
     except AllocatorError as fault:
         return GroupChange(group["group_id"], named, "", notes=notes, problem=str(fault))
     if problem is not None:
@@ -265,9 +330,71 @@ def _titled(assignor: Assignor) -> str:
 def document(found: Upgrade) -> dict[str, Any]:
     """The upgrade as JSON."""
     return {
+        "conclusion": " ".join(sentences(found)),
         "groups": [vars(group) for group in found.groups],
-        "groups_not_concerned": found.others,
+        "groups_not_affected": [vars(group) for group in found.unaffected],
+        "groups_not_known": [vars(group) for group in found.unknown],
         "keys": [vars(change) for change in found.keys],
         "placements": [vars(change) for change in found.placements],
         "notes": found.notes,
     }
+
+
+def sentences(found: Upgrade) -> Iterator[str]:
+    """What changes, what does not and why, and what is not known and why."""
+    yield _of_groups(found)
+    assumed = [each.group_id for each in found.groups if each.assumed]
+    if assumed:
+        yield f"The client of {first_few(assumed, NAMED)} is assumed: nothing tells which it is."
+    for what, left in (("not affected", found.unaffected), ("not known", found.unknown)):
+        if left:
+            yield f"{len(left):,} {'is' if len(left) == 1 else 'are'} {what}: {_reasons(left)}."
+    if any("nothing tells" in each.because for each in found.unknown):
+        yield "--client plans them as groups of that client."
+    yield from _of_keys(found)
+    if found.placements:
+        placer, count = found.placements[0], len(found.placements)
+        impossible = sum(not each.possible_after for each in found.placements)
+        yield f"{placer.after} places new topics and added partitions instead of {placer.before}. Topics stay where they are."
+        yield f"Of {counted(count, 'topic')}, {placer.after} could not have placed {impossible} this way."
+
+
+def _of_groups(found: Upgrade) -> str:
+    """The groups that the upgrade concerns."""
+    total = len(found.groups) + len(found.unaffected) + len(found.unknown)
+    if not total:
+        return "The description has no group."
+    named = {
+        "assigned differently at the next rebalance": [each for each in found.groups if each.assigned_differently],
+        "assigned as before": [each for each in found.groups if each.assigned_differently == 0],
+        "not compared": [each for each in found.groups if each.assigned_differently is None],
+    }
+    parts = [
+        f"{len(groups):,} {'is' if len(groups) == 1 else 'are'} {what} ({first_few([each.group_id for each in groups], NAMED)})"
+        for what, groups in named.items()
+        if groups
+    ]
+    return f"Of {counted(total, 'group')}, {all_of(parts, len(parts)) if parts else 'none is known to be affected'}."
+
+
+def _reasons(left: tuple[GroupLeft, ...]) -> str:
+    """The groups by their reasons."""
+    named: dict[str, list[str]] = {}
+    for each in left:
+        named.setdefault(each.because, []).append(each.group_id)
+    return "; ".join(f"{first_few(names, NAMED)} ({because})" for because, names in named.items())
+
+
+def _of_keys(found: Upgrade) -> Iterator[str]:
+    """What becomes of keys."""
+    if found.partitioners is None:
+        return
+    before, after = found.partitioners
+    if before.partitioner == after.partitioner:
+        yield f"The default partitioner stays {before.partitioner}, so keys stay where they are."
+    else:
+        change = f"The default partitioner changes from {before.partitioner} to {after.partitioner}: keys move if producers"
+        where = "the shares are those of sampled keys" if found.keys else "which topics is not known: the description has none"
+        yield f"{change} change too and configure none; {where}."
+    if before.keyless != after.keyless:
+        yield f"Records without a key: {before.keyless} → {after.keyless}."

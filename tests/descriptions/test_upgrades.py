@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,7 @@ from service.core.errors import InvalidQuestion
 from service.descriptions import Description
 from service.descriptions.partitioner_history import default_of
 from service.descriptions.upgrade_steps import setting_of
-from service.descriptions.upgrades import GroupChange, Software, Upgrade, upgrade
+from service.descriptions.upgrades import GroupChange, Software, Upgrade, document, upgrade
 from service.strategies import GROUP_PROTOCOLS
 
 if TYPE_CHECKING:
@@ -57,12 +59,9 @@ def test_a_change_of_leader() -> None:
     """Java lets the static member come first, librdkafka goes by member id: all partitions change hands, and most keys."""
     found, groups = changes("java", "librdkafka")
     assert groups.keys() == {"java", "coop"}
-    assert (found.others, groups["java"].assigned_differently, groups["java"].moved, groups["java"].moved_without_upgrade) == (
-        3,
-        6,
-        6,
-        0,
-    )
+    java = groups["java"]
+    assert (len(found.unaffected), len(found.unknown)) == (2, 1)
+    assert (java.assigned_differently, java.moved, java.moved_without_upgrade) == (6, 6, 0)
     assert (groups["java"].before, groups["java"].after) == ("java 4.4.0 range", "librdkafka 2.15.1 range")
     (keys,) = found.keys
     assert (keys.topic_name, keys.before, keys.after) == ("orders", "java:adaptive", "librdkafka:consistent_random")
@@ -320,7 +319,77 @@ def test_the_command(tmp_path: Path) -> None:
     shown, document = (CliRunner().invoke(main, [*command, form]) for form in ("table", "json"))
     assert shown.exit_code == 0, shown.output
     assert "Steps for rd:\n1. Rolling restarts are refused." in shown.stdout
-    assert "3 groups are not affected." in shown.stdout
-    assert [each["group_id"] for each in json.loads(document.stdout)["groups"]] == ["java", "rd"]
+    answer = json.loads(document.stdout)
+    assert [each["group_id"] for each in answer["groups"]] == ["java", "rd"]
+    assert answer["conclusion"].startswith("Of 5 groups, ")
+    assert answer["conclusion"].replace(". ", ".\n").splitlines()[0] in shown.stdout
     refused = CliRunner().invoke(main, ["upgrade", str(path), "--from", "consumer", "--to", "classic"])
     assert (refused.exit_code, "from consumer to classic is not supported" in refused.stderr) == (2, True)
+
+
+def told(before: str, after: str, groups: tuple[Json, ...], topics: tuple[Json, ...] = TOPICS, client: str | None = None) -> Json:
+    """The document, whose sentences have the numbers of its lists."""
+    found = document(upgrade(Description("snapshot", (), topics, groups), Software.read(before), Software.read(after), client))
+    counts = re.findall(r"(\d+) (?:is|are) (not affected|not known|not compared|assigned)", found["conclusion"])
+    said: Counter[str] = Counter()
+    for number, what in counts:
+        said[what] += int(number)
+    compared = sum(each["assigned_differently"] is not None for each in found["groups"])
+    lists = {"not affected": found["groups_not_affected"], "not known": found["groups_not_known"]}
+    expected = {what: len(rows) for what, rows in lists.items()} | {"assigned": compared}
+    assert +said == +Counter(expected | {"not compared": len(found["groups"]) - compared}), found["conclusion"]
+    return found
+
+
+UNTOLD = group("untold", "range", [member("a", 0, 1, 2), member("b", 3, 4, 5)])
+ACME = group("acme", "acme", [member("a", 0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("states", "unaffected", "untold"),
+    [
+        (
+            ("librdkafka:1.9", "librdkafka:2.15"),
+            {"java": "its client is java", "coop": "its client is java", "new": "the coordinator assigns it: protocol consumer"},
+            {"untold": "nothing tells whether its client is librdkafka"},
+        ),
+        (("kafka:4.0", "kafka:4.4"), {"rd": "its client is librdkafka"}, {}),
+        (
+            ("cooperative", "eager"),
+            {"new": "the coordinator assigns it", **dict.fromkeys(("java", "rd", "untold"), "range is not cooperative")},
+            {},
+        ),
+    ],
+)
+def test_reasons(states: tuple[str, str], unaffected: dict[str, str], untold: dict[str, str]) -> None:
+    """Each group that is not planned has one, and what is not known is not called unaffected."""
+    answer = told(*states, (*GROUPS, UNTOLD, ACME))
+    unknown = {"gone": "it has no members", "acme": "its assignor acme is not known", **untold}
+    for name, expected in (("groups_not_affected", unaffected), ("groups_not_known", unknown)):
+        found = {each["group_id"]: each["because"] for each in answer[name]}
+        assert found.keys() == expected.keys()
+        assert all(found[group_id].startswith(because) for group_id, because in expected.items())
+
+
+def test_a_client_that_nothing_tells() -> None:
+    """It is planned if somebody says which it is; where it is assumed, the sentence says so."""
+    states = ("librdkafka:1.9", "librdkafka:2.15")
+    open_answer, planned = told(*states, (UNTOLD,)), told(*states, (UNTOLD,), client="librdkafka")
+    assert open_answer["conclusion"].startswith("Of 1 group, none is known to be affected. 1 is not known: untold (nothing tells")
+    assert "--client" in open_answer["conclusion"]
+    assert planned["conclusion"].startswith("Of 1 group, 1 is assigned as before (untold).")
+    assert "--client" not in planned["conclusion"]
+    assert "The client of untold is assumed" in told("java", "librdkafka", (UNTOLD,))["conclusion"]
+    assert "assumed" not in told("java", "librdkafka", GROUPS[:1])["conclusion"]
+    assert told(*states, ())["conclusion"].startswith("The description has no group.")
+
+
+def test_keys_without_topics() -> None:
+    """That none is described is no reason for keys to stay."""
+    moves = "The default partitioner changes from librdkafka:consistent_random to java:adaptive: keys move if producers"
+    without, with_topics = (told("librdkafka:1.9", "java:4.4", GROUPS, topics)["conclusion"] for topics in ((), TOPICS))
+    assert moves in without
+    assert moves in with_topics
+    assert ("which topics is not known" in without, "which topics is not known" in with_topics) == (True, False)
+    assert "keys stay where they are." in told("java:3.9", "java:4.4", GROUPS, ())["conclusion"]
+    assert "keys" not in told("eager", "cooperative", GROUPS)["conclusion"]

@@ -1,8 +1,6 @@
 """``upgrade``: what an upgrade of clients or brokers, or a change of protocol, does to a cluster."""
 
-from collections.abc import Iterator
 from io import BufferedReader
-from typing import Final
 
 import click
 
@@ -13,13 +11,10 @@ from service.cli.errors import BadInput
 from service.cli.help import Command
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
-from service.core.printable import counted, first_few
-from service.descriptions.upgrades import GroupChange, Software, Upgrade, document
+from service.core.printable import first_few
+from service.descriptions.upgrades import NAMED, GroupChange, Software, Upgrade, document, sentences
 from service.descriptions.upgrades import upgrade as find
 from service.web.json.codec import dumps
-
-MOST_NAMES: Final = 5
-"""Groups that a line names."""
 
 
 @click.command(cls=Command)
@@ -30,8 +25,9 @@ MOST_NAMES: Final = 5
 @click.option(
     "--to", "after", required=True, metavar="WHAT", help="librdkafka:2.15, java:4.4, kafka:4.4, cooperative or consumer."
 )
+@click.option("--client", help="Client of groups that could have it or another, such as librdkafka.")
 @options.output("table", "json")
-def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None) -> None:
+def upgrade(*, file: BufferedReader, before: str, after: str, client: str | None, output: str | None) -> None:
     """Show what an upgrade changes.
 
     partition-allocator upgrade cluster.json --from java --to librdkafka:2.15
@@ -43,7 +39,7 @@ def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None
     announce_compilation()
     description = reading.read(file)
     try:
-        found = find(description, Software.read(before), Software.read(after))
+        found = find(description, Software.read(before), Software.read(after), client)
     except InvalidQuestion as error:
         raise BadInput(error.detail) from None
     if options.form(output) == "json":
@@ -54,6 +50,7 @@ def upgrade(*, file: BufferedReader, before: str, after: str, output: str | None
 
 def _show(found: Upgrade) -> None:
     console = Console()
+    console.say(*sentences(found), "", soft_wrap=True)
     if found.groups:
         rows = [(each.group_id, each.before, each.after or "—", *_numbers(each)) for each in found.groups]
         console.print(table(("group", "from", "to", "assigned differently", "moved", "moved without upgrade"), rows))
@@ -72,27 +69,10 @@ def _show(found: Upgrade) -> None:
         by_steps.setdefault(each.steps, []).append(each.group_id)
     for steps, names in by_steps.items():
         if steps:
-            console.say("", f"Steps for {first_few(names, MOST_NAMES)}:")
+            console.say("", f"Steps for {first_few(names, NAMED)}:")
             console.say(*(f"{i}. {step}" for i, step in enumerate(steps, 1)), soft_wrap=True)
-    console.say("", *_sentences(found), soft_wrap=True)
-
-
-def _sentences(found: Upgrade) -> Iterator[str]:
-    """What stands below the tables."""
-    yield from found.notes
-    yield from (f"{each.group_id}: {note}" for each in found.groups for note in each.notes)
-    yield from (f"{each.group_id}: {each.problem}" for each in found.groups if each.problem)
-    yield f"{counted(found.others, 'group is', 'groups are')} not affected."
-    if found.keys:
-        yield "Keys move if producers change too and have the default partitioner; the share is that of sampled keys."
-        yield from dict.fromkeys(f"Records without a key: {one.null_keys}." for one in found.keys)
-    else:
-        yield "No default partitioner changes, so keys stay where they are."
-    if found.placements:
-        placer, count = found.placements[0], len(found.placements)
-        impossible = sum(not each.possible_after for each in found.placements)
-        yield f"{placer.after} places new topics and added partitions instead of {placer.before}. Topics stay where they are."
-        yield f"Of {counted(count, 'topic')}, {placer.after} could not have placed {impossible} this way."
+    notes = [f"{each.group_id}: {note}" for each in found.groups for note in (*each.notes, each.problem) if note]
+    console.say("", *found.notes, *notes, soft_wrap=True)
 
 
 def _numbers(change: GroupChange) -> tuple[str, str, str]:
