@@ -28,7 +28,8 @@ def murmur2(keys: Keys, seed: int = SEED) -> Int32s:
     # NumPy's memory comes in pages of 2 MB where Linux has them, a kernel's in pages of 4 KB: first touching those takes as long
     # as hashing.
     hashes = np.empty(len(keys), np.uint32)
-    _murmur2(keys.offsets, keys.data, np.uint32(seed), hashes)
+    hash_keys = _hash_each if len(keys) < TOGETHER else _murmur2  # the latter takes five seconds to compile
+    hash_keys(keys.offsets, keys.data, np.uint32(seed), hashes)
     return hashes.view(np.int32)
 
 
@@ -79,8 +80,9 @@ def _mix_pairs(offsets: Int32s, data: Bytes, hashes: UInt32s, pairs: UInt64s) ->
     return whole
 
 
-@inner_kernel
+@kernel
 def _hash_each(offsets: Int32s, data: Bytes, seed: np.uint32, hashes: UInt32s) -> None:
+    """As ``_murmur2``, one key after the other."""
     for i in range(len(hashes)):
         at, end = np.uint64(offsets[i]), np.uint64(offsets[i + 1])
         length = end - at
