@@ -1,22 +1,18 @@
 """Texts that people paste → what was read of them: the question, and its answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
+from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.descriptions import bodies
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.pasted import read_description
 from service.descriptions.understood import partitions_of, understood
-
-if TYPE_CHECKING:
-    from service.decisions.budget import Budget
 
 TEXT_BYTES: Final = 60
 """Memory for each byte of a text while it is read, with what is made of it. Measured: 45 of kafka-topics."""

@@ -12,8 +12,6 @@ librdkafka        ``debug=assignor`` of the leader: ``Group "g" running range as
 Whatever a logger prints before and after a message is ignored, and so is every other line of these clients.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

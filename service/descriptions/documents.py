@@ -1,7 +1,5 @@
 """JSON that describes a cluster: a snapshot or parts of one, a reassignment, Cruise Control's ``kafka_cluster_state``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """JSON of tools beside Kafka's: topics, Kafka Connect's REST API, Burrow, ``kt group``, Strimzi's resources."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

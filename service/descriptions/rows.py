@@ -1,16 +1,11 @@
 """Topics and groups from rows of one partition or member each."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from service.core.documents import Json
 from service.descriptions.model import Description
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from service.core.documents import Json
 
 MOST_GAPS: Final = 1_000
 """Partitions for each row of a topic: an id beyond that is no partition's."""

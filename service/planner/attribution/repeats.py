@@ -3,19 +3,15 @@
 Rows of an Arrow dictionary may share one key: a kilobyte then names hundreds of megabytes of keys.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from service.core.kernels import kernel
 from service.core.keys import columns
+from service.core.keys.columns import Column
+from service.core.model import Bools, Bytes, Int32s, Int64s
 from service.core.partitioners.murmur3 import cassandra_tokens
-
-if TYPE_CHECKING:
-    from service.core.keys.columns import Column
-    from service.core.model import Bools, Bytes, Int32s, Int64s
 
 LONG: Final = 64
 """Bytes from which on the mean key is long. Looking for repeats takes about as long as one of the twenty hashes of a key."""

@@ -8,8 +8,6 @@ If fewer may move, the most loaded members give up one partition after the other
 member owned: no assignment that moves as few is more even.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel

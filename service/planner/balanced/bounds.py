@@ -7,20 +7,15 @@ partitions, k + 1 are on one member. If the moves are limited, (d) what members 
 *Moves*: a member that owns more than the largest load gives up its heaviest partitions.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
+from service.planner.balanced.items import Items
 from service.planner.flows import augment, network
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.planner.balanced.items import Items
 
 FEWEST_CUTS: Final = 64
 """Cuts after which the bound is taken as it stands."""

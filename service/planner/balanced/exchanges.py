@@ -3,8 +3,6 @@
 A step of one in ten thousand counts: a member whose one heavy partition sets the bound gives up many light ones.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

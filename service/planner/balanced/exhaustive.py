@@ -1,16 +1,12 @@
 """Every assignment of a few weighted partitions, as far as it may be better than the best so far (branch and bound)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_ITEMS: Final = 64
 """More partitions are not tried."""

@@ -1,7 +1,5 @@
 """What is to be shared out where partitions have weights or members capacities."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -9,8 +9,6 @@ which other pairs may gain. The number of steps is limited.
 Source: Horowitz and Sahni, "Computing partitions with applications to the knapsack problem" (1974), on sums of two halves.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -6,17 +6,11 @@ heap, and only their tops are compared. Where nothing tells members apart, a par
 Source: Graham, "Bounds on multiprocessing timing anomalies" (1969).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
-
-if TYPE_CHECKING:
-    from service.planner.balanced.items import Items
+from service.planner.balanced.items import Items
 
 
 @kernel

@@ -16,22 +16,19 @@ the three one by one. Where moves are limited (``limited``), a move costs as muc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import grouped_arrays
+from service.planner.balanced.levels import Levels
 from service.planner.flows import Edges, cost, dual_bound, fill
 from service.planner.kinds import Claimed, Kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.planner.balanced.levels import Levels
 
 ELSEWHERE: Final = 1
 """The price of reading from another rack."""

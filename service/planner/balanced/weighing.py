@@ -1,9 +1,8 @@
 """The best assignment of a group whose partitions have weights or whose members have capacities, as far as it can be found."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -18,10 +17,6 @@ from service.planner.balanced.nearby import SLACK, RackOptions, most_near, near_
 from service.planner.balanced.nearer import Places
 from service.planner.balanced.weighted import Glance, share_out
 from service.planner.kinds import Kinds, claims_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 EVERY_ONE: Final = "Every partition with a subscriber has an owner."
 ROUNDING: Final = 1e-9

@@ -13,10 +13,9 @@ for one another, and pairs of members exchange partitions so that fewer move and
 Limits are numbers of steps, never a time, so that the same group always has the same answer.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -25,13 +24,9 @@ from service.core.model import NONE, Int32s
 from service.planner.balanced.bounds import keep, least_maximum, least_within
 from service.planner.balanced.exchanges import exchange
 from service.planner.balanced.exhaustive import MOST_NODES, Choices, exhaust
+from service.planner.balanced.items import Items
 from service.planner.balanced.nearer import STEPS, STEPS_OF_EACH, Places, draw_near
 from service.planner.balanced.spread import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.planner.balanced.items import Items
 
 PIECE_STEPS: Final = 20_000_000
 """Steps of the search between two looks at the time: about half a second."""

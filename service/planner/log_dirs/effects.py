@@ -1,20 +1,15 @@
 """What a plan for log directories does and does not, and what to watch out for, in sentences."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
 from service.core.model import NONE, Int32s
 from service.core.printable import counted, first_few
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.planner.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
-    from service.planner.log_dirs.usage import DirUsage
-    from service.planner.reassignments.model import Goal
+from service.planner.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
+from service.planner.log_dirs.usage import DirUsage
+from service.planner.reassignments.model import Goal
 
 NAMED: Final = 3
 """Directories that have a sentence of their own at most."""

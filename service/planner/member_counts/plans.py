@@ -5,22 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.kernels import kernel
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.planner.rebalances.movement import movement
 from service.planner.rebalances.moves import final_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from service.core.assignors import Assignor
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""

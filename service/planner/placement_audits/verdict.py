@@ -1,13 +1,9 @@
 """What an audit means to somebody who operates the cluster, in a sentence or two."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from service.core.printable import counted
-
-if TYPE_CHECKING:
-    from service.planner.placement_audits.audit import CreatedPart, PlacementAudit
+from service.planner.placement_audits.audit import CreatedPart, PlacementAudit
 
 _MOVED: Final = (
     "Partitions were probably moved since, by a reassignment or by Cruise Control; or the topic was created with a manual "

@@ -1,8 +1,7 @@
 """The conclusion of a plan: what was asked, done or not, with the number that decides."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -12,12 +11,7 @@ from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.evenness import band, exact_band
 from service.planner.reassignments.model import Goal, Plan, broker_names, bytes_on
 from service.planner.reassignments.order import copied
-from service.planner.reassignments.planned import NAMED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.planner.reassignments.planned import Planned
+from service.planner.reassignments.planned import NAMED, Planned
 
 _NEAR: Final = 1e-9
 """The share by which floats may differ."""

@@ -1,8 +1,7 @@
 """What a plan does besides its conclusion, and what to watch out for, in sentences."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,16 +11,11 @@ from service.core.printable import all_of, counted
 from service.core.ragged import taken
 from service.planner.racks import rackless
 from service.planner.reassignments import moves as why
+from service.planner.reassignments.batches.model import BatchTiming, Pace
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, broker_names
 from service.planner.reassignments.order import added
-from service.planner.reassignments.planned import NAMED
+from service.planner.reassignments.planned import NAMED, Planned
 from service.planner.reassignments.resources.loads import names_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from service.planner.reassignments.batches.model import BatchTiming, Pace
-    from service.planner.reassignments.planned import Planned
 
 MOST_SHARE: Final = 10
 """Up to this share of its limit, how full a disk is has a number."""

@@ -7,8 +7,9 @@ leaders take more than followers, a broker without copies has between what it ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,9 +17,6 @@ from service.core.model import Float64s, Int32s, Int64s
 from service.planner.reassignments.evenness import band, filled
 from service.planner.reassignments.model import Brokers, Goal, Placements, Plan, bytes_on
 from service.planner.reassignments.permits import Permits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Amounts: TypeAlias = tuple[Float64s | Int64s, Float64s | Int64s]
 """What a replica of each partition takes of its broker, as the leader and as a follower."""

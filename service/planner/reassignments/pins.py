@@ -8,8 +8,6 @@ where it lacks a replica anyway for nothing; and all others for a copy. No plan 
 each partition needs by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,22 +1,18 @@
 """A plan and its figures: what its sentences are made of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.measures.broker_load import Load
 from service.core.model import NONE, Bools, Int32s
 from service.core.printable import all_of, counted, first_few
+from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace
+from service.planner.reassignments.leadership import Leadership
 from service.planner.reassignments.model import Brokers, Goal, Placements, Plan
+from service.planner.reassignments.moves import ReplicaMoves
 from service.planner.reassignments.order import added
-
-if TYPE_CHECKING:
-    from service.core.measures.broker_load import Load
-    from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace
-    from service.planner.reassignments.leadership import Leadership
-    from service.planner.reassignments.moves import ReplicaMoves
 
 NAMED: Final = 3
 """Brokers with a sentence of their own, and names in a sentence, at most."""

@@ -4,20 +4,15 @@ Kafka copies a replica from the partition's leader. So a replica that stays on i
 the leader's own: with a replica on each rack, every copy of a follower comes from another rack.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Ragged
+from service.planner.reassignments.batches.model import Steps
+from service.planner.reassignments.model import Brokers, Placements
 from service.planner.reassignments.order import added
-
-if TYPE_CHECKING:
-    from service.planner.reassignments.batches.model import Steps
-    from service.planner.reassignments.model import Brokers, Placements
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@
 If the largest flow is less than all of them, no choice of leaders does it. ``pins`` brings the replicas where they are needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

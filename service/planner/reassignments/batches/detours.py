@@ -8,10 +8,9 @@ several replicas, those for which there is room may go first; that costs nothing
 On its detour too a partition is on usable brokers only and keeps the rack rule. It takes one detour at most.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,10 +20,6 @@ from service.planner.reassignments.batches.model import MAX_DETOURS, BatchLimits
 from service.planner.reassignments.batches.schedule import BatchProgress, circles, fill_batches, pairs
 from service.planner.reassignments.model import NO_LIMIT, Brokers, broker_names
 from service.planner.reassignments.permits import Permits, reach
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 TRIED: Final = 10_000
 """Partitions that are tried for the detours of one batch, three times each at most."""

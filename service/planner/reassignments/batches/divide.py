@@ -7,9 +7,7 @@ What copies nothing (fewer replicas, another preferred leader) is in the first b
 Only where no order of the moves is found that keeps the limits, some partitions take a detour (``detours``).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,9 +21,6 @@ from service.planner.reassignments.batches.model import Batches, BatchLimits, De
 from service.planner.reassignments.batches.schedule import BatchProgress, fill_batches
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements
 from service.planner.reassignments.order import added, in_sync_after
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def in_batches(

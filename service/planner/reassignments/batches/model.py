@@ -1,7 +1,5 @@
 """What batches are made of."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final

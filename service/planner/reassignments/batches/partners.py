@@ -5,23 +5,18 @@ was to have that broker takes the full one instead, all brokers have as many rep
 plan is as good, and may need no detour.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
+from service.core.model import Int32s, Int64s, Ragged
 from service.planner.reassignments.batches.detours import keeps_rack_rule
+from service.planner.reassignments.batches.model import Detour
 from service.planner.reassignments.model import Brokers, Goal, Placements, bytes_on
 from service.planner.reassignments.permits import Permits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from service.core.model import Int32s, Int64s, Ragged
-    from service.planner.reassignments.batches.model import Detour
 
 TRIES: Final = 8
 """Partners that each detour tries, one in each plan."""

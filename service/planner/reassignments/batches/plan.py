@@ -4,10 +4,9 @@ A partition that takes a detour may as well stay there if that is no worse by th
 which comes before evenness; with "even" only where the numbers of replicas are as even, and nothing else counts.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,16 +14,12 @@ from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Int32s, Ragged
 from service.planner.reassignments.batches.detours import with_rows
 from service.planner.reassignments.batches.divide import in_batches
+from service.planner.reassignments.batches.model import Batches, BatchLimits, Detour
 from service.planner.reassignments.batches.partners import TRIES, with_partners
 from service.planner.reassignments.evenness import least_unevenness, unevenness
 from service.planner.reassignments.leaders import elect
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, Plan, bytes_on
 from service.planner.reassignments.plan import plan, with_resources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from service.planner.reassignments.batches.model import Batches, BatchLimits, Detour
 
 
 def plan_in_batches(

@@ -10,8 +10,6 @@ ends a program only together with the answer.
 Source: HiGHS by ``scipy.optimize.milp``, branch and cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd

@@ -3,8 +3,6 @@
 It has the variables and rules of ``packing``, and one more for each partition and broker that may lead it for a pair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -9,9 +9,8 @@ threshold, which falls to a quarter whenever no step gains it any more. Two brok
 would gain as much, so later rounds look at little.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -38,9 +37,6 @@ from service.planner.reassignments.resources.state import (
 from service.planner.reassignments.resources.swaps import swap
 from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets
 from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 MOST: Final = 1_000_000_000
 """Most work in all, some two seconds; then no further steps are tried."""

@@ -1,7 +1,5 @@
 """How even each of several resources is, and the most even that it could be by itself. As ``evenness`` for one."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Replicas that move stay on their rack where several resources are as even. As ``search.same_rack``."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bools, Int32s, Int64s
@@ -21,9 +19,6 @@ from service.planner.reassignments.resources.swaps import may_swap
 from service.planner.reassignments.search.exchanges import ReplicaSets
 from service.planner.reassignments.search.same_rack import look_at_strays, more_than_now, strays
 from service.planner.reassignments.search.turns import DONE, MORE, TURN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def stay_on_racks(s: ReplicaSets, r: Resources, on_rack: Bools, check: Callable[[], None]) -> bool:

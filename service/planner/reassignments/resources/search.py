@@ -1,8 +1,7 @@
 """Sets and leaders that even out several resources: from a goal to the arrays of ``balance``, and back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -19,10 +18,6 @@ from service.planner.reassignments.resources.state import Resources
 from service.planner.reassignments.search.exchanges import ReplicaSets, link
 from service.planner.reassignments.sets import replica_state
 from service.planner.reassignments.topic_leaders import spare_leaders
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _LEAST: Final = 1e-5
 """What a step that copies gains at least, as a share of the sum of one broker if all is even; less if half a replica is less."""

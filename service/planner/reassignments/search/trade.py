@@ -14,8 +14,6 @@ The best ratio is found by Dinkelbach's iteration. All of it is exact, in intege
 Source: Ahuja, Magnanti and Orlin, Network Flows, on parametric flows; Dinkelbach, On Nonlinear Fractional Programming (1967).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import lcm
 from typing import Final, NamedTuple

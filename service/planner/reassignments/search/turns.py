@@ -4,14 +4,10 @@ A kernel adds what it looks at (replicas, brokers, entries of a matrix) to ``wor
 exceeds TURN.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import Final, Protocol
 
-from typing import TYPE_CHECKING, Final, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from service.core.model import Int64s
+from service.core.model import Int64s
 
 DONE, MORE, STUCK = 0, 1, 2
 """What a kernel returns: nothing is left to do; its turn is over; the rules forbid what is left."""

@@ -4,21 +4,16 @@ What another member still reads is withheld from its new owner in the first. In 
 if the group is still the same, and only then asks anew.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from service.core.assignors import Assignor
 from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.model import NONE, Assignment, Group, Int32s
 from service.core.ragged import grouped
-
-if TYPE_CHECKING:
-    from service.core.assignors import Assignor
-    from service.planner.timelines.members import Members
-    from service.planner.timelines.topics import View
-
+from service.planner.timelines.members import Members
+from service.planner.timelines.topics import View
 
 Scene: TypeAlias = tuple[int, bytes, bytes, bytes]
 
