@@ -91,10 +91,7 @@ def utf8(data: bytes) -> bytes:
 
 
 def read_description(text: str, check_time: Callable[[], None] = lambda: None) -> Description:
-    """The description that this text is, in whichever of the forms. Raises UnreadableDescription.
-
-    check_time : is called now and then; raises what ends it
-    """
+    """The description that this text is, in whichever form. Raises UnreadableDescription. check_time : raises what ends it"""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)

@@ -37,7 +37,7 @@ from service.planner.reassignments.evenness import band
 from service.planner.reassignments.leaders import to_front
 from service.planner.reassignments.model import Brokers
 from service.planner.reassignments.search.exchanges import link, list_exchanges
-from service.planner.reassignments.search.improvement import improve
+from service.planner.reassignments.search.paths import improve
 from service.planner.reassignments.sets import integer_weights, leader_state
 
 TOLERANCE: Final = 0.1

@@ -17,8 +17,7 @@ from service.planner.reassignments.conclusions import conclusion
 from service.planner.reassignments.effects import effects, warnings
 from service.planner.reassignments.leadership import Leadership
 from service.planner.reassignments.moves import moves_of
-from service.planner.reassignments.planned import Planned
-from service.planner.reassignments.rack_traffic import PlanRackTraffic, rack_traffic
+from service.planner.reassignments.planned import Planned, PlanRackTraffic, rack_traffic
 from service.planner.reassignments.resources.loads import placed_loads
 
 if TYPE_CHECKING:

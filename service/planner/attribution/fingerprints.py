@@ -409,10 +409,7 @@ def _judge(
 
 
 def _surviving(case: Case, likely: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Of the likely candidates, those that no pair contradicts, or that explain more than chance does.
-
-    likely : bool[classes, counts]
-    """
+    """Those of the likely candidates (bool[classes, counts]) that no pair contradicts, or that explain more than chance does."""
     trials, allowed = case.trials, math.log(SIGNIFICANCE / case.hypotheses)
     surviving: npt.NDArray[np.bool_] = likely & (trials.explained == trials.decided[:, None])
     for k, c in zip(*np.nonzero(likely & ~surviving & (trials.explained > 0)), strict=True):

@@ -16,12 +16,11 @@ from service.planner.reassignments.order import copied, in_order
 from service.planner.reassignments.resources.search import even_out_replicas
 from service.planner.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
 from service.planner.reassignments.search.curve import Curve, Record
-from service.planner.reassignments.search.exchanges import ReplicaSets
-from service.planner.reassignments.search.improvement import improve
+from service.planner.reassignments.search.exchanges import ReplicaSets, in_turns
+from service.planner.reassignments.search.paths import improve
 from service.planner.reassignments.search.same_rack import Swaps, stay_on_racks
 from service.planner.reassignments.search.topic_balance import even_out_topics
 from service.planner.reassignments.search.trade import even_out_freely, trade
-from service.planner.reassignments.search.turns import in_turns
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,8 @@ class Search:
         improved = self._improve(state)
         if improved.moves == EXCEEDED:  # evened out, they do not fit
             state = feasible_sets(*cluster, hold=hold).state or state
-            if not self._fits(state):
+            rows = self.brokers, self.placements, self.chosen, state
+            if fits(*rows, self.check) == EXCEEDED and packed(*rows, Effort(), self.check) != PACKED:
                 return None
             if self.goal.balance == "bytes":  # as far as capacities allow
                 improved = replace(self._balance_bytes(state), moves=EXCEEDED)
@@ -141,10 +141,6 @@ class Search:
         changed = stay_on_racks(state, swaps, self.brokers.listed, self.check)
         return in_order(self.brokers, self.placements, self.chosen, state) if changed else None
 
-    def _fits(self, state: ReplicaSets) -> bool:
-        cluster = self.brokers, self.placements, self.chosen, state
-        return fits(*cluster, self.check) != EXCEEDED or packed(*cluster, Effort(), self.check) == PACKED
-
     def _improve(self, state: ReplicaSets) -> _Improved:
         if self.goal.balance == "bytes":
             return self._balance_bytes(state)
@@ -172,7 +168,7 @@ class Search:
         curve = trade(state, record, self.check)
         if not (optimal and curve.optimal):
             return _Improved(0, curve=curve)
-        unit = self._unit(state)
+        unit = float(state.weights[0] / self.brokers.weights[0])  # the sum with these weights is less than with the integers
         reached = squares(self.brokers, state.loads)
         evenest = None if self.goal.max_moves is None else curve.bound(self.goal.max_moves) * unit
         return _Improved(0, curve.fewest(reached / unit), evenest, curve=curve)
@@ -181,10 +177,6 @@ class Search:
         sizes = self.placements.bytes_of_each()[self.chosen]
         loads = bytes_of_brokers(self.brokers, self.placements, self.chosen, state)
         return Record.start(self.goal.limits(), (copies, amount), sizes, loads, self.brokers.capacity_bytes, self.points)
-
-    def _unit(self, state: ReplicaSets) -> float:
-        """The sum of squares ÷ weight, as a multiple of the sum with the integer weights of ``state``."""
-        return float(state.weights[0] / self.brokers.weights[0])
 
     def _approach(self, state: ReplicaSets, tolerance: float) -> _Improved:
         """The fewest copies that bring the brokers into the band, or as near as the rules allow, and then the evenest."""

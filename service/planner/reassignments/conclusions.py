@@ -9,7 +9,7 @@ from service.core.model import Int32s
 from service.core.printable import all_of, counted
 from service.planner.racks import RACKS_UNKNOWN
 from service.planner.reassignments.evenness import band, exact_band
-from service.planner.reassignments.model import Goal, Plan, broker_names, bytes_on
+from service.planner.reassignments.model import Goal, broker_names, bytes_on
 from service.planner.reassignments.order import copied
 from service.planner.reassignments.planned import NAMED, Planned
 
@@ -25,7 +25,10 @@ def conclusion(planned: Planned) -> tuple[str, bool]:
     leads, led = (_first([text for text, none in _demotions(planned) if none == done]) for done in (False, True))
     failures, demoted = [*_without_leader(planned), *_first(list(_not_empty(planned))), *leads], led
     moves = [] if demoted and not planned.copies else [_main(planned)]  # what became of the demoted brokers says more
-    sentences = [*failures, *_empty(planned), *filter(None, moves), *demoted, *_offers(planned), *_in_progress(planned)]
+    sentences = [*failures, *_empty(planned), *filter(None, moves), *demoted, *_offers(planned)]
+    running, empty = planned.placements.in_progress, np.flatnonzero(planned.left & (planned.loads[0].replicas == 0))[:NAMED]
+    if running is not None and running.any() and not any(len(_leaving(planned, broker)) for broker in empty.tolist()):
+        sentences.append(_reassignments(planned, np.flatnonzero(running).astype(np.int32)))  # that no sentence has named
     if planned.racks_matter and not (len(planned.brokers.cluster.rack_ids) or planned.racks_accepted):
         sentences[0] += f"; {RACKS_UNKNOWN}"
     return " ".join(f"{sentence}." for sentence in sentences), not failures and not len(planned.plan.outside)
@@ -49,14 +52,17 @@ def _empty(planned: Planned) -> Iterator[str]:
 
 def _main(planned: Planned) -> str:
     """What moves; nothing where another sentence says why nothing does."""
-    emptied = _emptied(planned)
+    before, after = (load.replicas for load in planned.loads)
+    rows = planned.placements.replicas
+    stuck = rows.values[np.isin(rows.row_of_each_value(), planned.leadership.stuck)]
+    emptied = np.setdiff1d(np.flatnonzero((before > 0) & (after == 0)), stuck).astype(np.int32)
     moved = (
         f"Empties {broker_names(planned.brokers.cluster.broker_ids[emptied].tolist())}"
         if len(emptied)
         else "Changes the placement"
     )
     if planned.copies:
-        proof = _limited_proof(planned.goal, planned.plan) if planned.goal.limited else _proof(planned)
+        proof = _proof(planned)
         waiting = int(copied(planned.placements, planned.plan.replicas)[planned.leadership.stuck].sum())
         wait = f" ({waiting:,} of them wait for a leader)" if waiting else ""
         return f"{moved} with {counted(planned.copies, 'copy', 'copies')}{wait}, {proof}{_leave(planned, emptied)}"
@@ -100,14 +106,6 @@ def _changes(planned: Planned) -> Iterator[str]:
         changes = counted(int((lead.now != lead.after).sum()), "partition")
         elections = counted(len(lead.elected), "preferred leader election")
         yield f"{elections} let{'s' * (len(lead.elected) == 1)} others lead {changes}"
-
-
-def _emptied(planned: Planned) -> Int32s:
-    """int32[...], the brokers that end empty."""
-    before, after = (load.replicas for load in planned.loads)
-    stuck = planned.placements.replicas.row_of_each_value()
-    stuck = planned.placements.replicas.values[np.isin(stuck, planned.leadership.stuck)]
-    return np.setdiff1d(np.flatnonzero((before > 0) & (after == 0)), stuck).astype(np.int32)
 
 
 def _leave(planned: Planned, emptied: Int32s) -> str:
@@ -200,15 +198,6 @@ def _offers(planned: Planned) -> Iterator[str]:
     )
 
 
-def _in_progress(planned: Planned) -> Iterator[str]:
-    """The reassignments that are under way, unless a sentence about a broker has named them."""
-    running, left = planned.placements.in_progress, planned.left & (planned.loads[0].replicas == 0)
-    if running is None or not running.any():
-        return
-    if not any(len(_leaving(planned, broker)) for broker in np.flatnonzero(left)[:NAMED].tolist()):
-        yield _reassignments(planned, np.flatnonzero(running).astype(np.int32))
-
-
 def _reassignments(planned: Planned, partitions: Int32s) -> str:
     be = "is" if len(partitions) == 1 else "are"
     running = f"{counted(len(partitions), 'reassignment')} {be} in progress ({planned.names(partitions)})"
@@ -223,6 +212,9 @@ def _leaving(planned: Planned, broker: int) -> Int32s:
 
 def _proof(planned: Planned) -> str:
     goal, plan = planned.goal, planned.plan
+    if goal.limited:
+        beyond = "" if plan.evenness_gap == 0 else f"whose unevenness is at most {plan.evenness_gap:.1%} above that of "
+        return f"{beyond}the evenest load with {_limits(goal)}"
     fewest = f"the fewest {'bytes ' if goal.balance == 'bytes' else ''}possible"
     if goal.tolerance is not None:
         near = "as near as the rules allow to" if len(plan.outside) else "within"
@@ -258,8 +250,3 @@ def _within(planned: Planned) -> str:
 def _limits(goal: Goal) -> str:
     limits = ((goal.max_moves, "copy", "copies"), (goal.max_bytes, "byte copied", "bytes copied"))
     return f"at most {' and '.join(counted(limit, *units) for limit, *units in limits if limit is not None)}"
-
-
-def _limited_proof(goal: Goal, plan: Plan) -> str:
-    evenest = f"the evenest load with {_limits(goal)}"
-    return evenest if plan.evenness_gap == 0 else f"whose unevenness is at most {plan.evenness_gap:.1%} above that of {evenest}"

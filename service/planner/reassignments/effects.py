@@ -35,10 +35,18 @@ def effects(planned: Planned) -> Iterator[str]:
         had, has = planned.on(old, after=False), planned.on(new, after=True)
         all_taken = "" if np.isin(had, has).all() else f" {np.isin(had, has).sum():,} of {counted(len(had), 'replica')}"
         yield f"Broker {ids[new]} takes over{all_taken} from broker {ids[old]}."
-    yield from _resources(goal, loads)
+    for name in names_of(goal) or ("bytes",) * (goal.balance == "bytes"):
+        skews = (load.spread(name).skew for load in reversed(loads))
+        yield "Of {}, the fullest broker has {:.2f} times the mean, {:.2f} times now.".format(name, *skews)
     yield from _disks(brokers, loads)
-    yield from _demotions(brokers, loads)
-    yield from _elections(planned)
+    for broker in np.flatnonzero(brokers.demoted & (loads[0].leaders > 0)).tolist():
+        had, has = (load.leaders[broker] for load in loads)
+        yield f"Broker {ids[broker]} goes from {had:,} to {has:,} preferred leaders."
+    lead = planned.leadership
+    if lead.known and len(lead.elected) and planned.copies:
+        changes = int(((lead.now != lead.after) & (lead.after != NONE)).sum())
+        elections = counted(len(lead.elected), "preferred leader election")
+        yield f"{counted(changes, 'partition')} get{'s' * (changes == 1)} another leader, with {elections} after the copying."
     yield from _growth(brokers, goal, loads)
     known = planned.placements.rates is not None
     yield from timing_sentences(planned.timing, planned.pace, _not_counted(planned), rates_known=known)
@@ -70,22 +78,6 @@ def _why(planned: Planned) -> Iterator[str]:
         yield f"Of the {counted(int(copied.sum()), 'copy', 'copies')}, {all_of(parts, len(parts))}."
 
 
-def _elections(planned: Planned) -> Iterator[str]:
-    """The elections that follow copies, and whose lead they change."""
-    lead = planned.leadership
-    if lead.known and len(lead.elected) and planned.copies:
-        changes = int(((lead.now != lead.after) & (lead.after != NONE)).sum())
-        elections = counted(len(lead.elected), "preferred leader election")
-        yield f"{counted(changes, 'partition')} get{'s' * (changes == 1)} another leader, with {elections} after the copying."
-
-
-def _resources(goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:
-    """How full the fullest broker is of each resource other than replicas alone."""
-    for name in names_of(goal) or ("bytes",) * (goal.balance == "bytes"):
-        before, after = (load.spread(name).skew for load in loads)
-        yield f"Of {name}, the fullest broker has {after:.2f} times the mean, {before:.2f} times now."
-
-
 def _disks(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
     """How full the fullest disk is, where brokers have a limit."""
     limits, ids = brokers.capacity_bytes, brokers.cluster.broker_ids
@@ -101,14 +93,6 @@ def _disks(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
 
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share <= MOST_SHARE else f"more than {MOST_SHARE:,.0%}"
-
-
-def _demotions(brokers: Brokers, loads: tuple[Load, Load]) -> Iterator[str]:
-    """The leaders that demoted brokers lose."""
-    before, after = (load.leaders[brokers.demoted] for load in loads)
-    for broker_id, had, has in zip(brokers.cluster.broker_ids[brokers.demoted].tolist(), before, after, strict=True):
-        if had:
-            yield f"Broker {broker_id} goes from {had:,} to {has:,} preferred leaders."
 
 
 def _growth(brokers: Brokers, goal: Goal, loads: tuple[Load, Load]) -> Iterator[str]:

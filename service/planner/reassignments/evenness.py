@@ -56,10 +56,7 @@ def least_unevenness(brokers: Brokers, placements: Placements, goal: Goal, copie
 
 
 def that_stay(placements: Placements, at_home: Bools, copies: Int64s | None) -> Bools:
-    """bool[replicas], those of now that no plan moves.
-
-    at_home : bool[replicas], those that may stay; copies : as of ``least_unevenness``
-    """
+    """bool[replicas], those of now that no plan moves. at_home : those that may stay; copies : as of ``least_unevenness``"""
     rows = placements.replicas.row_of_each_value()
     stays: Bools = placements.excluded[rows]
     if copies is not None:

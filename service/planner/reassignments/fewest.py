@@ -49,7 +49,10 @@ def fewest_copied(
         leaves = _largest(least, np.zeros(len(least), np.int32), np.array([above]))
         if (rest.least < rest.most).any():  # else what comes is what leaves
             coming = rest.comes(limit) * (1 - _ROUNDING)
-            come = int(_needed(_that_come(placements, amounts), np.array([coming] if coming > 0 else [])).sum())
+            free, follower = ~placements.excluded, amounts[1].astype(np.float64)
+            more = np.repeat(follower[free], np.maximum(0, placements.replication_factors[free] - 1))
+            can_come = np.concatenate([np.maximum(*amounts)[free], more])  # each partition's leader once, and its followers
+            come = int(_needed(can_come, np.array([coming] if coming > 0 else [])).sum())
     return max(0, kept.copies + leaves, come), max(0.0, kept.amount + above)
 
 
@@ -92,13 +95,6 @@ def _needed(amounts: Float64s | Int64s, least: Float64s) -> Int64s:
     return np.searchsorted(np.cumsum(np.sort(amounts.astype(np.float64))[::-1]), least * (1 - _ROUNDING)) + 1
 
 
-def _that_come(placements: Placements, amounts: Amounts) -> Float64s:
-    """float64[...], what copies can bring: each partition's leader once, and its followers."""
-    free, follower = ~placements.excluded, amounts[1].astype(np.float64)
-    factors = placements.replication_factors[free]
-    return np.concatenate([np.maximum(*amounts)[free], np.repeat(follower[free], np.maximum(0, factors - 1))])
-
-
 class _Kept(NamedTuple):
     """What may stay where it is.
 
@@ -123,7 +119,12 @@ class _Kept(NamedTuple):
         now, usable, free, factors = placements.replicas, brokers.usable, ~placements.excluded, placements.replication_factors
         rows, count = now.row_of_each_value(), len(brokers)
         moves = free[rows]
-        least_of, most_of = _at_least_and_most(placements, amounts)
+        leader, follower = (each[rows].astype(np.float64) for each in amounts)
+        leads = np.zeros(len(rows), np.bool_)
+        leads[now.offsets[:-1]] = True
+        alone = factors[rows] == 1  # of other partitions that may change, any replica may lead
+        fixed = np.where((alone & moves) | leads, leader, follower)
+        least_of, most_of = (np.where(~moves | alone, fixed, of(leader, follower)) for of in (np.minimum, np.maximum))
         stays = Permits.of(brokers, placements).kept(now) | ~moves
         least, most = (np.bincount(now.values[stays], of[stays], count).astype(np.float64) for of in (least_of, most_of))
         grows = (factors - now.lengths())[free]
@@ -136,18 +137,6 @@ class _Kept(NamedTuple):
             total = float((leader + follower * (factors[free] - 1)).sum() + fixed)
             rest = _Brokers(least[usable], most[usable], brokers.weights[usable], total)
         return cls(least_of, least, most, copies, amount, np.flatnonzero(stays & moves & usable[now.values]), rest)
-
-
-def _at_least_and_most(placements: Placements, amounts: Amounts) -> tuple[Float64s, Float64s]:
-    """float64[replicas] twice, what each replica takes of its broker: of a partition that may change, any may lead."""
-    now, rows = placements.replicas, placements.replicas.row_of_each_value()
-    leader, follower = (each[rows].astype(np.float64) for each in amounts)
-    leads = np.zeros(len(rows), np.bool_)
-    leads[now.offsets[:-1]] = True
-    excluded, alone = placements.excluded[rows], placements.replication_factors[rows] == 1
-    fixed = np.where(alone & ~excluded, leader, np.where(leads, leader, follower))
-    known = excluded | alone
-    return np.where(known, fixed, np.minimum(leader, follower)), np.where(known, fixed, np.maximum(leader, follower))
 
 
 class _Brokers(NamedTuple):

@@ -16,7 +16,7 @@ from service.core.ragged import taken
 from service.planner.reassignments.model import Brokers, Placements
 from service.planner.reassignments.order import in_sync_after
 from service.planner.reassignments.search.exchanges import ReplicaSets, link, list_exchanges
-from service.planner.reassignments.search.improvement import improve
+from service.planner.reassignments.search.paths import improve
 from service.planner.reassignments.search.topic_balance import even_out_topics
 from service.planner.reassignments.sets import leader_state
 from service.planner.reassignments.topic_leaders import enough, held
@@ -39,10 +39,13 @@ def elect(
     """
     now = placements.replicas.firsts()
     can_lead = _may_lead(brokers, replicas)
-    stays, possible = _leaders_that_stay(replicas.offsets, replicas.values, now, can_lead)
+    row = replicas.row_of_each_value()
+    leads = can_lead & (replicas.values == now[row])
+    stays, possible = (np.bincount(row[which], minlength=len(now)) > 0 for which in (leads, can_lead))
     free = possible & ~placements.excluded
     if rule in ("keep", "demote"):
-        can_lead = _in_sync_first(brokers, placements, replicas, can_lead)  # only what is in sync can be elected
+        if placements.in_sync is not None:  # only what is in sync can be elected
+            can_lead = _where_any(replicas, can_lead, can_lead & in_sync_after(brokers, placements, replicas))
         stays &= ~_led_by_demoted(brokers, placements, replicas, can_lead)
         free &= ~stays
     chosen = np.flatnonzero(free).astype(np.int32)
@@ -89,7 +92,11 @@ def _evened(
     if topics is None:
         return led
     del state  # its matrices
-    return _swapped(brokers, choices, led, loads, topics, check)
+    state = leader_state(brokers, choices, np.full(len(led), NONE, np.int32), loads)  # no change of a leader counts
+    state.members[:] = led
+    link(state)
+    even_out_topics(state, topics, check)
+    return state.members
 
 
 def leading(brokers: Brokers, placements: Placements, replicas: Ragged, *, per_topic: bool) -> tuple[float, ...]:
@@ -130,9 +137,9 @@ def with_leaders(
 
 def to_front(replicas: Ragged, leaders: Int32s) -> Ragged:
     """The replicas with these leaders first, the others in their order. leaders : int32[partitions]"""
-    values = replicas.values.copy()
-    _to_front(replicas.offsets, values, leaders)
-    return Ragged(replicas.offsets, values)
+    row = replicas.row_of_each_value()
+    order = np.argsort(2 * row - (replicas.values == leaders[row]), kind="stable")
+    return Ragged(replicas.offsets, replicas.values[order])
 
 
 def _may_lead(brokers: Brokers, replicas: Ragged) -> Bools:
@@ -146,13 +153,6 @@ def _where_any(replicas: Ragged, wide: Bools, narrow: Bools) -> Bools:
     row = replicas.row_of_each_value()
     some = np.bincount(row[narrow], minlength=len(replicas)) > 0
     return np.where(some[row], narrow, wide)
-
-
-def _in_sync_first(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
-    """bool[replicas], those of ``can_lead``: where any is in sync once they are copied, only these."""
-    if placements.in_sync is None:
-        return can_lead
-    return _where_any(replicas, can_lead, can_lead & in_sync_after(brokers, placements, replicas))
 
 
 def _led_by_demoted(brokers: Brokers, placements: Placements, replicas: Ragged, can_lead: Bools) -> Bools:
@@ -183,29 +183,6 @@ def _demoted_last(brokers: Brokers, placements: Placements, replicas: Ragged) ->
     return Ragged(replicas.offsets, replicas.values[np.lexsort((last, row))])
 
 
-def _swapped(
-    brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s, topics: Int32s, check: Callable[[], None]
-) -> Int32s:
-    """The leaders after partitions of different topics have swapped brokers, as long as that evens out the topics."""
-    state = leader_state(brokers, choices, np.full(len(leaders), NONE, np.int32), loads)  # no change of a leader counts
-    state.members[:] = leaders
-    link(state)
-    even_out_topics(state, topics, check)
-    return state.members
-
-
-@kernel
-def _leaders_that_stay(offsets: Int32s, values: Int32s, leaders: Int32s, can_lead: Bools) -> tuple[Bools, Bools]:
-    """bool[partitions] twice: can the current leader stay the leader; can any replica lead?"""
-    stays, possible = np.zeros(len(leaders), np.bool_), np.zeros(len(leaders), np.bool_)
-    for partition in range(len(leaders)):
-        for i in range(offsets[partition], offsets[partition + 1]):
-            if can_lead[i]:
-                possible[partition] = True
-                stays[partition] |= values[i] == leaders[partition]
-    return stays, possible
-
-
 @kernel
 def _start(s: ReplicaSets) -> None:
     """Fill ``members`` and add to ``loads``: the current leader, or else the choice with the least load."""
@@ -224,16 +201,3 @@ def _start(s: ReplicaSets) -> None:
                 best = b
         s.members[partition] = best
         s.loads[best] += 1
-
-
-@kernel
-def _to_front(offsets: Int32s, values: Int32s, leaders: Int32s) -> None:
-    for partition in range(len(leaders)):
-        start = offsets[partition]
-        at = start
-        while values[at] != leaders[partition]:
-            at += 1
-        while at > start:
-            values[at] = values[at - 1]
-            at -= 1
-        values[start] = leaders[partition]

@@ -43,7 +43,11 @@ class Leadership:
         changes = np.bincount(rows[added(before, then)], minlength=count) > 0
         changes |= np.bincount(before.row_of_each_value()[added(then, before)], minlength=count) > 0
         stuck = changes & ((now == NONE) | (next_leader == NONE))
-        settled = now if placements.leaving is None else _settled(brokers, placements, now)
+        settled = now
+        if placements.leaving is not None:  # once the reassignments in progress are complete
+            row = before.row_of_each_value()
+            stays = np.bincount(row[before.values == now[row]], minlength=count) > 0
+            settled = np.where(stays | (now == NONE), now, first_of(before, placements.in_sync_now(brokers)))
         stays = np.bincount(rows[then.values == settled[rows]], minlength=count) > 0
         leads = np.where(stays | stuck | (now == NONE), settled, next_leader)
         wants = before.firsts() != first
@@ -70,14 +74,6 @@ def leaders_now(brokers: Brokers, placements: Placements) -> Int32s:
     if given is None:
         return following
     return np.where((given == NONE) | brokers.live[given], given, following).astype(np.int32)
-
-
-def _settled(brokers: Brokers, placements: Placements, now: Int32s) -> Int32s:
-    """int32[partitions], who leads once the reassignments in progress are complete. now : who leads now"""
-    replicas = placements.replicas
-    rows = replicas.row_of_each_value()
-    stays = np.bincount(rows[replicas.values == now[rows]], minlength=len(now)) > 0
-    return np.where(stays | (now == NONE), now, first_of(replicas, placements.in_sync_now(brokers))).astype(np.int32)
 
 
 def first_of(rows: Ragged, which: Bools) -> Int32s:

@@ -66,19 +66,8 @@ class Brokers:
     def of(cls, cluster: Cluster) -> Brokers:
         """The brokers of a cluster, all with the same weight and without limits."""
         count = len(cluster)
-        unlimited = np.full(count, NO_LIMIT, np.int64)
-        return cls(
-            cluster,
-            np.zeros(count, np.bool_),
-            np.ones(count, np.bool_),
-            np.ones(count, np.float64),
-            unlimited,
-            unlimited,
-            np.full(count, NONE, np.int32),
-            np.zeros(count, np.bool_),
-            np.zeros(count, np.bool_),
-            np.ones(count, np.bool_),
-        )
+        unlimited, none, nobody = np.full(count, NO_LIMIT, np.int64), np.zeros(count, np.bool_), np.full(count, NONE, np.int32)
+        return cls(cluster, none, ~none, np.ones(count, np.float64), unlimited, unlimited, nobody, none, none, ~none)
 
     @property
     def live(self) -> Bools:
@@ -155,7 +144,7 @@ class Placements:
     broker_sets : the brokers that each partition may be on; None: all
     read_rates : float64[partitions] bytes per second that consumers read; None where unknown
     topic_leaders : a hard rule, how many partitions of a topic a broker leads at least; None: no such rule
-    pins : what that rule makes of it, see ``pins``; None: nothing
+    pins : what that rule makes of it, see ``topic_leaders.pin``; None: nothing
     leaders : int32[partitions], the broker that leads each now, NONE for none; None where unknown
     leaving : Ragged partition → the brokers that a reassignment in progress takes from it, which ``replicas`` takes as done
     in_progress : bool[partitions], those with such a reassignment; None: not known of any

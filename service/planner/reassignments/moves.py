@@ -105,7 +105,7 @@ def _with_detours(moves: ReplicaMoves, replicas: Ragged, detours: tuple[Detour, 
 
 
 @kernel
-def _moves(  # noqa: C901 (a kernel)
+def _moves(  # noqa: C901, PLR0912 (a kernel)
     rows: tuple[Int32s, Int32s, Int32s, Int32s],
     permits: Permits,
     usable: Bools,
@@ -154,7 +154,10 @@ def _moves(  # noqa: C901 (a kernel)
             if target != NONE:
                 partitions[at], sources[at], targets[at], reasons[at] = partition, NONE, target, FACTOR
                 at += 1
-        if old[0] != new[0] and (at == begin or not _moved(sources[begin:at], targets[begin:at], old[0], new[0])):
+        taken_along = False
+        for i in range(begin, at):
+            taken_along |= sources[i] == old[0] and targets[i] == new[0]
+        if old[0] != new[0] and not taken_along:
             partitions[at], sources[at], targets[at], reasons[at] = partition, old[0], new[0], LEADER
             at += 1
     return partitions[:at], sources[:at], targets[:at], reasons[:at]
@@ -170,15 +173,6 @@ def _take(right: Int32s, source: int, turn: int, racks: Int32s, replaced_by: Int
             right[j] = NONE
             return int(target)
     return int(NONE)
-
-
-@borrowing_kernel
-def _moved(sources: Int32s, targets: Int32s, old: int, new: int) -> bool:
-    """Does one of these moves take the leader along?"""
-    for i in range(len(sources)):  # noqa: SIM110 (a kernel)
-        if sources[i] == old and targets[i] == new:
-            return True
-    return False
 
 
 @inner_kernel

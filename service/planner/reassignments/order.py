@@ -25,7 +25,7 @@ def in_order(brokers: Brokers, placements: Placements, chosen: Int32s, state: Re
 
 
 @kernel
-def _order(
+def _order(  # noqa: C901 (a kernel)
     now_of: Int32s,
     now: Int32s,
     index: Int32s,
@@ -52,7 +52,8 @@ def _order(
         following = 0
         for broker in lists:
             if broker == NONE:
-                following = _next(left, following)
+                while following < len(left) and left[following] == NONE:
+                    following += 1
                 if following == len(left):
                     continue
                 broker = left[following]  # noqa: PLW2901
@@ -65,20 +66,13 @@ def _order(
                 at += 1
 
 
-@kernel
+@inner_kernel
 def _take(left: Int32s, broker: int) -> bool:
     for i in range(len(left)):
         if left[i] == broker:
             left[i] = NONE
             return True
     return False
-
-
-@inner_kernel
-def _next(left: Int32s, start: int) -> int:
-    while start < len(left) and left[start] == NONE:
-        start += 1
-    return start
 
 
 def copied(placements: Placements, replicas: Ragged) -> Int64s:
@@ -110,6 +104,15 @@ def _added(before_of: Int32s, before: Int32s, after_of: Int32s, after: Int32s) -
         for i in range(after_of[row], after_of[row + 1]):
             for j in range(before_of[row], before_of[row + 1]):
                 result[i] &= before[j] != after[i]
+    return result
+
+
+def changed(before: Ragged, after: Ragged) -> Bools:
+    """bool[rows], whose values, or whose order of them, is not the same."""
+    result = before.lengths() != after.lengths()
+    values = [rows.values[~result[rows.row_of_each_value()]] for rows in (before, after)]
+    rows = after.row_of_each_value()[~result[after.row_of_each_value()]]
+    result[rows[values[0] != values[1]]] = True
     return result
 
 

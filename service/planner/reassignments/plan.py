@@ -10,7 +10,7 @@ be part of a path without cost; so "fewest-moves" considers the partitions that 
 
 Of plans that are as good in all of that, the replicas stay on their rack where swaps of two partitions let them (``same_rack``).
 
-Where leaders of that plan are fewer than a broker is to have of a topic, replicas are pinned to it first (``pins``).
+Where leaders of that plan are fewer than a broker is to have of a topic, replicas are pinned to it first (``topic_leaders``).
 
 ``per_topic`` swaps replicas of two topics as long as that evens them out, without a proof that no other swaps would do better.
 
@@ -36,12 +36,11 @@ from service.planner.reassignments.fewest import evenest_with, fewest_bytes
 from service.planner.reassignments.leaders import elect, leading
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 from service.planner.reassignments.order import copied, has_room
-from service.planner.reassignments.pins import pin
 from service.planner.reassignments.resources.bounds import evenness_of_resources, fewest_for_resources, weighted
 from service.planner.reassignments.resources.loads import Loads
 from service.planner.reassignments.resources.search import even_out_leaders
 from service.planner.reassignments.search.curve import Curve
-from service.planner.reassignments.topic_leaders import enough
+from service.planner.reassignments.topic_leaders import enough, pin
 
 _ROUNDS: Final = 100
 """Most plans that are made one after another until the next would not be more even."""
@@ -63,8 +62,7 @@ def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[
     best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free, check)
     if pinned is None or best is None:
         raise explain(brokers, placements, goal, check)
-    bounded = _resources_bounded if goal.resources else _bounded
-    return bounded(brokers, placements, goal, best, free, pinned.lower_bound)
+    return _bounded(brokers, placements, goal, best, free, pinned.lower_bound)
 
 
 def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan, check: Callable[[], None]) -> Plan | None:
@@ -80,15 +78,14 @@ def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan, che
     if goal.tolerance is not None and goal.balance == "replicas" and all(each is None or len(each.outside) for each in plans):
         within = pins_within(brokers, pinned, goal, goal.tolerance, check)
         plans.append(None if within is None else _found(brokers, within, goal, check))
-    return min(filter(None, plans), key=lambda each: _order(pinned, goal, each), default=None)
 
+    def rank(result: Plan) -> tuple[float, ...]:
+        copies = copied(pinned, result.replicas)
+        if not goal.within_limits(int(copies.sum()), int(copies @ pinned.bytes_of_each())):
+            return np.inf, result.cost, result.evenness
+        return len(result.outside), *((result.cost, result.evenness) if goal.copies_first else (result.evenness, result.cost))
 
-def _order(placements: Placements, goal: Goal, result: Plan) -> tuple[float, ...]:
-    """What comes first, the less the better."""
-    copies = copied(placements, result.replicas)
-    if not goal.within_limits(int(copies.sum()), int(copies @ placements.bytes_of_each())):
-        return np.inf, result.cost, result.evenness
-    return len(result.outside), *((result.cost, result.evenness) if goal.copies_first else (result.evenness, result.cost))
+    return min(filter(None, plans), key=rank, default=None)
 
 
 def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, free: Plan, fewest: int) -> Plan:
@@ -97,19 +94,15 @@ def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan,
     free : the plan without that rule; fewest : what any plan copies
     """
     as_few, even = result.cost <= free.lower_bound, goal.objective == "even"
+    if goal.resources:
+        result = with_resources(brokers, placements, goal, result, None)
+        as_even_copies = fewest_for_resources(brokers, placements, goal, result)
+        return replace(result, lower_bound=min(result.cost, max(fewest, as_even_copies, 0 if even else free.lower_bound)))
     floor = free.evenness_bound if even or as_few else least_unevenness(brokers, placements, goal, None)
     as_even = even and result.evenness <= free.evenness_bound * (1 + ROUNDING)
     lower_bound = max(fewest, free.lower_bound if as_even or not even else 0)
     result = replace(result, lower_bound=min(result.cost, lower_bound), evenness_bound=min(result.evenness, floor))
     return replace(result, evenness_bound=_with_as_few_copies(brokers, placements, goal, result))
-
-
-def _resources_bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan, free: Plan, fewest: int) -> Plan:
-    """The same of several resources."""
-    result = with_resources(brokers, placements, goal, result, None)
-    as_even = fewest_for_resources(brokers, placements, goal, result)
-    lower_bound = max(fewest, as_even, 0 if goal.objective == "even" else free.lower_bound)
-    return replace(result, lower_bound=min(result.cost, lower_bound))
 
 
 def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan | None:

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from service.core.measures.broker_load import Load
-from service.core.model import NONE, Bools, Int32s
+from service.core.model import NONE, Bools, Int32s, Ragged
 from service.core.printable import all_of, counted, first_few
-from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace
+from service.planner.reassignments.batches.model import Batches, BatchTiming, Pace, Steps
 from service.planner.reassignments.leadership import Leadership
 from service.planner.reassignments.model import Brokers, Goal, Placements, Plan
 from service.planner.reassignments.moves import ReplicaMoves
@@ -92,3 +92,39 @@ class Planned:
             gone = gone | ((holds > 0) & (in_sync == 0))
         back = np.bincount(now.values[added(self.plan.replicas, now)], minlength=len(self.brokers)) > 0
         return np.flatnonzero(back & gone).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class PlanRackTraffic:
+    """What crosses racks.
+
+    changes : replicas that move to another rack
+    copies, amount : replicas, and bytes, copied from a leader on another rack
+    """
+
+    changes: int
+    copies: int
+    amount: int
+
+
+def rack_traffic(brokers: Brokers, placements: Placements, replicas: Ragged, steps: Steps) -> PlanRackTraffic | None:
+    """The traffic of a plan (replicas, and steps of its batches); None where no broker has a rack."""
+    if not len(brokers.cluster.rack_ids):
+        return None
+    comes = added(steps.before, steps.after)
+    step = steps.after.row_of_each_value()[comes]
+    racks = brokers.racks()
+    crosses = racks[steps.after.values[comes]] != racks[steps.sources[step]]
+    amount = int(placements.bytes_of_each()[steps.partitions[step]][crosses].sum())
+    return PlanRackTraffic(rack_changes(brokers, placements.replicas, replicas), int(np.count_nonzero(crosses)), amount)
+
+
+def rack_changes(brokers: Brokers, before: Ragged, after: Ragged) -> int:
+    """The replicas that move to another rack; a broker that is gone is on no rack."""
+    racks, width = np.where(brokers.listed, brokers.racks(), NONE), len(brokers) + 1
+    keys = [rows.row_of_each_value().astype(np.int64) * width + racks[rows.values] for rows in (before, after)]
+    keys = [key[racks[rows.values] != NONE] for key, rows in zip(keys, (before, after), strict=True)]
+    pairs, index = np.unique(np.concatenate(keys), return_inverse=True)  # of a partition and a rack
+    more = np.bincount(index, np.repeat([-1, 1], [len(keys[0]), len(keys[1])]), len(pairs))
+    come, go = (np.bincount(pairs // width, np.maximum(each, 0), len(before)) for each in (more, -more))
+    return int(np.minimum(come, go).sum())

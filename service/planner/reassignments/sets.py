@@ -62,10 +62,7 @@ def homes_of(brokers: Brokers, placements: Placements, chosen: Int32s, *, hold: 
 
 
 def with_pins(pins: Pins, chosen: Int32s, homes: Ragged, pinned: Bools, copies: Int64s) -> tuple[Ragged, Bytes]:
-    """The homes with those of the pins, and what holds of each, see ``ReplicaSets``; adds what pins copy to ``copies``.
-
-    pinned : bool[homes]
-    """
+    """The homes with those of the pins, and what holds of each, see ``ReplicaSets``; adds what pins copy to ``copies``."""
     rows = indices_in(chosen, pins.partitions)
     rows, targets = rows[rows != NONE], pins.brokers[rows != NONE]
     holds, width = pinned.astype(np.uint8), 1 + int(max(homes.values.max(initial=0), targets.max(initial=0)))
@@ -114,9 +111,7 @@ def replica_state(
 
 
 def leader_state(brokers: Brokers, choices: Ragged, leaders: Int32s, loads: Int64s) -> ReplicaSets:
-    """Leaders as sets of one. leaders : int32[partitions], the leader that needs no change, or NONE; loads : of other
-    partitions
-    """
+    """Leaders as sets of one. leaders : int32[partitions], those that need no change, or NONE; loads : of other partitions"""
     homes = leaders[leaders != NONE]
     offsets = offsets_of(leaders != NONE)
     count = len(leaders)
@@ -165,13 +160,10 @@ def _state(
         loads.astype(np.int64),
         most.copy(),
         integer_weights(brokers.weights),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
+        *np.zeros((3, count), np.int64),
         np.array([0, 1], np.int64),
         np.full(count, NONE, np.int32),
-        np.full(places, NONE, np.int32),
-        np.full(places, NONE, np.int32),
+        *np.full((2, places), NONE, np.int32),
         np.empty(places, np.int32),
         np.zeros((3, count, count), np.int32),
         np.zeros((count, count), np.int8),

@@ -3,16 +3,24 @@
 *Question*: of replicas that allow it, which partitions does each broker lead, with the fewest changes?
 
 *Algorithm*: a minimum-cost flow, source → partition → pair of topic and broker → sink, of which each pair takes its least number.
-If the largest flow is less than all of them, no choice of leaders does it. ``pins`` brings the replicas where they are needed.
+If the largest flow is less than all of them, no choice of leaders does it, and replicas are pinned to the brokers that are to
+lead them. A partition leads for one pair at most, and what it copies for that is its own affair: so that is the same flow with
+edges that cost. A partition reaches the pairs of its own brokers for nothing; those on racks where it lacks a replica anyway for
+nothing; and all others for a copy. No plan copies less than that flow and the copies that each partition needs by itself.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.core.model import NONE, Int32s, Int64s, Ragged, indices_in
+from service.core.kernels import kernel
+from service.core.model import NONE, Bools, Int32s, Int64s, Ragged, indices_in
 from service.planner.flows import Edges, fill
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, TopicLeaders
+from service.planner.reassignments.feasibility.start import keep_and_fill
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Pins, Placements, TopicLeaders
+from service.planner.reassignments.search.exchanges import EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, is_home
+from service.planner.reassignments.sets import replica_state
 
 
 def enough(placements: Placements, leaders: Int32s) -> bool:
@@ -84,3 +92,121 @@ def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, ch
     if fill(through, check) < needed:
         return None
     return through.flow()[: len(edges.tails)]
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """Placements with pins, and the fewest copies of any placement that lets the brokers lead enough.
+
+    lower_bound : in replicas, or in bytes if these are balanced
+    """
+
+    placements: Placements
+    lower_bound: int
+
+
+def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Pinned | None:
+    """Pin replicas to brokers; None if no replicas let the brokers lead enough. Of limits, only those below what a broker is to
+    lead are considered.
+    """
+    least, placements = placements.topic_leaders, replace(placements, pins=None)
+    if least is None:
+        return Pinned(placements, 0)
+    needed = np.bincount(least.brokers, least.least, len(brokers))
+    if not goal.only_leaders and (needed > brokers.max_replicas).any():
+        return None
+    chosen = placements.chosen()
+    state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=False)
+    if not goal.only_leaders and not keep_and_fill(state, copies, check):
+        return None
+    sizes = placements.bytes_of_each() if goal.balance == "bytes" else np.ones(len(placements), np.int64)
+    excluded = np.flatnonzero(placements.excluded)
+    pairs = pairs_of(least, placements.topics[excluded], placements.replicas.firsts()[excluded])
+    of_excluded = Edges(excluded[pairs != NONE], len(placements) + pairs[pairs != NONE], 1, 0)
+    edges, between = [_at_home(placements, least, chosen, state), of_excluded], 0
+    if not goal.only_leaders:
+        copying, between = _copying(placements, least, chosen, state, sizes)
+        edges += copying
+    joined = Edges.joined(edges)
+    flow = flow_to_pairs(len(placements), between, joined, least.least, check)
+    if flow is None:
+        return None
+    if goal.only_leaders:
+        return Pinned(placements, 0)
+    bound = int(copies @ sizes[chosen]) + int(flow @ joined.prices)
+    return Pinned(replace(placements, pins=_pins(placements, least, joined, flow)), bound)
+
+
+def _at_home(placements: Placements, least: TopicLeaders, chosen: Int32s, state: ReplicaSets) -> Edges:
+    """From partitions to the pairs of the brokers that they can stay on."""
+    row = np.repeat(np.arange(len(chosen)), np.diff(state.home_offsets))
+    pairs = pairs_of(least, placements.topics[chosen][row], state.homes)
+    stays = state.keeps[state.sets[row], state.homes] & (pairs != NONE)
+    return Edges(chosen[row][stays], len(placements) + pairs[stays], 1, 0)
+
+
+def _copying(
+    placements: Placements, least: TopicLeaders, chosen: Int32s, state: ReplicaSets, sizes: Int64s
+) -> tuple[list[Edges], int]:
+    """Edges by nodes between (of each topic one for each rack, and one that costs a copy), and their number. state : filled"""
+    topics, racks = np.unique(least.topics), int(state.racks.max(initial=0)) + 1
+    node = np.full(len(placements.topic_names), NONE, np.int64)  # the first of each topic
+    node[topics] = len(placements) + len(least.least) + np.arange(len(topics)) * (racks + 1)
+    node_of, count = node[placements.topics[chosen]], len(chosen)
+    pinned = np.bincount(np.repeat(np.arange(count), np.diff(state.home_offsets))[state.holds > 0], minlength=count)
+    able = np.flatnonzero((node_of != NONE) & (pinned < placements.replication_factors[chosen])).astype(np.int32)
+    lacking, on = np.nonzero(_vacancies(state, able, racks))
+    vacant = able[lacking]
+    set_of = np.zeros(len(placements.topic_names), np.int32)
+    set_of[placements.topics[chosen]] = state.sets
+    pairs = np.flatnonzero(state.receives[set_of[least.topics], least.brokers])
+    at, heads, needs = node[least.topics[pairs]], len(placements) + pairs, least.least[pairs]
+    return [
+        Edges(chosen[vacant], node_of[vacant] + on, 1, 0),
+        Edges(chosen[able], node_of[able] + racks, 1, sizes[chosen][able]),
+        Edges(at + state.racks[least.brokers[pairs]], heads, needs, 0),
+        Edges(at + racks, heads, needs, 0),
+    ], len(topics) * (racks + 1)
+
+
+@kernel
+def _vacancies(s: ReplicaSets, rows: Int32s, racks: int) -> Bools:
+    """bool[rows, racks], where each of these partitions lacks a replica anyway, beside those at home."""
+    vacant = np.zeros((len(rows), racks), np.bool_)
+    on_rack = np.zeros(racks, np.int32)
+    for row in range(len(rows)):
+        partition = rows[row]
+        on_rack[:] = 0
+        missing = 0
+        for place in range(s.offsets[partition], s.offsets[partition + 1]):
+            at_home = is_home(s, partition, s.members[place])
+            missing += not at_home
+            on_rack[s.racks[s.members[place]]] += at_home
+        covered = np.count_nonzero(on_rack)
+        rule = s.rules[partition]
+        for rack in range(racks):
+            fits = True
+            if rule == ONE_PER_RACK or (rule == EVERY_RACK and missing <= s.racks_usable[partition] - covered):
+                fits = on_rack[rack] == 0
+            elif rule == LIMITED:
+                fits = on_rack[rack] < s.levels[partition]
+            vacant[row, rack] = missing > 0 and fits
+    return vacant
+
+
+def _pins(placements: Placements, least: TopicLeaders, edges: Edges, flow: Int64s) -> Pins:
+    """The pins of a flow: of the edges to pairs those of partitions, and by the nodes between each partition with a pair."""
+    count = len(placements)
+    between = count + len(least.least)
+    used = flow > 0
+    straight = np.flatnonzero(used & (edges.tails < count) & (edges.heads < between))
+    into, out = np.flatnonzero(used & (edges.heads >= between)), np.flatnonzero(used & (edges.tails >= between))
+    into = into[np.argsort(edges.heads[into], kind="stable")]
+    out = np.repeat(out, flow[out])
+    out = out[np.argsort(edges.tails[out], kind="stable")]
+    tails, pairs = np.concatenate([straight, into]), edges.heads[np.concatenate([straight, out])] - count
+    partitions = edges.tails[tails].astype(np.int32)
+    moving = ~placements.excluded[partitions]
+    order = np.argsort(partitions[moving], kind="stable")
+    brokers = least.brokers[pairs]
+    return Pins(partitions[moving][order], brokers[moving][order])

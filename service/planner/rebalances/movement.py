@@ -30,10 +30,7 @@ class Movement:
 
 
 def movement(group: Group, holders: Ragged) -> Movement:
-    """The movement from ``group.owned`` to an assignment.
-
-    holders : Ragged partition → its members, ascending: the assignment, transposed
-    """
+    """The movement from ``group.owned`` to an assignment. holders : Ragged partition → its members, ascending"""
     owners = transposed(group.owned, len(holders))
     return Movement(*_movement(owners.offsets, owners.values, holders.offsets, holders.values))
 

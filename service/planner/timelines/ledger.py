@@ -209,10 +209,7 @@ def _bounds(
     is_middle: bool,  # noqa: FBT001
     never: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """``Ledger._bounded``; ``each_from`` is empty if there are none. Returns the fields of ``Idle``.
-
-    Plain-Python twin: tests/reference/ledger.py.
-    """
+    """``Ledger._bounded``; ``each_from`` may be empty. Returns the fields of ``Idle``. Twin: tests/reference/ledger.py."""
     total = longest = least_total = least_longest = most_total = most_longest = np.int64(0)
     for i in range(len(partitions)):
         since, end = idle_since[partitions[i]], ends[i]
@@ -284,10 +281,7 @@ def _start_one(
     never: int,
     weights: Float64s,
 ) -> tuple[int, int, int, float]:
-    """``Ledger.start_one``; returns how many partitions, the idle times' sum and the longest, and what came in meanwhile.
-
-    Plain-Python twin: tests/reference/ledger.py.
-    """
+    """``Ledger.start_one``; returns how many, the idle times' sum and longest, what came in. Twin: tests/reference/ledger.py."""
     count = 0
     total = longest = np.int64(0)
     missed = 0.0
@@ -312,10 +306,7 @@ def _hand_out(
     never: int,
     weights: Float64s,
 ) -> tuple[Bools, Float64s, int, int]:
-    """``Ledger.hand_out``; ``weights`` is empty if there are none. Also returns the idle times' sum and the longest.
-
-    Plain-Python twin: tests/reference/ledger.py.
-    """
+    """``Ledger.hand_out``, ``weights`` may be empty; also the idle times' sum and longest. Twin: tests/reference/ledger.py."""
     loses: Bools = np.zeros(len(start_of), np.bool_)
     missed = np.zeros(len(start_of), np.float64)
     total = longest = np.int64(0)

@@ -19,7 +19,7 @@ from service.planner.reassignments.batches.plan import plan_in_batches
 from service.planner.reassignments.leaders import leading
 from service.planner.reassignments.model import Goal
 from service.planner.reassignments.plan import plan
-from service.planner.reassignments.rack_traffic import rack_changes, rack_traffic
+from service.planner.reassignments.planned import rack_changes, rack_traffic
 from service.planner.reassignments.resources import search
 from tests.planner.reassignments import test_all_options as all_options
 from tests.planner.reassignments.test_plan import a_cluster, lists_of, questions, some_placements

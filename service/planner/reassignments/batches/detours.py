@@ -217,7 +217,11 @@ def _no_order(
             clash.append(Clash(name, f"{allowed.format(ids[b], most[b])}, and it has {loads[b]}."))
     subject = f"{broker_names(ids[full].tolist()).capitalize()} {'are' if full.sum() > 1 else 'is'}"
     given_up = progress.tried >= TRIED_IN_ALL
-    proven = not given_up and _proven(start(brokers), progress, full)
+    first = start(brokers)
+    circle_of = circles(first)
+    moved = [circle_of[some[progress.batch_of[first.pending[rows]] != NONE]] for rows, some in pairs(first)]
+    # If nothing has ever moved in some circle of the full brokers, nothing could, whatever other circles do.
+    proven = not given_up and bool(np.setdiff1d(circle_of[full], np.concatenate(moved)).size)
     order = "no order of the moves" if proven else "no order of the moves was found that"
     detail = (
         f"{subject} full and cannot exchange replicas: while a replica moves it is on both brokers, so {order} keeps "
@@ -231,16 +235,6 @@ def _no_order(
 
     remedies = _remedies(brokers, circles(progress), full, room, racks, mends)
     return (Infeasible if proven else NotFound)(detail, tuple(clash), tuple(remedies))
-
-
-def _proven(first: BatchProgress, last: BatchProgress, full: Bools) -> bool:
-    """Has nothing ever moved in some circle of the full brokers? Then nothing could, whatever other circles do.
-
-    first, last : before the first batch, and where it goes no further
-    """
-    circle_of = circles(first)
-    moved = [circle_of[brokers[last.batch_of[first.pending[rows]] != NONE]] for rows, brokers in pairs(first)]
-    return bool(np.setdiff1d(circle_of[full], np.concatenate(moved)).size)
 
 
 def _remedies(

@@ -12,15 +12,15 @@ from collections.abc import Callable
 import numpy as np
 
 from service.core.errors import Clash, Infeasible, InvalidQuestion
-from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.printable import counted
 from service.core.ragged import taken
 from service.planner.reassignments.batches.detours import fill_with_detours
 from service.planner.reassignments.batches.model import Batches, BatchLimits, Detour, Steps, Traffic
 from service.planner.reassignments.batches.schedule import BatchProgress, fill_batches
+from service.planner.reassignments.leadership import first_of
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements
-from service.planner.reassignments.order import added, in_sync_after
+from service.planner.reassignments.order import added, changed, copied, in_sync_after
 
 
 def in_batches(
@@ -36,13 +36,22 @@ def in_batches(
     replicas : Ragged partition → brokers, those of the plan; racks : as in Goal
     """
     now, sizes = placements.replicas, placements.bytes_of_each()
-    copies, changed = _changes(now.offsets, now.values, replicas.offsets, replicas.values)
+    copies = copied(placements, replicas)
     _check_limits(placements, copies, sizes, limits)
-    _check_sources(placements, copies, _sources(now.offsets, now.values, brokers.live))
+    lost = np.flatnonzero((copies > 0) & (first_of(now, brokers.live[now.values]) == NONE))
+    if len(lost):
+        more = f" and {counted(len(lost) - 1, 'more partition')}" if len(lost) > 1 else ""
+        detail = f"{placements.name(lost[0])}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
+        raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
     _check_in_sync(brokers, placements, replicas)
     check()
-    pending = np.flatnonzero(changed).astype(np.int32)
-    pending = _in_order(brokers, placements, pending, sizes * copies, limits.order)
+    pending = np.flatnonzero(changed(now, replicas)).astype(np.int32)
+    # First those that lack replicas in sync: of these, those with the fewest above min.insync.replicas.
+    in_sync = _count_in_sync(placements, placements.in_sync_now(brokers))
+    spare = in_sync if placements.min_in_sync is None else in_sync - placements.min_in_sync
+    urgency = np.where(in_sync < now.lengths(), spare, NO_LIMIT)
+    amounts = sizes * copies * (1 if limits.order == "smallest-first" else -1)
+    pending = pending[np.lexsort((amounts[pending], urgency[pending]))]
     progress = BatchProgress.start(brokers, placements, replicas, copies, pending)
     leaving_first = progress.leaving_first()
     if not fill_batches(progress, limits, check):
@@ -58,12 +67,12 @@ def in_batches(
     check()
     steps = _steps(brokers, placements, replicas, progress.batch_of, progress.detours)
     check()
-    copies, _ = _changes(steps.before.offsets, steps.before.values, steps.after.offsets, steps.after.values)
-    moves, amounts = (
+    copies = np.bincount(steps.after.row_of_each_value()[added(steps.before, steps.after)], minlength=len(steps.after))
+    moves, moved = (
         np.bincount(steps.batches, each.astype(np.float64), progress.batch).astype(np.int64)
         for each in (copies, copies * sizes[steps.partitions])
     )
-    return Batches(progress.batch_of, tuple(progress.detours), steps, moves, amounts, _traffic(placements, steps))
+    return Batches(progress.batch_of, tuple(progress.detours), steps, moves, moved, _traffic(placements, steps))
 
 
 def _steps(brokers: Brokers, placements: Placements, then: Ragged, batch_of: Int32s, detours: list[Detour]) -> Steps:
@@ -83,7 +92,7 @@ def _steps(brokers: Brokers, placements: Placements, then: Ragged, batch_of: Int
     before[len(detours) :][goes_on] = on_the_way[changed][goes_on]
     order = np.lexsort((partitions, batches))
     source = taken(pool, before[order])
-    sources = _sources(source.offsets, source.values, brokers.live)
+    sources = first_of(source, brokers.live[source.values])
     if placements.leaders is not None:
         leaders, rows = placements.leaders[partitions[order]], source.row_of_each_value()
         leads = (source.values == leaders[rows]) & brokers.live[source.values]
@@ -102,26 +111,6 @@ def _check_limits(placements: Placements, copies: Int64s, sizes: Int64s, limits:
             raise InvalidQuestion(
                 f"Must be at least {needs[worst]}: {placements.name(worst)} copies as many {unit} in one batch.", "limits", name
             )
-
-
-def _check_sources(placements: Placements, copies: Int64s, sources: Int32s) -> None:
-    lost = np.flatnonzero((copies > 0) & (sources == NONE))
-    if len(lost):
-        more = f" and {counted(len(lost) - 1, 'more partition')}" if len(lost) > 1 else ""
-        detail = f"{placements.name(lost[0])}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
-        raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
-
-
-def _in_order(brokers: Brokers, placements: Placements, pending: Int32s, amounts: Int64s, order: str) -> Int32s:
-    """The partitions: first those that lack replicas in sync, those with the fewest above ``min.insync.replicas`` before others.
-
-    amounts : int64[partitions], bytes that each copies
-    """
-    in_sync, lengths = _count_in_sync(placements, placements.in_sync_now(brokers)), placements.replicas.lengths()
-    spare = in_sync if placements.min_in_sync is None else in_sync - placements.min_in_sync
-    urgency = np.where(in_sync < lengths, spare, NO_LIMIT)[pending]
-    amounts = amounts[pending] if order == "smallest-first" else -amounts[pending]
-    return pending[np.lexsort((amounts, urgency))]
 
 
 def _count_in_sync(placements: Placements, in_sync: Bools) -> Int64s:
@@ -145,32 +134,6 @@ def _check_in_sync(brokers: Brokers, placements: Placements, replicas: Ragged) -
         )
         remedies = ("Wait until its replicas are in sync.", "Exclude its topic.")
         raise Infeasible(detail, (Clash("min_insync_replicas", detail),), remedies)
-
-
-@kernel
-def _changes(now_of: Int32s, now: Int32s, then_of: Int32s, then: Int32s) -> tuple[Int64s, Bools]:
-    """int64[partitions], the copies of each; bool[partitions], whether its list changes."""
-    count = len(now_of) - 1
-    copies, changed = np.zeros(count, np.int64), np.zeros(count, np.bool_)
-    for partition in range(count):
-        old, new = now[now_of[partition] : now_of[partition + 1]], then[then_of[partition] : then_of[partition + 1]]
-        changed[partition] = len(old) != len(new) or (old != new).any()
-        if changed[partition]:
-            for b in new:
-                copies[partition] += b not in old
-    return copies, changed
-
-
-@kernel
-def _sources(now_of: Int32s, now: Int32s, live: Bools) -> Int32s:
-    """int32[partitions], the broker that each partition is copied from: its leader, the first live one; or NONE."""
-    sources = np.full(len(now_of) - 1, NONE, np.int32)
-    for partition in range(len(sources)):
-        for i in range(now_of[partition], now_of[partition + 1]):
-            if live[now[i]]:
-                sources[partition] = now[i]
-                break
-    return sources
 
 
 def _traffic(placements: Placements, steps: Steps) -> Traffic:

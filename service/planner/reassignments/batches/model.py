@@ -92,10 +92,7 @@ class Traffic:
         return longest + pace.batch_seconds
 
     def throttle_for(self, seconds: float, batches: int, pace: Pace) -> int:
-        """The least throttle in bytes per second with which all batches take at most this time.
-
-        Raises InvalidQuestion if they take longer at any throttle.
-        """
+        """The least throttle in bytes per second with which all batches take at most this time. Raises InvalidQuestion."""
         besides = batches * pace.batch_seconds
         if besides >= seconds and batches:
             of_each = f"batch{'es' * (batches != 1)} of {pace.batch_seconds:g} s each"

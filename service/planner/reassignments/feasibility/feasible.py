@@ -11,20 +11,22 @@ from service.core.ragged import taken
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, UNKNOWN, Effort, Space, pack
 from service.planner.reassignments.feasibility.start import keep_and_fill
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Placements, bytes_on
-from service.planner.reassignments.pins import pin
-from service.planner.reassignments.search.byte_balance import EXCEEDED, byte_loads, count_touched, fit_capacities
+from service.planner.reassignments.search.byte_balance import EXCEEDED, count_touched, fit_capacities
 from service.planner.reassignments.search.exchanges import (
+    DONE,
     LIMITED,
+    MORE,
     ONE_PER_RACK,
     ReplicaSets,
+    in_turns,
     link,
     link_last_first,
     list_exchanges,
     rack_limit,
 )
-from service.planner.reassignments.search.improvement import relieve_all
-from service.planner.reassignments.search.turns import DONE, MORE, in_turns
+from service.planner.reassignments.search.paths import relieve_all
 from service.planner.reassignments.sets import replica_state
+from service.planner.reassignments.topic_leaders import pin
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
     excluded = np.flatnonzero(placements.excluded).astype(np.int32)
     rows = taken(placements.replicas, excluded)
     loads = bytes_on(rows, sizes[excluded], len(brokers))
-    byte_loads(state, sizes[chosen], loads)
+    np.add.at(loads, state.members, np.repeat(sizes[chosen], np.diff(state.offsets)))
     return loads
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
 
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
-from service.core.model import NONE, Bools, Int64s
+from service.core.model import NONE, Bools, Cluster, Int64s
 from service.core.printable import counted
 from service.planner.reassignments.feasibility.feasible import verdict
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
@@ -97,7 +97,7 @@ class _Question:
 def explain(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> NoPlan:
     """The reason why there is no plan, or none was found."""
     question = _Question(brokers, placements, goal, check, Effort())
-    every = tuple(_rules(question))
+    every = _rules(question)
     proven = question.verdict() == IMPOSSIBLE
     rules = _smallest_clash(question, every)
     proven &= question.only(rules, every).verdict() == IMPOSSIBLE
@@ -113,25 +113,24 @@ def explain(brokers: Brokers, placements: Placements, goal: Goal, check: Callabl
     return (Infeasible if proven else NotFound)(detail, clash, remedies)
 
 
-def _rules(question: _Question) -> Iterator[str]:
+def _rules(question: _Question) -> tuple[str, ...]:
     """The rules that the question has."""
     brokers, placements = question.brokers, question.placements
-    for rule, given in (
-        ("capacity_bytes", (brokers.capacity_bytes != NO_LIMIT).any()),
-        ("max_replicas", (brokers.max_replicas != NO_LIMIT).any()),
-        ("excluded_topics", placements.excluded.any()),
-        ("replaces", (brokers.replaced_by != NONE).any()),
-        ("fenced", brokers.cluster.fenced.any()),
-        ("draining", brokers.draining.any()),
-        ("cordoned", brokers.cordoned.any()),
-        ("destinations", not brokers.destinations.all()),
-        ("broker_sets", placements.broker_sets is not None),
-        ("min_topic_leaders", placements.topic_leaders is not None),
-        ("leaders", question.goal.only_leaders),
-        ("racks", question.goal.racks != "none" and not question.goal.only_leaders),
-    ):
-        if given:
-            yield rule
+    given = {
+        "capacity_bytes": (brokers.capacity_bytes != NO_LIMIT).any(),
+        "max_replicas": (brokers.max_replicas != NO_LIMIT).any(),
+        "excluded_topics": placements.excluded.any(),
+        "replaces": (brokers.replaced_by != NONE).any(),
+        "fenced": brokers.cluster.fenced.any(),
+        "draining": brokers.draining.any(),
+        "cordoned": brokers.cordoned.any(),
+        "destinations": not brokers.destinations.all(),
+        "broker_sets": placements.broker_sets is not None,
+        "min_topic_leaders": placements.topic_leaders is not None,
+        "leaders": question.goal.only_leaders,
+        "racks": question.goal.racks != "none" and not question.goal.only_leaders,
+    }
+    return tuple(rule for rule, is_given in given.items() if is_given)
 
 
 def _smallest_clash(question: _Question, rules: tuple[str, ...]) -> tuple[str, ...]:
@@ -154,6 +153,13 @@ def _demand(question: _Question, rule: str) -> str:
     """What the rule demands, in a sentence."""
     brokers = question.brokers
     cluster, usable = brokers.cluster, brokers.usable
+    if rule == "broker_sets":
+        permits = Permits.of(brokers, question.placements)
+        smallest = int(permits.keeps.sum(axis=1)[np.unique(permits.sets)].min(initial=len(brokers)))
+        return f"The smallest broker set of a topic has {counted(smallest, 'usable broker')}."
+    if rule == "destinations":
+        ids = cluster.broker_ids[brokers.destinations & usable].tolist()
+        return f"New replicas may only go to {broker_names(ids)}." if ids else "No destination is usable."
     if rule == "racks":
         racks = np.unique(brokers.racks()[usable])
         names = ["no rack" if rack == len(cluster.rack_ids) else f"rack {cluster.rack_ids[rack]}" for rack in racks[:NAMED]]
@@ -166,8 +172,6 @@ def _demand(question: _Question, rule: str) -> str:
         "fenced": lambda: f"{_named(brokers, cluster.fenced)} fenced.",
         "draining": lambda: f"{_named(brokers, brokers.draining)} draining.",
         "cordoned": lambda: f"{_named(brokers, brokers.cordoned)} cordoned.",
-        "destinations": lambda: _of_destinations(brokers),
-        "broker_sets": lambda: _of_sets(question),
         "min_topic_leaders": lambda: _of_topic_leaders(question.placements),
         "leaders": lambda: f'leaders = "{question.goal.leaders}": no replica moves.',
         "max_replicas": lambda: _total("max_replicas{} add up to {}.", brokers.max_replicas, usable),
@@ -179,18 +183,6 @@ def _demand(question: _Question, rule: str) -> str:
 def _named(brokers: Brokers, which: Bools) -> str:
     ids = brokers.cluster.broker_ids[which].tolist()
     return f"{broker_names(ids).capitalize()} {'is' if len(ids) == 1 else 'are'}"
-
-
-def _of_destinations(brokers: Brokers) -> str:
-    usable = brokers.destinations & brokers.usable
-    ids = brokers.cluster.broker_ids[usable].tolist()
-    return f"New replicas may only go to {broker_names(ids)}." if ids else "No destination is usable."
-
-
-def _of_sets(question: _Question) -> str:
-    permits = Permits.of(question.brokers, question.placements)
-    least = int(permits.keeps.sum(axis=1)[np.unique(permits.sets)].min(initial=len(question.brokers)))
-    return f"The smallest broker set of a topic has {counted(least, 'usable broker')}."
 
 
 def _of_topic_leaders(placements: Placements) -> str:
@@ -271,35 +263,19 @@ def least(most: int, mends: Callable[[int], bool]) -> int | None:
 
 def _with_more(brokers: Brokers, count: int, *, on_new_rack: bool) -> Brokers:
     """The brokers and ``count`` more without limits: each on a rack of its own, or one after another on the smallest racks."""
-    cluster = brokers.cluster
+    cluster, rack_ids = brokers.cluster, brokers.cluster.rack_ids
+    racks = np.full(count, NONE, np.int32)
     if on_new_rack:
-        rack_ids = (*cluster.rack_ids, *("" for _ in range(count)))
-        racks = np.arange(len(cluster.rack_ids), len(rack_ids), dtype=np.int32)
-    else:
-        rack_ids = cluster.rack_ids
+        racks = np.arange(len(rack_ids), len(rack_ids) + count, dtype=np.int32)
+        rack_ids += ("",) * count
+    elif rack_ids:
         sizes = np.bincount(cluster.racks[brokers.usable & (cluster.racks != NONE)], minlength=len(rack_ids))
-        racks = (
-            np.resize(np.argsort(sizes, kind="stable"), count).astype(np.int32)
-            if len(rack_ids)
-            else np.full(count, NONE, np.int32)
-        )
-    numbers = np.full(count, NO_LIMIT, np.int64)
-    flags = np.zeros(count, np.bool_)
-    return Brokers(
-        replace(
-            cluster,
-            broker_ids=np.concatenate([cluster.broker_ids, np.full(count, NONE, np.int32)]),
-            rack_ids=rack_ids,
-            racks=np.concatenate([cluster.racks, racks]),
-            fenced=np.concatenate([cluster.fenced, flags]),
-        ),
-        np.concatenate([brokers.draining, flags]),
-        np.concatenate([brokers.listed, ~flags]),
-        np.concatenate([brokers.weights, np.ones(count, np.float64)]),
-        np.concatenate([brokers.max_replicas, numbers]),
-        np.concatenate([brokers.capacity_bytes, numbers]),
-        np.concatenate([brokers.replaced_by, np.full(count, NONE, np.int32)]),
-        np.concatenate([brokers.demoted, flags]),
-        np.concatenate([brokers.cordoned, flags]),
-        np.concatenate([brokers.destinations, ~flags]),
-    )
+        racks = np.resize(np.argsort(sizes, kind="stable"), count).astype(np.int32)
+
+    def joined(some: Any, others: Any, *but: str) -> dict[str, Any]:
+        names = [each.name for each in fields(some) if each.name not in but]
+        return {name: np.concatenate([getattr(some, name), getattr(others, name)]) for name in names}
+
+    more = Brokers.of(Cluster(np.full(count, NONE, np.int32), rack_ids, racks, np.zeros(count, np.bool_)))
+    both = replace(cluster, rack_ids=rack_ids, **joined(cluster, more.cluster, "rack_ids", "known_load"))
+    return Brokers(both, **joined(brokers, more, "cluster", "cpu_usage"))

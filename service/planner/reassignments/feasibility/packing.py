@@ -197,8 +197,16 @@ class PackingProgram:
         """What a placement costs, and what it keeps; the first constraints are those of partitions, then those of brokers."""
         shape = len(self._partitions), len(self._brokers)
         cost, least, most = np.ones(shape), np.zeros(shape), self._permitted.astype(np.float64)
-        self._homes(cost, least)
-        self._taken(most)
+        s = self._s
+        for row, partition in enumerate(self._partitions.tolist()):  # a replica at home is not copied; a pinned one stays
+            for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
+                column = self._column[s.homes[i]]
+                if column != NONE:
+                    cost[row, column] = 0
+                    least[row, column] = s.holds[i] > 0
+        places, of_places = self._outside  # where no variable describes the replica, the partition has it already
+        taken = self._column[s.members[places]]
+        most[of_places[taken != NONE], taken[taken != NONE]] = 0
         entries, low, high = self._rules()
         columns, rows, values = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         return Formulas(cost.ravel(), (least.ravel(), most.ravel()), (columns, rows, values), low, high)
@@ -213,22 +221,6 @@ class PackingProgram:
             np.add.at(s.loads, brokers, sign)
             np.add.at(space.loads, brokers, sign * sizes)
         s.members[places] = targets
-
-    def _homes(self, cost: Float64s, least: Float64s) -> None:
-        """A replica at home is not copied; a pinned one stays."""
-        s = self._s
-        for row, partition in enumerate(self._partitions.tolist()):
-            for i in range(s.home_offsets[partition], s.home_offsets[partition + 1]):
-                column = self._column[s.homes[i]]
-                if column != NONE:
-                    cost[row, column] = 0
-                    least[row, column] = s.holds[i] > 0
-
-    def _taken(self, most: Float64s) -> None:
-        """A partition with a replica on a broker that another variable does not describe has none there."""
-        places, rows = self._outside
-        columns = self._column[self._s.members[places]]
-        most[rows[columns != NONE], columns[columns != NONE]] = 0
 
     def _rules(self) -> tuple[list[tuple[Int64s, Int64s, Float64s]], Float64s, Float64s]:
         """(columns, rows, values) of the constraints, the least and the most of each."""

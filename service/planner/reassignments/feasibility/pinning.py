@@ -1,4 +1,4 @@
-"""Pins with which a small cluster comes within a tolerance, where those of a flow (``pins``) do not: an integer program.
+"""Pins with which a small cluster comes within a tolerance, where those of a flow (``topic_leaders``) do not: an integer program.
 
 It has the variables and rules of ``packing``, and one more for each partition and broker that may lead it for a pair.
 """

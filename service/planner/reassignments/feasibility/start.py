@@ -11,8 +11,19 @@ import numpy as np
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.planner.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, rack_limit
-from service.planner.reassignments.search.turns import DONE, MORE, STUCK, TURN, in_turns
+from service.planner.reassignments.search.exchanges import (
+    COMES,
+    DONE,
+    EVERY_RACK,
+    LIMITED,
+    MORE,
+    ONE_PER_RACK,
+    STUCK,
+    TURN,
+    ReplicaSets,
+    in_turns,
+    rack_limit,
+)
 
 _KEEP, _FILL = 0, 1
 """Steps."""
@@ -68,7 +79,10 @@ def _each(s: ReplicaSets, one: _Partition, step: int, kept: Int32s, copies: Int6
             return STUCK
         else:
             s.work[0] += 1 + (end - start - kept[partition]) * len(s.loads)
-        _clear(s, one, start, end)
+        for place in range(start, end):
+            one.holds[s.members[place]] = False
+            one.on_rack[s.racks[s.members[place]]] = 0
+        one.covered[0] = 0
     return DONE
 
 
@@ -99,14 +113,6 @@ def _add(s: ReplicaSets, one: _Partition, broker: int) -> None:
     one.holds[broker] = True
     one.covered[0] += one.on_rack[s.racks[broker]] == 0
     one.on_rack[s.racks[broker]] += 1
-
-
-@borrowing_kernel
-def _clear(s: ReplicaSets, one: _Partition, start: int, end: int) -> None:
-    for place in range(start, end):
-        one.holds[s.members[place]] = False
-        one.on_rack[s.racks[s.members[place]]] = 0
-    one.covered[0] = 0
 
 
 @borrowing_kernel

@@ -35,8 +35,7 @@ from service.planner.reassignments.resources.state import (
     worth,
 )
 from service.planner.reassignments.resources.swaps import swap
-from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets
-from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
+from service.planner.reassignments.search.exchanges import DONE, IMPOSSIBLE, MORE, TURN, ReplicaSets, in_turns
 
 MOST: Final = 1_000_000_000
 """Most work in all, some two seconds; then no further steps are tried."""

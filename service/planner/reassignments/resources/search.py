@@ -13,8 +13,8 @@ from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.order import copied, has_room, in_order
 from service.planner.reassignments.resources.balance import ANY_COPIES, even_out_resources
 from service.planner.reassignments.resources.loads import COUNTS, Loads, band_of
-from service.planner.reassignments.resources.same_rack import stay_on_racks
 from service.planner.reassignments.resources.state import Resources
+from service.planner.reassignments.resources.swaps import stay_on_racks
 from service.planner.reassignments.search.exchanges import ReplicaSets, link
 from service.planner.reassignments.sets import replica_state
 from service.planner.reassignments.topic_leaders import spare_leaders
@@ -43,8 +43,10 @@ def even_out_replicas(
         even_out_resources(state, resources, range(priorities, 2 * priorities), 0, check)
 
     def now() -> tuple[Ragged, Int32s, Bools]:
-        outside = brokers.usable & _outside(resources) & (goal.tolerance is not None)
-        return in_order(brokers, placements, chosen, state), resources.leaders.copy(), outside
+        above = resources.loads > resources.high[0] * (1 + _NEAR)
+        outside = (above | (resources.loads < resources.low[0] * (1 - _NEAR))) & (resources.shares[0] > 0)
+        outside_any = brokers.usable & outside.any(axis=1) & (goal.tolerance is not None)
+        return in_order(brokers, placements, chosen, state), resources.leaders.copy(), outside_any
 
     after, led, outside = now()
     if stay_on_racks(state, resources, brokers.listed, check):
@@ -122,10 +124,3 @@ def _resources(
         goal.limits(),
         np.zeros(len(loads.names)),
     )
-
-
-def _outside(r: Resources) -> Bools:
-    """bool[brokers], which are outside the band of a resource."""
-    far = (r.loads > r.high[0] * (1 + _NEAR)) | (r.loads < r.low[0] * (1 - _NEAR))
-    outside: Bools = (far & (r.shares[0] > 0)).any(axis=1)
-    return outside

@@ -13,7 +13,11 @@ from service.core.model import NONE, Bools, Int64s
 from service.planner.reassignments.model import NO_LIMIT
 from service.planner.reassignments.search.curve import Record, mark
 from service.planner.reassignments.search.exchanges import (
+    DONE,
     IMPOSSIBLE,
+    MORE,
+    STUCK,
+    TURN,
     ReplicaSets,
     breadth,
     exchange_cost,
@@ -21,7 +25,6 @@ from service.planner.reassignments.search.exchanges import (
     replace_broker,
     touched,
 )
-from service.planner.reassignments.search.turns import DONE, MORE, STUCK, TURN
 
 EXCEEDED: Final = -1
 """Instead of a number of moves: some broker exceeds its capacity whatever moves."""
@@ -31,14 +34,6 @@ _NO_RANK: Final = (IMPOSSIBLE, 0, 0, 0)
 
 _ROUNDING: Final = 1e-9
 """What an exchange gains at least, as a share of what it takes from a broker: so rounding makes no exchange go back and forth."""
-
-
-@kernel
-def byte_loads(s: ReplicaSets, sizes: Int64s, loads: Int64s) -> None:
-    """Add the bytes of the sets to ``loads``. sizes : int64[partitions of the state]"""
-    for partition in range(len(s.offsets) - 1):
-        for i in range(s.offsets[partition], s.offsets[partition + 1]):
-            loads[s.members[i]] += sizes[partition]
 
 
 @kernel

@@ -86,47 +86,18 @@ class Record(NamedTuple):
 
     @classmethod
     def start(
-        cls,
-        limits: Int64s,
-        copied: tuple[int, int],
-        sizes: Int64s,
-        loads: Int64s,
-        capacities: Int64s,
-        keep: int = 1,
+        cls, limits: Int64s, copied: tuple[int, int], sizes: Int64s, loads: Int64s, capacities: Int64s, keep: int = 1
     ) -> Record:
         """Before the first point. keep : the most points that are kept; of more, the first and the last"""
-        return cls(
-            limits,
-            np.array(copied, np.int64),
-            sizes,
-            loads,
-            capacities,
-            np.zeros(1, np.int64),
-            np.zeros(keep, np.int64),
-            np.zeros(keep, np.int64),
-            np.zeros(keep, np.float64),
-            np.zeros(keep, np.float64),
-            np.zeros(keep, np.float64),
-            np.zeros(keep, np.float64),
-            np.zeros(keep, np.bool_),
-        )
+        copies, amounts = np.zeros((2, keep), np.int64)
+        sums, least, most, deviations = np.zeros((4, keep), np.float64)
+        now, points, fits = np.array(copied, np.int64), np.zeros(1, np.int64), np.zeros(keep, np.bool_)
+        return cls(limits, now, sizes, loads, capacities, points, copies, amounts, sums, least, most, deviations, fits)
 
     def curve(self, corner: tuple[int, float], slope: float, step: float, *, optimal: bool) -> Curve:
         """The points so far."""
-        count = min(int(self.points[0]), len(self.copies))
-        return Curve(
-            self.copies[:count],
-            self.amounts[:count],
-            self.sums[:count],
-            self.least[:count],
-            self.most[:count],
-            self.deviations[:count],
-            self.fits[:count],
-            corner,
-            slope,
-            step,
-            optimal,
-        )
+        of_points = (self.copies, self.amounts, self.sums, self.least, self.most, self.deviations, self.fits)
+        return Curve(*(each[: int(self.points[0])] for each in of_points), corner, slope, step, optimal)  # type: ignore[arg-type]
 
 
 @kernel

@@ -21,7 +21,6 @@ from numba import njit
 
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Bytes, Int32s, Int64s
-from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 ANY_RACK, ONE_PER_RACK, EVERY_RACK, LIMITED, CHOICES = 0, 1, 2, 3, 4
 """The rules of a partition: none; at most one replica per rack; at least one on each rack; at most a given number per rack; the
@@ -211,7 +210,7 @@ def list_exchanges(s: ReplicaSets, check: Callable[[], None]) -> None:
 
 
 @kernel
-def _list_all(s: ReplicaSets, following: Int64s) -> int:
+def _list_all(s: ReplicaSets, following: Int64s) -> int:  # noqa: C901 (a kernel)
     """List the exchanges of the partitions from ``following`` on, and then, set by set, those of cost 1 that there may be."""
     partitions = len(s.offsets) - 1
     for partition in range(following[0], partitions):
@@ -233,19 +232,12 @@ def _list_all(s: ReplicaSets, following: Int64s) -> int:
                 following[0] = partitions + row
                 return MORE
             s.work[0] += len(s.loads) ** 2
-            _list_paid(s, holders[row], s.receives[row])
+            for a in range(len(s.loads)):
+                for b in range(len(s.loads)):
+                    if a != b and holders[row, a] and s.receives[row, b]:
+                        s.available[2, a, b] = 1
+                        s.cheapest[a, b] = min(s.cheapest[a, b], 1)
     return DONE
-
-
-@borrowing_kernel
-def _list_paid(s: ReplicaSets, holders: Bools, receives: Bools) -> None:
-    """List all exchanges of a set at cost 1. holders : bool[brokers], those that have replicas of it"""
-    for a in range(len(holders)):
-        for b in range(len(holders)):
-            if a != b and holders[a] and receives[b]:
-                s.available[2, a, b] = 1
-                if s.cheapest[a, b] == IMPOSSIBLE:
-                    s.cheapest[a, b] = 1
 
 
 @borrowing_kernel
@@ -381,3 +373,24 @@ def replace_broker(s: ReplicaSets, partition: int, a: int, b: int) -> int:
     s.loads[a] -= 1
     s.loads[b] += 1
     return place
+
+
+DONE, MORE, STUCK = 0, 1, 2
+"""What a kernel returns: nothing is left to do; its turn is over; the rules forbid what is left."""
+
+TURN: Final = 5_000_000
+
+UNBOUNDED: Final = 2**62
+
+
+def in_turns(s: ReplicaSets, kernel: Callable[[], int], check: Callable[[], None], most: int = UNBOUNDED) -> int:
+    """Call the kernel until it is DONE or STUCK; MORE if it has looked at ``most`` before."""
+    looked_at = 0
+    while looked_at < most:
+        s.work[0] = 0
+        result = kernel()
+        if result != MORE:
+            return result
+        looked_at += 1 + int(s.work[0])
+        check()
+    return MORE

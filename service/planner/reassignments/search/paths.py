@@ -13,14 +13,26 @@ adds. Three improvements use such paths, and each stops when no path improves, w
 Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex costs and negative cycles.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
-from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, exchange, exchange_cost, find
-from service.planner.reassignments.search.turns import DONE, MORE, STUCK, TURN
+from service.planner.reassignments.search.exchanges import (
+    DONE,
+    IMPOSSIBLE,
+    MORE,
+    STUCK,
+    TURN,
+    ReplicaSets,
+    exchange,
+    exchange_cost,
+    find,
+    in_turns,
+    list_exchanges,
+)
 
 FAR: Final = np.int64(1) << np.int64(60)
 _COST: Final = np.int64(1) << np.int64(24)
@@ -89,13 +101,8 @@ def path_to(sink: int, previous: Int32s) -> Int64s:
 
 
 @inner_kernel
-def follow(s: ReplicaSets, sink: int, previous: Int32s) -> bool:
-    """Carry out the exchanges of the path to ``sink``. False if one of them proved unavailable; then nothing has changed."""
-    return _carry_out(s, path_to(sink, previous))
-
-
-@inner_kernel
-def _carry_out(s: ReplicaSets, path: Int64s) -> bool:
+def carry_out(s: ReplicaSets, path: Int64s) -> bool:
+    """Carry out the exchanges of the path. False if one of them proved unavailable; then nothing has changed."""
     partitions = find_all(s, path)
     return len(partitions) == len(path) - 1 and exchange_all(s, path, partitions)
 
@@ -114,9 +121,7 @@ def find_all(s: ReplicaSets, path: Int64s) -> Int64s:
 
 @inner_kernel
 def exchange_all(s: ReplicaSets, path: Int64s, partitions: Int64s) -> bool:
-    """Carry out the exchanges of the path with these partitions. False if one makes another impossible; then nothing has
-    changed.
-    """
+    """Carry out the exchanges with these partitions. False if one makes another impossible; then nothing has changed."""
     costs = np.empty(len(partitions), np.int64)
     for i in range(len(partitions)):
         costs[i] = s.cheapest[path[i], path[i + 1]]
@@ -143,7 +148,7 @@ def cancel(s: ReplicaSets, broker: int, previous: Int32s) -> bool:
     for i in range(length, -1, -1):
         path[i] = broker
         broker = previous[broker]
-    return _carry_out(s, path)
+    return carry_out(s, path)
 
 
 @borrowing_kernel
@@ -195,7 +200,7 @@ def relieve(s: ReplicaSets) -> int:
                 sink = b
         if sink == NONE:
             return STUCK
-        follow(s, sink, previous)
+        carry_out(s, path_to(sink, previous))
     return MORE
 
 
@@ -236,7 +241,7 @@ def even_out(s: ReplicaSets, most_cost: int, ideal: Int64s, exhausted: Bools) ->
         if not lasting:
             exhausted[:] = False
         while sink != NONE:
-            if not follow(s, sink, previous):
+            if not carry_out(s, path_to(sink, previous)):
                 key[sink] = FAR
             sink = _next_sink(s, source, most_cost, ideal, key, previous)
     return MORE
@@ -261,7 +266,11 @@ def _next_sink(s: ReplicaSets, source: int, most_cost: int, ideal: Int64s, key: 
         sink = _best_sink(s, source, most_cost, ideal, key)
         if sink == NONE or s.loads[sink] >= ideal[sink]:
             break
-        if _same_costs(s, sink, previous, cost_of(key[sink])):
+        broker, cost = sink, cost_of(key[sink])
+        while previous[broker] != NONE:
+            cost -= s.cheapest[previous[broker], broker]
+            broker = previous[broker]
+        if cost == 0:  # of the path as it is now
             return sink
         key[sink] = FAR
     return int(NONE)
@@ -276,16 +285,6 @@ def _better_sink(s: ReplicaSets, a: int, b: int, ideal: Int64s, key: Int64s) -> 
     if cost_of(key[a]) != cost_of(key[b]):
         return cost_of(key[a]) < cost_of(key[b])
     return bool(next_weighs(s, a) * s.weights[b] < next_weighs(s, b) * s.weights[a])
-
-
-@borrowing_kernel
-def _same_costs(s: ReplicaSets, sink: int, previous: Int32s, cost: int) -> bool:
-    """Does the path to ``sink`` still have that cost?"""
-    broker = sink
-    while previous[broker] != NONE:
-        cost -= s.cheapest[previous[broker], broker]
-        broker = previous[broker]
-    return cost == 0
 
 
 @borrowing_kernel
@@ -325,6 +324,39 @@ def save_copies(s: ReplicaSets, exhausted: Bools) -> int:  # noqa: C901 (a kerne
                 sink = b
         if sink == NONE:
             exhausted |= sources
-        elif follow(s, sink, previous):
+        elif carry_out(s, path_to(sink, previous)):
             exhausted[:] = False
     return MORE
+
+
+MOST: Final = 40_000_000_000
+"""What one improvement looks at, in about a minute. Then the sets stay as they are, unproven."""
+
+ANY_COST: Final = 2**30
+
+
+def improve(s: ReplicaSets, *, even_first: bool, check: Callable[[], None]) -> bool:
+    """Even out the loads at any cost, then with the fewest copies; or without a copy. Returns whether that is optimal."""
+    weights = np.where(s.usable, s.weights, 0).astype(np.float64)
+    ideal = np.floor(s.loads[s.usable].sum() * weights / max(1.0, weights.sum())).astype(np.int64)
+    exhausted = np.zeros(len(s.loads), np.bool_)
+    most_cost = ANY_COST if even_first else 0
+    if in_turns(s, lambda: even_out(s, most_cost, ideal, exhausted), check, MOST) != DONE:
+        return False
+    if not even_first:
+        return True
+    exhausted[:] = False
+    return in_turns(s, lambda: save_copies(s, exhausted), check, MOST) == DONE
+
+
+def relieve_all(s: ReplicaSets, check: Callable[[], None]) -> int:
+    """Bring every broker to its ``most``. DONE; STUCK if the rules forbid it; MORE if it took too long to tell.
+
+    Considers exchanges of cost 1 only if it has to.
+    """
+    result = DONE if (s.loads <= s.most).all() else in_turns(s, lambda: relieve(s), check, MOST)
+    if result == DONE or s.paid[0]:
+        return result
+    s.paid[0] = True
+    list_exchanges(s, check)
+    return in_turns(s, lambda: relieve(s), check, MOST)

@@ -18,8 +18,17 @@ import numpy as np
 
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bools, Int32s, Int64s
-from service.planner.reassignments.search.exchanges import ReplicaSets, breadth, exchange_cost, is_home, replace_broker
-from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
+from service.planner.reassignments.search.exchanges import (
+    DONE,
+    MORE,
+    TURN,
+    ReplicaSets,
+    breadth,
+    exchange_cost,
+    in_turns,
+    is_home,
+    replace_broker,
+)
 
 MOST: Final = 1_000_000_000
 """What one look at all strays looks at, in some seconds; then no further swaps are tried."""
@@ -136,7 +145,11 @@ def _swap(s: ReplicaSets, swaps: Swaps, on_rack: Bools, guests: tuple[Int32s, In
             other = s.row_of[guest]
             s.work[0] += breadth(s, other)
             if s.members[guest] == b and strays(s, on_rack, other, b) and _suits(s, swaps, partition, other, a, b):
-                _exchange(s, swaps, partition, other, a, b)
+                replace_broker(s, partition, a, b)
+                replace_broker(s, other, b, a)
+                more = swaps.sizes[partition] - swaps.sizes[other]
+                swaps.room[a] += more
+                swaps.room[b] -= more
                 return True
     return False
 
@@ -160,13 +173,3 @@ def _suits(s: ReplicaSets, swaps: Swaps, partition: int, other: int, a: int, b: 
         return False
     fits = (more <= 0 or more <= swaps.room[b]) and (more >= 0 or -more <= swaps.room[a])
     return bool(fits and exchange_cost(s, other, b, a) == 0)
-
-
-@borrowing_kernel
-def _exchange(s: ReplicaSets, swaps: Swaps, partition: int, other: int, a: int, b: int) -> None:
-    """Have the partition replace a by b, and the other b by a."""
-    replace_broker(s, partition, a, b)
-    replace_broker(s, other, b, a)
-    more = swaps.sizes[partition] - swaps.sizes[other]
-    swaps.room[a] += more
-    swaps.room[b] -= more

@@ -17,17 +17,20 @@ import numpy as np
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of
 from service.planner.reassignments.search.exchanges import (
+    DONE,
     IMPOSSIBLE,
+    MORE,
+    TURN,
     ReplicaSets,
     breadth,
     exchange_cost,
+    in_turns,
     is_home,
     is_member,
     pull,
     push,
     replace_broker,
 )
-from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 MOST: Final = 1_000_000_000
 """Most work in all, some ten seconds; then no further swaps are tried."""

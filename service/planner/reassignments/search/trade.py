@@ -23,22 +23,21 @@ import numpy as np
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.planner.reassignments.search.curve import Curve, Record, mark
-from service.planner.reassignments.search.exchanges import IMPOSSIBLE, ReplicaSets, list_exchanges
-from service.planner.reassignments.search.improvement import MOST
+from service.planner.reassignments.search.exchanges import DONE, IMPOSSIBLE, MORE, TURN, ReplicaSets, in_turns, list_exchanges
 from service.planner.reassignments.search.paths import (
     FAR,
+    MOST,
     cancel,
+    carry_out,
     cost_of,
     exchange_all,
     find_all,
-    follow,
     last_weighs,
     lighter,
     next_weighs,
     path_to,
     search,
 )
-from service.planner.reassignments.search.turns import DONE, MORE, TURN, in_turns
 
 _LARGEST: Final = 2**60
 """Labels stay below it."""
@@ -151,7 +150,7 @@ def _descend(s: ReplicaSets, scale: Int64s, large: Int64s, least: Int64s) -> int
         sink, best = _best_sink(s, scale[0], 1, labels)
         if sink == NONE or best <= 0:
             return DONE
-        follow(s, sink, labels.previous)
+        carry_out(s, path_to(sink, labels.previous))
     return MORE
 
 

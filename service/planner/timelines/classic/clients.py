@@ -181,10 +181,7 @@ class ClassicClients:
         self._watch_metadata()
 
     def _hand_out(self, numbers: Int32s, led: Led, starts: Int64s) -> Bools:
-        """Members read what they are assigned. starts : int64[members], when each hears of it
-
-        Returns bool[members], which of them lose something.
-        """
+        """Members read what they are assigned when they hear of it, int64[members]. Returns which of them lose something."""
         current, coordinator, columns = self.course.rebalances[-1], self.coordinator, self.members.columns
         owner = np.full(len(coordinator.owner), NONE, np.int32)
         owner[led.partitions] = numbers[led.rows.row_of_each_value()]

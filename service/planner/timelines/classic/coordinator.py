@@ -186,10 +186,7 @@ class ClassicCoordinator:
             self._look()
 
     def rejoin(self, member: Member, reason: str) -> None:
-        """A member of the group sends JoinGroup on its own account.
-
-        Reproduces GroupMetadataManager.classicGroupJoinExistingMember.
-        """
+        """A member sends JoinGroup on its own account: GroupMetadataManager.classicGroupJoinExistingMember."""
         if member.number not in self.present or self.members.columns.died[member.number] != NEVER:
             return
         self._announce(member.number)
@@ -382,10 +379,7 @@ class ClassicCoordinator:
             self._look()
 
     def miss(self, member: Member) -> None:
-        """Heartbeats stop. A member that waits for others to join is only missed in the next generation.
-
-        Reproduces ClassicGroupMember.hasSatisfiedHeartbeat.
-        """
+        """Heartbeats stop; of one that waits for others, in the next generation: ClassicGroupMember.hasSatisfiedHeartbeat."""
         now, number, columns = self.clock.now, member.number, self.members.columns
         if number not in self.present:
             return

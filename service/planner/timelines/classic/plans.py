@@ -19,10 +19,7 @@ Scene: TypeAlias = tuple[int, bytes, bytes, bytes]
 
 
 def scene_of(leader: int, numbers: Int32s, members: Members, view: View) -> Scene:
-    """What must stay the same for a leader to go on with what it has begun: itself, the members, their subscriptions, the topics.
-
-    leader : its number; numbers : of the members
-    """
+    """What must not change for a leader to go on with what it has begun. leader : its number; numbers : of the members"""
     order = np.sort(numbers)
     counts = view.counts[members.joined_topics(numbers)]
     return leader, order.tobytes(), members.columns.joined[order].tobytes(), counts.tobytes()
