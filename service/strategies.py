@@ -23,7 +23,6 @@ __all__ = ["GROUP_PROTOCOLS", "KAFKAS", "PLACERS", "TASK_PROTOCOLS", "Assignor",
 
 balanced = Later("service.planner.balanced.balanced")
 by_topic_id = Later("service.planner.balanced.by_topic_id")
-frontier = Later("service.planner.balanced.frontier")
 placer = Later("service.planner.balanced_placer")
 
 BALANCED: Final = Assignor(
@@ -33,7 +32,7 @@ BALANCED: Final = Assignor(
     is_timed=True,
     reserves=True,
     limits_moves=True,
-    frontier=frontier.frontier,
+    frontier=balanced.frontier,
 )
 """This project's own."""
 

@@ -22,10 +22,10 @@ from service.decisions.keys.types import Stream
 from service.decisions.rows import duplicates
 from service.decisions.rows.numbers import MOST
 from service.planner.attribution.equivalents import most_hashing_bytes
+from service.planner.sizing.conclusions import LimitReach, reach
 from service.planner.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.planner.sizing.distinct_keys import BYTES, MAX_KEYS, RECORDS
 from service.planner.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
-from service.planner.sizing.reach import LimitReach, reach
 from service.planner.sizing.throughput import Throughput, proposed_counts, throughput
 
 DISTINCT_BYTES: Final = 130

@@ -202,12 +202,9 @@ def _numbers(
     return shares.numbers
 
 
-@kernel
+@inner_kernel
 def _give(shares: _Shares, only: int, replicas: int, most: int, most_of_rack: int) -> int:
-    """Give replicas one by one where the sums grow least, to the brokers of the rack ``only``, or of all; returns how many.
-
-    most, most_of_rack : replicas of a broker and of a rack
-    """
+    """Give replicas one by one where the sums grow least, on the rack ``only`` or all, with the most of a broker and a rack."""
     loads, low, high, weights, racks, ranks, numbers, of_rack = shares
     heap = np.empty(len(racks), np.int32)
     size = 0

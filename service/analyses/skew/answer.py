@@ -15,10 +15,10 @@ from service.core.keys import columns as encodings
 from service.core.keys.values import key_text, key_value
 from service.core.model import Int32s
 from service.decisions.partition_counts import over
+from service.planner.sizing.conclusions import LimitReach, reach
 from service.planner.sizing.counter import KeyCounter, hashing_rule, key_hashes_of
 from service.planner.sizing.distinct_keys import BYTES, RECORDS
 from service.planner.sizing.plans import CountLimits, CountPlan, Rates, plans
-from service.planner.sizing.reach import LimitReach, reach
 
 NAMED: Final = 256
 """Most hottest keys in the answer."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.core.printable import first_few, printable
-from service.planner.sizing.conclusions import LISTED, cause, partitions
+from service.planner.sizing.conclusions import LISTED, cause, partitions, plan_in_question
 from service.planner.sizing.plans import EVEN, CountPlan, Measure
-from service.planner.sizing.reach import plan_in_question
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, share, size
 from service.report.pages import COLORS, LABELLED, SOFT, Figure, FigureRow, Plot, Report, Section, Table, chart, charts, label

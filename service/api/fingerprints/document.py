@@ -14,9 +14,9 @@ from service.core.partitioners.hash_codes import OBJECT
 from service.core.printable import counted
 from service.decisions.fingerprints import FingerprintAnswer, answer
 from service.decisions.keys.values import json_value
-from service.planner.attribution.binomial import NEVER
 from service.planner.attribution.equivalents import UNDECIDED, PartitionerClass
 from service.planner.attribution.fingerprints import MOSTLY, Candidate, Fingerprint, explain
+from service.planner.attribution.mixtures import NEVER
 from service.planner.attribution.observations import KeyObservations
 from service.planner.attribution.shares import Interval
 from service.report.numbers import share

@@ -9,9 +9,8 @@ from service.api.placement_audits.schema import PlacementAuditSchema
 from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
 from service.decisions.placement_audits import AuditAnswer, answer
-from service.planner.placement_audits.audit import CreatedPart, PlacerRuleBroken
+from service.planner.placement_audits.audit import CreatedPart, PlacerRuleBroken, verdict
 from service.planner.placement_audits.evenness import MEASURES, Evenness, skews_of
-from service.planner.placement_audits.verdict import verdict
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, ZoneTrafficSchema

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from service.core.clock import TimeLimit
     from service.core.model import Assignment, Group
-    from service.planner.balanced.frontier import TradeOff
+    from service.planner.balanced.balanced import TradeOff
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from service.planner.rebalances.rebalance import Rebalance, rebalance
 if TYPE_CHECKING:
     from service.core.assignors import Assignor
     from service.decisions.budget import Budget
-    from service.planner.balanced.frontier import TradeOff
+    from service.planner.balanced.balanced import TradeOff
 
 FEW_MOVES: Final = 100
 """Moves up to which they are in the answer without being asked for."""

@@ -15,7 +15,7 @@ from service.decisions.rows.names import NAME
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from service.planner.balanced.frontier import TradeOff
+    from service.planner.balanced.balanced import TradeOff
     from service.planner.rebalances.moves import Differences, Moves
 
 

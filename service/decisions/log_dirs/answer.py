@@ -8,9 +8,8 @@ from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.log_dirs.question import DirCluster, LogDirQuestion, id_of, read
 from service.planner.log_dirs.effects import conclusion, effects, warnings
-from service.planner.log_dirs.model import LogDirPlan
+from service.planner.log_dirs.model import DirUsage, LogDirPlan
 from service.planner.log_dirs.plan import plan_log_dirs
-from service.planner.log_dirs.usage import DirUsage
 from service.planner.reassignments.batches.model import BatchTiming, Traffic
 from service.planner.reassignments.effects import timing_sentences
 

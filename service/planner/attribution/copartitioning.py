@@ -17,8 +17,7 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import BYTES, PULSAR, PULSAR_UTF8, SPARK
 from service.core.partitioners import PARTITIONERS, Partitioner
 from service.core.printable import counted
-from service.planner.attribution.equivalents import classify, hash_all
-from service.planner.attribution.probe_keys import probe_keys
+from service.planner.attribution.equivalents import classify, hash_all, probe_keys
 
 NUMBERS: Final = {
     "short": "2 bytes of a short",

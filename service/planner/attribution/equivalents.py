@@ -8,13 +8,15 @@ hand include such records, these partitioners are in different classes: ``librdk
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from service.core.keys import columns
-from service.core.keys.columns import Column
+from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Column, Numbers, byte_strings, strings
 from service.core.model import Bools, Int32s
 from service.core.partitioners.hashing_rule import HashingRule
 from service.core.partitioners.model import Partitioner
@@ -195,3 +197,30 @@ def has_null_and_empty(column: Column) -> tuple[bool, bool]:
     if keys.valid is None:
         return False, bool(empty.any())
     return not keys.valid.all(), bool((empty & keys.valid).any())
+
+
+PROBES: Final = 4096
+
+_LETTERS: Final = np.array(list("abcdefghijklmnopqrstuvwxyz0123456789-"))
+
+
+@cache
+def probe_keys(key_format: str) -> Column:
+    """PROBES distinct keys of the format: text of 4 to 40 characters, 4 to 40 bytes, any numbers."""
+    draw = np.random.default_rng(0)
+    lengths = draw.integers(4, 41, PROBES)
+    if key_format == "uuid":
+        digits = [bytes(row).hex() for row in draw.integers(0, 256, (PROBES, 16), np.uint8)]
+        return strings([f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
+    if key_format in BYTES:
+        return byte_strings([draw.bytes(int(length)) for length in lengths])
+    if key_format in INTEGERS:
+        bounds = np.iinfo(INTEGERS[key_format])
+        return Numbers(draw.integers(bounds.min, bounds.max, PROBES, INTEGERS[key_format], endpoint=True))
+    if key_format in FLOATS:
+        return Numbers(draw.normal(0, 1e6, PROBES).astype(FLOATS[key_format]))
+    if key_format == "boolean":
+        return Numbers(np.arange(PROBES) % 2 == 0)
+    ends = np.cumsum(lengths).tolist()
+    text = "".join(_LETTERS[draw.integers(0, len(_LETTERS), ends[-1])].tolist())
+    return strings([text[start:end] for start, end in pairwise([0, *ends])])

@@ -21,10 +21,20 @@ from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s, Int64s
 from service.core.partitioners.model import Partitioner
-from service.planner.attribution.binomial import NEVER, log_tail, samples_until, smallest
-from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all, rank
+from service.planner.attribution.equivalents import PartitionerClass, PartitionerClasses, classify, hash_all, probe_keys, rank
 from service.planner.attribution.growth import Growth, before_growth, find_growth
-from service.planner.attribution.mixtures import SIGNIFICANCE, Mixture, Patterns, likelihoods, log_likelihood, unmix
+from service.planner.attribution.mixtures import (
+    NEVER,
+    SIGNIFICANCE,
+    Mixture,
+    Patterns,
+    likelihoods,
+    log_likelihood,
+    log_tail,
+    samples_until,
+    smallest,
+    unmix,
+)
 from service.planner.attribution.observations import (
     EMPTY_KEY,
     NO_KEY,
@@ -35,9 +45,8 @@ from service.planner.attribution.observations import (
     matches,
     sample,
 )
-from service.planner.attribution.probe_keys import probe_keys
-from service.planner.attribution.serializers import find_serialization, serialized
 from service.planner.attribution.shares import Floats, Interval, intervals
+from service.planner.attribution.transformations import find_serialization, serialized
 from service.planner.attribution.unlisted import probe_numbers, unlisted, whole_numbers
 
 SAMPLE: Final = 2048
@@ -264,8 +273,10 @@ class WriterSearch:
         probes = probe_keys(key_format)
         result = judge(classified, probes, self.partitions_counts)
         if result.leaves_pairs or len(result.mixture.components) > 1:
-            grown, counts = _grown(classified, observations, self.partitions_counts, self.check_time)
-            wider = judge(grown, probes, counts) if len(grown.classes) > len(classified.classes) else result
+            of_sample = sample(classified.classes, observations, SAMPLE)
+            earlier, now = earlier_classes(classified.classes, *of_sample, self.partitions_counts, self.check_time)
+            grown = replace(classified, classes=(*classified.classes, *(each for each, _ in earlier))[:MAX_CLASSES])
+            wider = judge(grown, probes, range(now, now + 1)) if len(grown.classes) > len(classified.classes) else result
             if wider.earlier_counts:
                 result, classified = wider, grown
         if not self.all_suspects or not result.leaves_pairs:
@@ -277,16 +288,6 @@ class WriterSearch:
         return (
             wider if any(not wider.partitioners.classes[part.class_index].names for part in wider.mixture.components) else result
         )
-
-
-def _grown(
-    classified: PartitionerClasses, observations: KeyObservations, partitions_counts: range, check_time: TimeLimit
-) -> tuple[PartitionerClasses, range]:
-    """The classes and those at earlier counts that may have written some pairs, and the counts that the topic may have now."""
-    classes = classified.classes
-    earlier, now = earlier_classes(classes, *sample(classes, observations, SAMPLE), partitions_counts, check_time)
-    grown = (*classes, *(each for each, _ in earlier))
-    return replace(classified, classes=grown[:MAX_CLASSES]), range(now, now + 1)
 
 
 def earlier_classes(

@@ -191,14 +191,10 @@ def _codes(hashes: Hashes, observations: KeyObservations, pairs: slice, partitio
 def _patterns(classes: tuple[PartitionerClass, ...], partitions_count: int, codes: Int64s, totals: Int64s) -> Patterns:
     """The patterns of some codes. totals : int64[codes, 2], their pairs and observations"""
     explained = (codes[:, None] >> np.arange(len(classes))) & 1 == 1
-    undecided = np.array([_undecided_kinds(each) for each in classes], np.bool_).reshape(-1, 3)
+    no_hash = np.array([each.rule.null_hash is None for each in classes], np.bool_)
+    # For each kind of record (0, NO_KEY, EMPTY_KEY): does its partition not depend on the key?
+    undecided = np.stack([no_hash & False, no_hash, no_hash & [each.rule.empty_as_null for each in classes]], axis=1)
     return Patterns(partitions_count, explained, undecided[:, codes >> KIND].T, totals[:, 0], totals[:, 1])
-
-
-def _undecided_kinds(each: PartitionerClass) -> tuple[bool, bool, bool]:
-    """For each kind of record (0, NO_KEY, EMPTY_KEY): does its partition not depend on the key?"""
-    no_hash = each.rule.null_hash is None
-    return False, no_hash, no_hash and each.rule.empty_as_null
 
 
 def first_rows(

@@ -20,8 +20,7 @@ from service.core.partitioners.hashing_rule import Hash, HashingRule, Sign
 from service.core.partitioners.kafkajs_legacy import LEGACY
 from service.core.partitioners.murmur2 import MURMUR2, MURMUR2_SEED_0
 from service.core.partitioners.murmur3 import MURMUR3
-from service.planner.attribution.equivalents import PartitionerClass
-from service.planner.attribution.probe_keys import PROBES
+from service.planner.attribution.equivalents import PROBES, PartitionerClass
 
 HASHES: Final = (MURMUR2, CRC32, FNV1A, MURMUR3, OBJECT, MURMUR2_SEED_0, ARRAY, LEGACY)
 SIGNS: Final = (hashing_rule.MASK, hashing_rule.UNSIGNED, hashing_rule.REM_NEG, hashing_rule.PMOD)

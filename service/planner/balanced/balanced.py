@@ -26,19 +26,20 @@ from typing import Final
 import numpy as np
 
 from service.core.clock import UNLIMITED, unmetered
+from service.core.errors import InvalidQuestion
 from service.core.measures.certificate import Certificate, Objective
-from service.core.measures.skew import occurrences
+from service.core.measures.skew import occurrences, weighted_load
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Int64s, Ragged
+from service.core.printable import counted
 from service.core.ragged import grouped
 from service.planner.balanced.alike import assign_alike, rooms
 from service.planner.balanced.levels import Levels, levels
 from service.planner.balanced.limited import MOST_STEPS, Limited, ship_within
-from service.planner.balanced.moves import check_moves
 from service.planner.balanced.nearby import nearest
 from service.planner.balanced.transport import Rooms, Routes, ship
 from service.planner.balanced.weighing import EVERY_ONE, weigh
 from service.planner.balanced.weighted import Glance
-from service.planner.kinds import Kinds, claimed_once
+from service.planner.kinds import Kinds, claimed_once, claims_of
 
 BY_FORMULA: Final = "All members subscribe alike: each gets the average, rounded down or up, and keeps what it owns up to that."
 BY_LEVELS: Final = (
@@ -214,3 +215,83 @@ def _bound(kinds: Kinds, bounds: Levels) -> Int64s:
     np.minimum.at(lowest, kinds.subscribers.row_of_each_value(), bounds.members[kinds.subscribers.values])
     partitions = np.bincount(np.searchsorted(classes, lowest), kinds.sizes, len(classes)).astype(np.int64)
     return _even(partitions, np.bincount(of_members, kinds.counts, len(classes)).astype(np.int64))
+
+
+def forced_moves(group: Group) -> int:
+    """The claimed partitions that must move: of topics with subscribers, but none of those that claim them is one."""
+    topics = len(group.topics)
+    counts = group.topics.partitions_counts()
+    subscribed = group.subscriptions.below(topics)
+    claims, claimed = claims_of(group.owned, subscribed, group.topics.topic_of)
+    must = claimed & np.repeat(occurrences(subscribed.values, topics) > 0, counts)
+    must[claims.values] = False
+    return int(np.count_nonzero(must))
+
+
+def check_moves(group: Group, max_moves: int) -> None:
+    """Raise InvalidQuestion if more partitions must move than may."""
+    forced = forced_moves(group)
+    if forced > max_moves:
+        detail = f"At least {counted(forced, 'partition')} must move: no owner subscribes to the topic."
+        raise InvalidQuestion(detail, "max_moves")
+
+
+MOST_POINTS: Final = 41
+"""Most points, if each takes little time."""
+
+FEWER_POINTS: Final = ((2_000, 41), (10_000, 21), (60_000, 6))
+"""Otherwise: most points, for groups of up to this number of partitions and subscriptions."""
+
+FEWEST_POINTS: Final = 3
+"""Of larger groups."""
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What a number of moves achieves.
+
+    worst_load : the largest load ÷ capacity; stddev : of all loads ÷ capacity
+    proven : is no such load smaller with so few moves?
+    """
+
+    moves: int
+    worst_load: float
+    stddev: float
+    proven: bool
+
+
+def frontier(group: Group, run: Callable[..., Assignment]) -> tuple[TradeOff, ...]:
+    """The trade-offs by ascending moves, each more even than those before, from the fewest moves to the best balance.
+
+    run : ``balanced.assign`` with its limits; takes ``max_moves``
+    """
+    assignment = run(group)
+    fewest, best = forced_moves(group), _trade_off(group, assignment)
+    count = _points(group, assignment)
+    # The first moves gain most, so the points are closer there.
+    limits = np.unique(np.rint(fewest + (best.moves - fewest) * np.linspace(0, 1, count) ** 2).astype(np.int64))[:-1]
+    tried = [_trade_off(group, run(group, max_moves=limit)) for limit in (limits.tolist() if best.moves > fewest else [])]
+    points: list[TradeOff] = []
+    for each in (*sorted(tried, key=lambda point: (point.moves, point.worst_load, point.stddev)), best):
+        if not points or (each.worst_load, each.stddev) < (points[-1].worst_load, points[-1].stddev):
+            points.append(each)
+    return tuple(points)
+
+
+def _points(group: Group, assignment: Assignment) -> int:
+    """How many points to compute: a formula is quick, flows and searches are not."""
+    if assignment.certificate is not None and assignment.certificate.load.method == BY_FORMULA:
+        return MOST_POINTS
+    size = group.topics.partitions_count + len(group.subscriptions.values)
+    return next((points for limit, points in FEWER_POINTS if size <= limit), FEWEST_POINTS)
+
+
+def _trade_off(group: Group, assignment: Assignment) -> TradeOff:
+    certificate, weights = assignment.certificate, group.topics.weights
+    if certificate is None:
+        raise TypeError("the assignor proves nothing")
+    loads = assignment.rows.lengths() if weights is None else weighted_load(assignment.rows, weights)
+    ratios = loads if group.capacities is None else loads / group.capacities
+    most = float(ratios.max(initial=0))
+    stddev = most * float(np.std(ratios / most)) if most else 0.0  # the square of a ratio may be beyond a float
+    return TradeOff(int(certificate.moves.value), certificate.load.value, stddev, certificate.load.gap == 0)

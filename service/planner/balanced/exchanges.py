@@ -32,7 +32,11 @@ def exchange(items: Items, holders: Int32s, loads: Int64s, left: Int64s, settled
     room = np.empty((2, len(holders)), np.int32)
     first, following = lists(holders, len(loads))
     while steps > 0:
-        worst = _most_loaded(items, loads, settled)
+        worst, most = NONE, -1.0  # the member with the largest load ÷ capacity that is not settled
+        for member in range(len(loads)):
+            ratio = loads[member] / items.capacities[member]
+            if not settled[member] and ratio > most:
+                most, worst = ratio, member
         steps -= len(loads)
         if worst == NONE and not again[0]:
             return True
@@ -55,18 +59,6 @@ def exchange(items: Items, holders: Int32s, loads: Int64s, left: Int64s, settled
             sizes[worst] += 1
             sizes[other] -= 1
     return False
-
-
-@inner_kernel
-def _most_loaded(items: Items, loads: Int64s, settled: Bools) -> int:
-    """The member with the largest load ÷ capacity that is not settled, or NONE."""
-    worst = NONE
-    most = -1.0
-    for member in range(len(loads)):
-        ratio = loads[member] / items.capacities[member]
-        if not settled[member] and ratio > most:
-            most, worst = ratio, member
-    return worst
 
 
 @inner_kernel

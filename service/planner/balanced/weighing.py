@@ -82,7 +82,9 @@ def weigh(
     load = Objective(value, min(bound, largest) / scale, BY_TRIAL if bound == largest and few else method)
     rack_local = None
     if group.topics.racks is not None and racks_matter:
-        near = _near(taken(group.topics.racks, partitions), group.racks[order][shared.holders])
+        racks, readers = taken(group.topics.racks, partitions), group.racks[order][shared.holders]
+        rows = racks.row_of_each_value()
+        near = len(distinct(rows[racks.values == readers[rows]]))
         could = near if shared.exact else None
         if places is not None and not shared.exact:
             could = most_near(_options(group, items, places, largest, moved), check_time)
@@ -156,9 +158,3 @@ def _options(group: Group, items: Items, places: Places, largest: float, moved: 
     room = np.asarray(np.bincount(places.member_racks[there], items.capacities[there], width) * largest * (1 + SLACK), np.float64)
     of_each = of_each.astype(np.int32)
     return RackOptions(of_each[order], on_rack[order], weights[order], is_near[order], moves[order], room, spare)
-
-
-def _near(racks: Ragged, readers: Int32s) -> int:
-    """How many items are read on the reader's rack. racks : Ragged item → racks; readers : int32[items], racks of the readers"""
-    items = racks.row_of_each_value()
-    return len(distinct(items[racks.values == readers[items]]))

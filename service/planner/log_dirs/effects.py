@@ -7,8 +7,7 @@ import numpy as np
 
 from service.core.model import NONE, Int32s
 from service.core.printable import counted, first_few
-from service.planner.log_dirs.model import DirReplicas, LogDirPlan, LogDirs
-from service.planner.log_dirs.usage import DirUsage
+from service.planner.log_dirs.model import DirReplicas, DirUsage, LogDirPlan, LogDirs
 from service.planner.reassignments.model import Goal
 
 NAMED: Final = 3

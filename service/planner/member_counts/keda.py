@@ -70,28 +70,16 @@ def partition_lags(committed: Int64s, ends: Int64s, trigger: Trigger) -> Int64s:
 
 def metric(lags: Int64s, trigger: Trigger) -> Metric:
     """What the trigger reports for these lags, int64[...]: getTotalLag, GetMetricsAndActivity."""
-    total = _sum(lags)
+    total = (int((lags >> 32).sum()) << 32) + int((lags & 0xFFFFFFFF).sum())  # which may be beyond 64 bits
     is_active = total > trigger.activation_lag_threshold
     even, limited = trigger.ensure_even_distribution_of_partitions, trigger.limit_to_partitions_with_lag
     if not trigger.allow_idle_consumers or limited or even:
         if even:
-            total = _even_count(total, len(lags), trigger.lag_threshold) * trigger.lag_threshold
+            enough = (factor for factor in factors(len(lags)) if factor * trigger.lag_threshold >= total)
+            total = next(enough, len(lags)) * trigger.lag_threshold  # getNextFactorThatBalancesConsumersToTopicPartitions
         most = int(np.count_nonzero(lags > 0)) if limited else len(lags)
         total = min(total, most * trigger.lag_threshold) if total // trigger.lag_threshold > most else total
     return Metric(total, is_active)
-
-
-def _sum(lags: Int64s) -> int:
-    """The sum, which may be beyond 64 bits."""
-    return (int((lags >> 32).sum()) << 32) + int((lags & 0xFFFFFFFF).sum())
-
-
-def _even_count(total: int, partitions: int, threshold: int) -> int:
-    """The smallest divisor of the number of partitions that is enough, or that number.
-
-    Reproduces getNextFactorThatBalancesConsumersToTopicPartitions.
-    """
-    return next((factor for factor in factors(partitions) if factor * threshold >= total), partitions)
 
 
 def factors(number: int) -> list[int]:

@@ -12,9 +12,8 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors import Assignor
-from service.core.kernels import kernel
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
-from service.core.model import Float64s, Group, Int32s, Int64s, LeftOpen, Ragged
+from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.planner.rebalances.movement import movement
 from service.planner.rebalances.moves import final_rows
@@ -90,8 +89,8 @@ def load_of(group: Group, rows: Ragged, of_partitions: LoadBounds | None = None)
     """The load of an assignment of a group. rows : Ragged member → partitions; of_partitions : None: the group's weights"""
     weights = of_partitions or LoadBounds.of(group)
     capacities = np.ones(len(rows)) if group.capacities is None else group.capacities
-    loads, counts = _shares(rows.offsets, rows.values, weights.least)
-    most = loads if weights.are_known else _shares(rows.offsets, rows.values, weights.most)[0]
+    loads, counts = _shares(rows, weights.least)
+    most = loads if weights.are_known else _shares(rows, weights.most)[0]
     return MembersLoad(
         float((loads / capacities).max(initial=0.0)),
         float((most / capacities).max(initial=0.0)),
@@ -102,26 +101,16 @@ def load_of(group: Group, rows: Ragged, of_partitions: LoadBounds | None = None)
     )
 
 
-@kernel
-def _shares(offsets: Int32s, values: Int32s, weights: Float64s) -> tuple[Float64s, Int64s]:
+def _shares(rows: Ragged, weights: Float64s) -> tuple[Float64s, Int64s]:
     """The weight of each member, float64[members], and the number of its partitions, int64[members].
 
-    offsets, values : member → partitions; those from ``len(weights)`` on do not exist
+    rows : Ragged member → partitions; those from ``len(weights)`` on do not exist
     weights : float64[partitions]   each is divided among the members that have the partition
-
-    Plain-Python twin: tests/reference/member_counts.py.
     """
-    sharers = np.zeros(len(weights), np.int64)
-    for partition in values:
-        if partition < len(weights):
-            sharers[partition] += 1
-    loads, counts = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1, np.int64)
-    for member in range(len(counts)):
-        for i in range(offsets[member], offsets[member + 1]):
-            if values[i] < len(weights):
-                loads[member] += weights[values[i]] / sharers[values[i]]
-                counts[member] += 1
-    return loads, counts
+    known = rows.below(len(weights))
+    share = weights / np.maximum(1, np.bincount(known.values, minlength=len(weights)))
+    loads = np.bincount(known.row_of_each_value(), share[known.values], len(rows))
+    return loads.astype(np.float64, copy=False), known.lengths().astype(np.int64)
 
 
 def plans(

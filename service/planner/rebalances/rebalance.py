@@ -41,14 +41,9 @@ def rebalance_by(group: Group, assignment: Assignment) -> Rebalance:
     unassigned = np.flatnonzero(owners.lengths()[: group.topics.partitions_count] == 0).astype(np.int32)
     if assignment.left_open is not None:
         unassigned = np.setdiff1d(unassigned, assignment.left_open.partitions, assume_unique=True)
-    moves = movement(group, owners)
-    return Rebalance(
-        assignment, owners, unassigned, spread(assignment.rows.lengths()), moves, _fewest_moves(group, assignment, moves)
-    )
-
-
-def _fewest_moves(group: Group, assignment: Assignment, moves: Movement) -> int | None:
-    certificate = assignment.certificate
+    moves, certificate = movement(group, owners), assignment.certificate
     if certificate is not None and certificate.proves_even:
-        return moves.moved  # of the most even numbers of partitions, which may not be the most even weights
-    return fewest_possible_moves(group, assignment.final_loads())
+        fewest: int | None = moves.moved  # of the most even numbers of partitions, which may not be the most even weights
+    else:
+        fewest = fewest_possible_moves(group, assignment.final_loads())
+    return Rebalance(assignment, owners, unassigned, spread(assignment.rows.lengths()), moves, fewest)

@@ -187,13 +187,11 @@ def _plan(
         _busiest(sizes, rates.bytes_per_second),
         _busiest(sizes or records, rates.mb_per_second),
     )
-    meets: dict[str, bool] = {}
-    if limits.records_per_second is not None and busiest.records_per_second is not None:
-        meets["records_per_second"] = busiest.records_per_second <= limits.records_per_second
-    if limits.bytes_per_second is not None and busiest.bytes_per_second is not None:
-        meets["bytes_per_second"] = busiest.bytes_per_second <= limits.bytes_per_second
-    if limits.mb_per_second is not None and busiest.mb_per_second is not None:
-        meets["mb_per_second"] = busiest.mb_per_second <= limits.mb_per_second
+    meets = {
+        name: rate <= limit
+        for name in ("records_per_second", "bytes_per_second", "mb_per_second")
+        if (limit := getattr(limits, name)) is not None and (rate := getattr(busiest, name)) is not None
+    }
     if limits.skew is not None:
         meets["skew"] = max(records.spread.skew, sizes.spread.skew if sizes else 1.0) <= limits.skew
     current = counter.current

@@ -16,9 +16,8 @@ from service.planner.rebalances.movement import movement
 from service.planner.timelines.clock import STEP_CELLS, Clock
 from service.planner.timelines.groups import Groups
 from service.planner.timelines.ledger import Ledger
-from service.planner.timelines.members import Member, Members, Present
+from service.planner.timelines.members import Member, Members, Paces, Present
 from service.planner.timelines.model import NEVER, CoordinatorRequest, Timeline, TimelineRebalance
-from service.planner.timelines.paces import Paces
 from service.planner.timelines.topics import Topology, View
 
 PASSED: Final = 16

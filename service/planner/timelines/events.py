@@ -32,29 +32,12 @@ NAMED: Final = 5
 
 
 class Events:
-    """The events of a group.
-
-    clients : those of the group's present protocol
-    """
+    """The events of a group, with a method for each type. clients : those of the group's present protocol"""
 
     def __init__(self, timeline: Timeline) -> None:
         self.course = Course(timeline)
         self.course.parties.append(self)
         self.clients: ClassicClients | ConsumerClients = CLIENTS[timeline.group_protocol](self.course)
-        self._handlers: dict[str, Callable[[Event], None]] = {
-            "member_joins": self._member_joins,
-            "member_leaves": self._member_leaves,
-            "member_crashes": self._member_crashes,
-            "member_stalls": self._member_stalls,
-            "member_restarts": self._member_restarts,
-            "rolling_restart": self._rolling_restart,
-            "subscription_changes": self._subscription_changes,
-            "topic_created": self._topic_created,
-            "topic_deleted": self._topic_deleted,
-            "partitions_added": self._partitions_added,
-            "scales": self._scales,
-            "assignor_changes": self._assignor_changes,
-        }
         for index, event in enumerate(timeline.events):
             self.course.clock.at(event.at_ms, self._happen, index, event, rank=EVENTS)
 
@@ -86,7 +69,7 @@ class Events:
 
     def _happen(self, index: int, event: Event) -> None:
         self.course.cause = index
-        self._handlers[event.type](event)
+        getattr(self, f"_{event.type}")(event)
 
     def _later(self, at_ms: int, call: Callable[..., Any], *values: Any) -> None:
         """Have something called that follows from the present event, in whatever protocol the group has then."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from service.core.kernels import inner_kernel, kernel
+from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.planner.timelines.model import NEVER, Idle, TimelineRebalance
 
@@ -97,9 +97,7 @@ class Ledger:
 
     def stop_one(self, partitions: Int32s, number: int, now_ms: int) -> None:
         """The member stops reading those of these that it reads."""
-        count = _stop_one(self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER)
-        if self.log is not None and count:
-            self.log.append((now_ms, number, -count))
+        self.stop(partitions[self.reader[partitions] == number], now_ms)
 
     def stop_member(self, number: int, at_ms: int) -> None:
         """A member reads nothing any longer."""
@@ -123,26 +121,32 @@ class Ledger:
         self, partitions: Int32s, number: int, now_ms: int, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> float | None:
         """Of these, those that are counted get the same reader now. Returns what came in for them meanwhile, or None."""
-        bounds = None
-        if wait is not None:
-            starts = partitions[self.counted[partitions]]
-            bounds = self._bounded(starts, np.full(len(starts), now_ms, np.int64), wait)
-        weights = np.zeros(0) if self.weights is None else self.weights
-        count, total, longest, missed = _start_one(
-            self.reader, self.idle_since, self.counted, partitions, number, now_ms, NEVER, weights
-        )
-        if self.log is not None and count:
-            self.log.append((now_ms, number, count))
-        self._add(bounds or Idle.exactly(total, longest), missed, rebalance)
-        return None if self.weights is None else missed
+        starts = partitions[self.counted[partitions]]
+        self.reader[starts] = number
+        if self.log is not None and len(starts):
+            self.log.append((now_ms, number, len(starts)))
+        idle, missed = self._ended(starts, np.full(len(starts), now_ms, np.int64), wait)
+        total = float(np.cumsum(missed)[-1:].sum())  # added one by one
+        self._add(idle, total, rebalance)
+        return None if self.weights is None else total
 
     def _bounded(self, partitions: Int32s, at_ms: Int64s, wait: Wait) -> Idle:
         """The idle times that end then, whose last part could have been shorter or longer.
 
         If the figure is to be the middle, ``idle_since`` becomes such that it is.
         """
-        each_from = np.empty(0, np.int64) if wait.each_from_ms is None else wait.each_from_ms
-        return Idle(*_bounds(self.idle_since, partitions, at_ms, wait.from_ms, each_from, wait.most_ms, wait.is_middle, NEVER))
+        is_idle = self.idle_since[partitions] != NEVER
+        partitions, at_ms = partitions[is_idle], at_ms[is_idle]
+        begin = np.maximum(self.idle_since[partitions], wait.from_ms)
+        if wait.each_from_ms is not None:
+            begin = np.maximum(begin, wait.each_from_ms[partitions])
+        idle = np.maximum(0, at_ms - self.idle_since[partitions])
+        least = idle - np.minimum(np.maximum(0, at_ms - begin), idle)
+        if wait.is_middle:
+            idle = least + wait.most_ms // 2
+            self.idle_since[partitions] = at_ms - idle
+        each = (idle, least, np.maximum(idle, least + wait.most_ms))
+        return Idle(*(int(figure) for times in each for figure in (times.sum(), times.max(initial=0))))
 
     def _add(self, idle: Idle, missed: float, rebalance: TimelineRebalance | None) -> None:
         """Note idle times that are over. missed : what came in meanwhile"""
@@ -186,113 +190,22 @@ class Ledger:
     def _end(
         self, partitions: Int32s, at_ms: Int64s, rebalance: TimelineRebalance | None, wait: Wait | None = None
     ) -> Float64s | None:
-        bounds = None if wait is None else self._bounded(partitions, at_ms, wait)
-        weights = np.zeros(0) if self.weights is None else self.weights
-        missed, total, longest = _end_idle(self.idle_since, partitions, at_ms, NEVER, weights)
-        self._add(bounds or Idle.exactly(total, longest), float(missed.sum()), rebalance)
+        idle, missed = self._ended(partitions, at_ms, wait)
+        self._add(idle, float(missed.sum()), rebalance)
         return None if self.weights is None else missed
+
+    def _ended(self, partitions: Int32s, at_ms: Int64s, wait: Wait | None) -> tuple[Idle, Float64s]:
+        """The idle times that end then, and float64[partitions], what came in meanwhile; 0 without weights."""
+        bounds = None if wait is None else self._bounded(partitions, at_ms, wait)
+        idle = np.maximum(0, at_ms - self.idle_since[partitions])  # of one that is not idle, NEVER is later
+        self.idle_since[partitions] = NEVER
+        missed = np.zeros(len(idle)) if self.weights is None else self.weights[partitions] * idle / 1000
+        return bounds or Idle.exactly(int(idle.sum()), int(idle.max(initial=0))), missed
 
     def unread_since(self) -> Int64s:
         """int64[partitions], since when each that exists has no reader; NEVER for one that has."""
         since = np.where(self.counted, self.idle_since, self.uncounted_since)
         return np.where(self.existing & (self.reader == NONE), since, NEVER)
-
-
-@kernel
-def _bounds(
-    idle_since: Int64s,
-    partitions: Int32s,
-    ends: Int64s,
-    from_ms: int,
-    each_from: Int64s,
-    most_ms: int,
-    is_middle: bool,  # noqa: FBT001
-    never: int,
-) -> tuple[int, int, int, int, int, int]:
-    """``Ledger._bounded``; ``each_from`` may be empty. Returns the fields of ``Idle``. Twin: tests/reference/ledger.py."""
-    total = longest = least_total = least_longest = most_total = most_longest = np.int64(0)
-    for i in range(len(partitions)):
-        since, end = idle_since[partitions[i]], ends[i]
-        if since == never:
-            continue
-        begin = max(since, from_ms)
-        if len(each_from) > 0:
-            begin = max(begin, each_from[partitions[i]])
-        idle = max(np.int64(0), end - since)
-        least = idle - min(max(np.int64(0), end - begin), idle)
-        if is_middle:
-            idle = least + most_ms // 2
-            idle_since[partitions[i]] = end - idle
-        most = max(idle, least + most_ms)
-        total, least_total, most_total = total + idle, least_total + least, most_total + most
-        longest, least_longest, most_longest = max(longest, idle), max(least_longest, least), max(most_longest, most)
-    return int(total), int(longest), int(least_total), int(least_longest), int(most_total), int(most_longest)
-
-
-@kernel
-def _end_idle(idle_since: Int64s, partitions: Int32s, ends: Int64s, never: int, weights: Float64s) -> tuple[Float64s, int, int]:
-    """``Ledger._end``; returns what came in for each partition meanwhile, the idle times' sum and the longest.
-
-    Plain-Python twin: tests/reference/ledger.py.
-    """
-    missed = np.zeros(len(partitions))
-    total = longest = np.int64(0)
-    for i in range(len(partitions)):
-        idle = max(np.int64(0), ends[i] - idle_since[partitions[i]])  # of one that is not idle, never is later
-        idle_since[partitions[i]] = never
-        total += idle
-        longest = max(longest, idle)
-        if len(weights) > 0:
-            missed[i] = weights[partitions[i]] * idle / 1000
-    return missed, int(total), int(longest)
-
-
-@kernel
-def _stop_one(reader: Int32s, idle_since: Int64s, counted: Bools, partitions: Int32s, number: int, now: int, never: int) -> int:
-    """``Ledger.stop_one``; returns how many partitions. Plain-Python twin: tests/reference/ledger.py."""
-    count = 0
-    for partition in partitions:
-        if reader[partition] == number:
-            count += 1
-            reader[partition] = NONE
-            idle_since[partition] = now if counted[partition] else never
-    return count
-
-
-@inner_kernel
-def _begin(
-    reader: Int32s, idle_since: Int64s, partition: int, number: int, now: int, never: int, weights: Float64s
-) -> tuple[np.int64, float]:
-    """The member begins to read the partition. Returns how long it was idle, in ms, and what came in meanwhile."""
-    idle = np.int64(max(0, now - idle_since[partition]))  # of one that is not idle, never is later than now
-    reader[partition] = number
-    idle_since[partition] = never
-    return idle, weights[partition] * idle / 1000 if len(weights) > 0 else 0.0
-
-
-@kernel
-def _start_one(
-    reader: Int32s,
-    idle_since: Int64s,
-    counted: Bools,
-    partitions: Int32s,
-    number: int,
-    now: int,
-    never: int,
-    weights: Float64s,
-) -> tuple[int, int, int, float]:
-    """``Ledger.start_one``; returns how many, the idle times' sum and longest, what came in. Twin: tests/reference/ledger.py."""
-    count = 0
-    total = longest = np.int64(0)
-    missed = 0.0
-    for partition in partitions:
-        if counted[partition]:
-            count += 1
-            idle, records = _begin(reader, idle_since, partition, number, now, never, weights)
-            total += idle
-            longest = max(longest, idle)
-            missed += records
-    return count, int(total), int(longest), missed
 
 
 @kernel
@@ -322,7 +235,9 @@ def _hand_out(
             idle_since[partition] = now
         if new == NONE or not counted[partition] or start_of[new] > now:
             continue
-        idle, records = _begin(reader, idle_since, partition, new, now, never, weights)
+        idle = np.int64(max(0, now - idle_since[partition]))  # of one that is not idle, never is later than now
+        records = weights[partition] * idle / 1000 if len(weights) > 0 else 0.0
+        reader[partition], idle_since[partition] = new, never
         total += idle
         longest = max(longest, idle)
         missed[new] += records

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.planner.attribution.binomial import NEVER, log_tail, samples_until, smallest
+from service.planner.attribution.mixtures import NEVER, log_tail, samples_until, smallest
 from tests.reference import fingerprints as twin
 
 

@@ -12,8 +12,7 @@ from service.core.errors import InvalidQuestion
 from service.decisions.groups.question import of_rows
 from service.decisions.groups.rows import read_group
 from service.planner.balanced import balanced, weighing
-from service.planner.balanced.frontier import frontier
-from service.planner.balanced.moves import forced_moves
+from service.planner.balanced.balanced import forced_moves, frontier
 from tests.planner.balanced.test_balanced import by_integer_program, found, ragged, random_group, relations
 from tests.planner.balanced.test_weighted import least_maximum, ratios_of, weighed
 from tests.reference.balanced_groups import best_within

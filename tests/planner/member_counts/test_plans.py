@@ -36,7 +36,7 @@ def test_a_partition_that_several_share_counts_for_each_as_its_share():
 @given(st.lists(st.lists(st.integers(0, 6), max_size=5), max_size=5), st.lists(st.integers(0, 9).map(float), max_size=5))
 def test_shares_are_those_of_the_twin(rows, weights):
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int32)
-    loads, counts = _shares(offsets, np.array([each for row in rows for each in row], np.int32), np.array(weights))
+    loads, counts = _shares(Ragged(offsets, np.array([each for row in rows for each in row], np.int32)), np.array(weights))
     expected_loads, expected_counts = shares(rows, weights)
     assert loads.tolist() == expected_loads
     assert counts.tolist() == expected_counts

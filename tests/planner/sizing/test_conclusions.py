@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from service.core.keys import columns
+from service.planner.sizing.conclusions import reach
 from service.planner.sizing.counter import KeyCounter
 from service.planner.sizing.plans import CountLimits, Rates, plans
-from service.planner.sizing.reach import reach
 
 LIGHT = [(f"key-{i}", 1) for i in range(1000)]
 

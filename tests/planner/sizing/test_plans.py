@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.keys import columns
+from service.planner.sizing.conclusions import reach
 from service.planner.sizing.counter import KeyCounter
 from service.planner.sizing.plans import CountLimits, Rates, gini, measure, plans
 from service.planner.sizing.random_baseline import Weights
-from service.planner.sizing.reach import reach
 from tests.planner.sizing.test_counter import partitions_of
 from tests.reference.counter import lying_on
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.planner.timelines.ledger import Ledger
-from service.planner.timelines.members import PHASES, Members
+from service.planner.timelines.members import PHASES, Members, Paces
 from service.planner.timelines.model import Timing
-from service.planner.timelines.paces import Paces
 from tests.planner.timelines.test_members import member
 
 HORIZON = 500

@@ -11,8 +11,8 @@ import numpy as np
 from service.core.model import NONE, Int32s, Int64s
 from service.core.ragged import grouped
 from service.planner.timelines.ledger import Wait
+from service.planner.timelines.members import Paces
 from service.planner.timelines.model import NEVER
-from service.planner.timelines.paces import Paces
 
 
 def stop_eager_readers(paces: Paces, numbers: Int32s, now_ms: int) -> None:

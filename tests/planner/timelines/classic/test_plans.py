@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.ragged import grouped
-from service.planner.timelines.classic.plans import LeaderPlans, Scene
+from service.planner.timelines.classic.clients import LeaderPlans, Scene
 from service.strategies import GROUP_PROTOCOLS
 from tests.support.groups import group_of
 from tests.support.simulations import event, simulation

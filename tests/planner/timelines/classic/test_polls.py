@@ -8,9 +8,8 @@ import pytest
 from service.core.model import NONE
 from service.planner.timelines.classic.polls import batches, polls_wait, receipts, stop_eager_readers, syncs
 from service.planner.timelines.ledger import Ledger
-from service.planner.timelines.members import Members
+from service.planner.timelines.members import Members, Paces
 from service.planner.timelines.model import NEVER, Timing
-from service.planner.timelines.paces import Paces
 from tests.planner.timelines.test_members import COOPERATIVE, RANGE, member
 
 POLL = 1_600

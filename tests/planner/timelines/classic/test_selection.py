@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.planner.timelines.classic.selection import hash_order, is_supported, selected
+from service.planner.timelines.classic.coordinator import hash_order, is_supported, selected
 from service.planner.timelines.members import Member, Members, Present
 from service.strategies import GROUP_PROTOCOLS
 from tests.support.jvm import COMPARED, kafka_jvm
