@@ -1,18 +1,18 @@
-"""Texts that people paste → what was read of them: the question, and its answer."""
+"""Texts that people paste → what was read of them: the question, and its answer; and in words what is known and what not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
+from service.core.printable import counted, first_few
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.descriptions import bodies
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.pasted import read_description
-from service.descriptions.understood import partitions_of, understood
 
 TEXT_BYTES: Final = 60
 """Memory for each byte of a text while it is read, with what is made of it. Measured: 45 of kafka-topics."""
@@ -69,15 +69,14 @@ def answer(question: DescriptionsQuestion, budget: Budget) -> DescriptionsAnswer
 def _bodies(description: Description) -> tuple[Json, list[str]]:
     """Request bodies that the description makes, and why one that it could make is missing."""
     made: Json = {"reassignment": None, "log_dir_plan": None, "group_assignments": []}
-    missing = []
-    if any("placements" in topic for topic in description.topics):
+    missing, has_placements = [], any("placements" in topic for topic in description.topics)
+    possible = (
+        ("reassignment", bodies.reassignment, has_placements),
+        ("log_dir_plan", bodies.log_dir_plan, description.log_dirs),
+    )
+    for name, make, told in possible:
         try:
-            made["reassignment"] = bodies.reassignment(description)
-        except InvalidQuestion as error:
-            missing.append(error.detail)
-    if description.log_dirs:
-        try:
-            made["log_dir_plan"] = bodies.log_dir_plan(description)
+            made[name] = make(description) if told else None
         except InvalidQuestion as error:
             missing.append(error.detail)
     if len(description.groups) > MOST_GROUPS:
@@ -92,3 +91,72 @@ def _bodies(description: Description) -> tuple[Json, list[str]]:
         made["group_assignments"].append(body)
         missing += [f"Group {group['group_id']!r}: {sentence}" for sentence in assumed]
     return made, missing
+
+
+NAMED = 3
+"""Most names in a sentence."""
+
+
+def understood(description: Description) -> str:
+    """``Read 40 topics (805 partitions) on 12 brokers and 1 group of 25 members with its lag. Racks are not known.``"""
+    disks = f"the log directories of {counted(len(description.log_dirs), 'broker')}" if description.log_dirs else ""
+    parts = [part for part in (_topics(description), _groups(description), disks) if part]
+    what = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts) or _brokers(description)
+    return " ".join((f"Read {what or 'nothing'}.", *_unknown(description)))
+
+
+def _brokers(description: Description) -> str:
+    return counted(len(description.brokers), "broker") if description.brokers else ""
+
+
+def _topics(description: Description) -> str:
+    topics = description.topics
+    if not topics:
+        return ""
+    counts = [partitions_of(topic) for topic in topics]
+    known = sum(count for count in counts if count is not None)
+    partitions = f" ({counted(known, 'partition')})" if None not in counts else ""
+    on = f" on {_brokers(description)}" if any(topic.get("placements") for topic in topics) else ""
+    return f"{counted(len(topics), 'topic')}{partitions}{on}"
+
+
+def partitions_of(topic: Json) -> int | None:
+    """How many partitions a topic has; None if that is not known."""
+    count: int | None = topic.get("partitions_count")
+    return len(topic["placements"]) if count is None and topic.get("placements") else count
+
+
+def _groups(description: Description) -> str:
+    groups = description.groups
+    if not groups:
+        return ""
+    members = [len(group["members"]) for group in groups if "members" in group]
+    of = f" of {counted(sum(members), 'member')}" if len(members) == len(groups) else ""
+    with_lag = sum(_has_lag(group, description) for group in groups)
+    its = "its" if len(groups) == 1 else "their"
+    lag = f" with {its} lag" if with_lag == len(groups) else f", {with_lag} with their lag" if with_lag else ""
+    return f"{counted(len(groups), 'group')}{of}{lag}"
+
+
+def _has_lag(group: Json, description: Description) -> bool:
+    ends = {topic["topic_name"] for topic in description.topics if topic.get("log_end_offsets")}
+    committed = [part["topic_name"] for part in group.get("committed_offsets", ())]
+    return bool(committed) and ends.issuperset(committed)
+
+
+def _unknown(description: Description) -> Iterator[str]:
+    """What is not known of what was read."""
+    brokers = description.brokers
+    without = [str(broker["broker_id"]) for broker in brokers if not broker.get("rack_id")]
+    if without and len(without) == len(brokers):
+        yield "Racks are not known."
+    elif without:
+        yield f"The racks of brokers {first_few(without, NAMED)} are not known."
+    uncounted = [topic["topic_name"] for topic in description.topics if partitions_of(topic) is None]
+    if uncounted:
+        yield f"The partition counts of {first_few(uncounted, NAMED)} are not known."
+    if description.groups and not any(_has_lag(group, description) for group in description.groups):
+        yield "Lag is not known."
+    unlisted = [group["group_id"] for group in description.groups if "members" not in group]
+    if unlisted:
+        yield f"The members of {first_few(unlisted, NAMED)} are not known."

@@ -13,6 +13,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.rows import ForeignText
 
 _ID: Final = r"(?P<id>[0-9]{1,10})"
 _VERSIONS: Final = re.compile(rf"\S+:[0-9]+ \(id: {_ID} rack: (?P<rack>\S+)(?: isFenced: (?P<fenced>true|false))?\) -> .*")
@@ -34,13 +35,13 @@ _BARE_ROW: Final = re.compile(rf"\s*{_ID}(?:\s*[,;\t]\s*|:)(?P<rack>[\w-]*[A-Za-
 _NO_RACK: Final = ("", "null")
 
 
-class BrokersText:
+class BrokersText(ForeignText):
     """The brokers that the lines describe."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.brokers: dict[int, Json] = {}
         self.configured: Json = {}
-        self.notes: list[str] = []
 
     def take(self, _: int, line: str) -> bool:
         """Read a line; False if it is of another form."""
@@ -53,9 +54,6 @@ class BrokersText:
         else:
             return _DETAIL.fullmatch(line) is not None
         return True
-
-    def check_foreign(self, number: int, line: str) -> None:
-        """No line has to be of these forms."""
 
     def description(self) -> Description | None:
         """The brokers."""

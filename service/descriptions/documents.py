@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from service.core.documents import Json
-from service.descriptions.json_lines import Path
 from service.descriptions.model import Description, UnreadableDescription, brokers_of
 from service.descriptions.other_documents import read_other
-from service.descriptions.source import SourceText
+from service.descriptions.source import Path, SourceText, first_of
 
 _PARTS: Final = {"brokers": "broker_id", "topics": "topic_name", "groups": "group_id", "log_dirs": "broker_id"}
 """The lists of a snapshot, each with the member that names a row."""
@@ -173,10 +172,10 @@ def _is_rest(document: Json) -> bool:
     """Is this a topic as REST interfaces have it: its name, and its partitions with their replicas?"""
     rows = document.get("partitions")
     return (
-        _one_of(document, _REST_NAMES) is not None
+        first_of(document, _REST_NAMES) is not None
         and isinstance(rows, list)
         and bool(rows)
-        and all(isinstance(row, dict) and "topic" not in row and _one_of(row, _REST_IDS) is not None for row in rows)
+        and all(isinstance(row, dict) and "topic" not in row and first_of(row, _REST_IDS) is not None for row in rows)
         and all(isinstance(row.get("replicas"), list) for row in rows)
     )
 
@@ -184,10 +183,6 @@ def _is_rest(document: Json) -> bool:
 _REST_NAMES: Final = ("topicName", "topic_name", "name", "topic")
 _REST_IDS: Final = ("id", "partition", "partition_id", "partitionId")
 _REST_BROKERS: Final = ("broker", "brokerId", "broker_id", "id", "nodeId")
-
-
-def _one_of(row: Json, names: Sequence[str]) -> Any:
-    return next((row[name] for name in names if name in row), None)
 
 
 def _read_rest(rows: list[Json], source: SourceText) -> Description | None:
@@ -198,12 +193,12 @@ def _read_rest(rows: list[Json], source: SourceText) -> Description | None:
             return None
         placements = []
         for partition in row["partitions"]:
-            replicas = [each if not isinstance(each, dict) else _one_of(each, _REST_BROKERS) for each in partition["replicas"]]
-            source.check(_one_of(partition, _REST_IDS), int, ())
+            replicas = [each if not isinstance(each, dict) else first_of(each, _REST_BROKERS) for each in partition["replicas"]]
+            source.check(first_of(partition, _REST_IDS), int, ())
             for broker in replicas:
                 source.check(broker, int, ())
-            placement: Json = {"partition_id": _one_of(partition, _REST_IDS), "replicas": replicas}
-            flags = [_one_of(each, ("inSync", "in_sync")) for each in partition["replicas"] if isinstance(each, dict)]
+            placement: Json = {"partition_id": first_of(partition, _REST_IDS), "replicas": replicas}
+            flags = [first_of(each, ("inSync", "in_sync")) for each in partition["replicas"] if isinstance(each, dict)]
             in_sync = partition.get("isr", [broker for broker, flag in zip(replicas, flags, strict=False) if flag])
             if "isr" in partition or (flags and None not in flags):
                 placement["in_sync_replicas"] = in_sync
@@ -211,7 +206,7 @@ def _read_rest(rows: list[Json], source: SourceText) -> Description | None:
                 placement["leader"] = partition["leader"] if partition["leader"] >= 0 else None
             placements.append(placement)
         placements.sort(key=lambda placement: int(placement["partition_id"]))
-        name = source.check(_one_of(row, _REST_NAMES), str, ())
+        name = source.check(first_of(row, _REST_NAMES), str, ())
         topics.append({"topic_name": name, "partitions_count": len(placements), "placements": placements})
     described = tuple(topics)
     return Description("rest", brokers_of(described), described)

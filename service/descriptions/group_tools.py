@@ -9,8 +9,7 @@ from collections import defaultdict
 from typing import Final, Protocol
 
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import END, ForeignText, GroupRows, TopicRows
-from service.descriptions.tables import PrintedTable, offset_in
+from service.descriptions.rows import END, ForeignText, GroupRows, PrintedTable, TopicRows, offset_in
 
 SHARE: Final = "share"
 STREAMS: Final = "streams"

@@ -291,15 +291,8 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
         names[-1]: r"\S.*" if names[-1].endswith("ASSIGNMENT") else r"\S+(?: \S+)*?",
     }
     cells = [f"({own.get(name, r'[^ ]+')})" for name in names]
-    return re.compile(_joined(names, cells))
-
-
-def _joined(names: tuple[str, ...], cells: list[str]) -> str:
-    """Cells with a blank between each two; a missing GROUP-INSTANCE-ID leaves nothing."""
-    text = cells[0]
-    for name, cell in zip(names[1:], cells[1:], strict=True):
-        text += f"(?: {cell})?" if name == "GROUP-INSTANCE-ID" else f" {cell}"
-    return text
+    blanks = ("(?: {})?" if name == "GROUP-INSTANCE-ID" else " {}" for name in names[1:])  # a missing one leaves nothing
+    return re.compile("".join([cells[0], *(blank.format(cell) for blank, cell in zip(blanks, cells[1:], strict=True))]))
 
 
 def _headless(line: str) -> dict[str, str] | None:

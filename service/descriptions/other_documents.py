@@ -6,10 +6,9 @@ from typing import Any, Final
 from service.core.documents import Json
 from service.core.printable import counted
 from service.descriptions.model import Description
-from service.descriptions.rows import END, GroupRows, TopicRows
-from service.descriptions.source import SourceText
+from service.descriptions.rows import END, START, GroupRows, TopicRows
+from service.descriptions.source import Path, SourceText, first_of
 from service.descriptions.strimzi import read_resource
-from service.descriptions.topic_documents import read_topics, topics_of
 from service.wire.connect_protocol import CONNECT
 
 CONNECT_GROUP: Final = "connect-cluster"
@@ -143,3 +142,53 @@ def _read_kt_group(document: Json, source: SourceText) -> Description | None:
         group.committed.setdefault(topic, {})[partition] = offset if offset >= 0 else None
         topics.add(topic, partition, **{END: offset + source.member(row, "lag", int, ("offsets", i))})
     return topics.description("kt", (group.document(source.member(document, "name", str, ())),))
+
+
+_NAME: Final = ("name", "topicName", "topic")
+_ID: Final = ("id", "partition", "partitionId", "brokerId", "broker", "nodeId")
+_IN_SYNC: Final = ("isrs", "isr", "inSyncReplicas")
+_FLAG: Final = ("inSync", "inSyncs")
+"""Of a replica that is an object."""
+_OFFSETS: Final = {
+    START: ("oldest", "waterMarkLow", "offsetMin", "firstOffset"), END: ("newest", "waterMarkHigh", "offsetMax", "lastOffset"),
+}  # fmt: skip
+
+
+def topics_of(document: Json) -> list[Json]:
+    """The topics that a document has; none if it has another shape."""
+    rows = document["topics"] if isinstance(document.get("topics"), list) else [document]
+    named = all(isinstance(row, dict) and isinstance(first_of(row, _NAME), str) for row in rows)
+    return rows if named and all(isinstance(row.get("partitions"), list) for row in rows) else []
+
+
+def read_topics(document: Json, source: SourceText) -> Description | None:
+    """The topics, with the brokers if they are listed; None if the document has another shape. Raises UnreadableDescription."""
+    topics, rows, notes = topics_of(document), TopicRows(), []
+    if not topics:
+        return None
+    for i, topic in enumerate(topics):
+        name, of_topic = first_of(topic, _NAME), ("topics", i) if "topics" in document else ()
+        if topic.get("error"):
+            notes.append(f"The partitions of topic {name!r} are not known: {topic['error']}.")
+        for j, row in enumerate(source.rows(topic, "partitions", of_topic)):
+            path: Path = (*of_topic, "partitions", j)
+            known: Json = {each: first_of(row, names) for each, names in _OFFSETS.items()}
+            leader = first_of(row["leader"], _ID) if isinstance(row.get("leader"), dict) else row.get("leader")
+            if "replicas" in row:
+                known["leader"] = leader if isinstance(leader, int) else None
+                replicas = source.member(row, "replicas", list, path)
+                in_sync = [_id(one, path, source) for one in replicas if isinstance(one, dict) and first_of(one, _FLAG)]
+                told = next((source.member(row, each, list, path) for each in _IN_SYNC if each in row), in_sync or None)
+                for each, ids in (("replicas", replicas), ("in_sync_replicas", told)):
+                    known[each] = None if ids is None else [_id(one, path, source) for one in ids]
+            rows.add(name, _id(row, path, source), **known)
+    brokers = [_id(row, ("brokers", i), source) for i, row in enumerate(source.rows(document, "brokers", ()))]
+    racks = {broker: row.get("rack") for broker, row in zip(brokers, document.get("brokers", ()), strict=True)}
+    described = {broker: {"broker_id": broker, **({"rack_id": rack} if rack else {})} for broker, rack in racks.items()}
+    form = "kcat" if "originating_broker" in document else "topics"
+    return (rows.description(form, brokers=described, complete=True) or Description(form)).noted(*notes)
+
+
+def _id(value: Any, path: Path, source: SourceText) -> int:
+    """The id of a partition or broker: a number, or an object with one."""
+    return int(source.check(first_of(value, _ID) if isinstance(value, dict) else value, int, path))

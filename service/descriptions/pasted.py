@@ -10,16 +10,15 @@ from typing import Final, Protocol
 
 from service.descriptions import consumer_logs, strimzi
 from service.descriptions.brokers_text import BrokersText, read_rack_table
+from service.descriptions.client_tools import KcatText, RpkText
 from service.descriptions.consumer_logs import ConsumerLogs
 from service.descriptions.documents import BEGIN, NOTHING_YET, LooseRows, read_document
 from service.descriptions.group_tools import OtherGroupsText
 from service.descriptions.groups_text import GroupsText, unwrapped
-from service.descriptions.kcat import KcatText
 from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.offsets_text import OffsetsText
 from service.descriptions.prefixes import without_prefix
 from service.descriptions.records_text import RecordsText
-from service.descriptions.rpk import RpkText
 from service.descriptions.strimzi import StrimziText
 from service.descriptions.topics_text import TopicsText
 
@@ -151,7 +150,7 @@ class _Pasted:
         """Read a line, alone or as the rest of a topic's or partition's line; otherwise let it wait."""
         fault = None
         try:
-            if self._take(number, line):
+            if _SPOKEN.fullmatch(line) or any(reader.take(number, line) for reader in self.readers):
                 return self._skip_waiting(0)
         except UnreadableDescription as error:
             fault = error
@@ -165,9 +164,6 @@ class _Pasted:
                         return self._skip_waiting(0)
         self.waiting.append((number, line, fault))
         return self._skip_waiting(0 if len(line) == LONGEST_LINE else WRAPPED - 1)
-
-    def _take(self, number: int, line: str) -> bool:
-        return _SPOKEN.fullmatch(line) is not None or any(reader.take(number, line) for reader in self.readers)
 
     def _skip_waiting(self, most: int) -> None:
         """Skip waiting lines, until ``most`` are left. Raises UnreadableDescription for one that is damaged."""

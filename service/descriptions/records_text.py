@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 from service.core.documents import Json
 from service.descriptions.classic_groups import classic_members
 from service.descriptions.documents import MOST_NOTES, NOTHING_YET
-from service.descriptions.json_lines import Path
 from service.descriptions.model import Description
-from service.descriptions.source import SourceText
+from service.descriptions.source import Path, SourceText
 
 OFFSET_COMMITS: Final = (0, 1)
 GROUP_METADATA: Final = 2
@@ -119,14 +118,11 @@ class RecordsText:
         by_topic: dict[str, dict[int, int]] = {}
         for (topic, partition), offset in self.offsets.get(group_id, {}).items():
             by_topic.setdefault(topic, {})[partition] = offset
-        rows = [{"topic_name": topic, **_columns(by_topic[topic])} for topic in sorted(by_topic)]
+        rows = [
+            {"topic_name": topic, "partition_ids": sorted(of), "offsets": [of[partition] for partition in sorted(of)]}
+            for topic, of in sorted(by_topic.items())
+        ]
         return {"committed_offsets": rows} if rows else {}
-
-
-def _columns(offsets: dict[int, int]) -> Json:
-    """Partition ids, ascending, and their offsets."""
-    ids = sorted(offsets)
-    return {"partition_ids": ids, "offsets": [offsets[partition] for partition in ids]}
 
 
 def _member(row: Json, source: SourceText, path: Path) -> _Member:

@@ -10,9 +10,8 @@ import yaml
 
 from service.core.documents import Json
 from service.descriptions.model import Description
-from service.descriptions.rows import ForeignText
+from service.descriptions.rows import ForeignText, PrintedTable
 from service.descriptions.source import SourceText
-from service.descriptions.tables import PrintedTable
 
 Fields = dict[str, Any]
 """Path → value of the fields of a resource, such as ``metadata.name``."""

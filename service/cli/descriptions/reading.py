@@ -15,13 +15,13 @@ from service.cli.inputs import name_of, read_input
 from service.cli.live.snapshot import as_json
 from service.core.errors import InvalidQuestion
 from service.descriptions import Description, UnreadableDescription, bodies, read_description
+from service.descriptions.answers import understood
 from service.descriptions.bodies import share_a_disk
 from service.descriptions.completion import completed, moves_of_draws
 from service.descriptions.consumer_logs import as_logged
 from service.descriptions.other_documents import is_other
 from service.descriptions.pasted import utf8
 from service.descriptions.subscriptions import counted_by_groups
-from service.descriptions.understood import understood
 from service.planner.reassignments.model import broker_names
 from service.web.json.codec import dumps, loads
 

@@ -1,4 +1,5 @@
-"""Redpanda's ``rpk topic describe``, ``rpk group describe`` and ``rpk cluster metadata`` (or ``info``), releases 20 to 24.
+"""Redpanda's ``rpk topic describe``, ``rpk group describe`` and ``rpk cluster metadata`` (or ``info``), releases 20 to 24; and
+metadata as ``kcat -L`` prints it (kafkacat 1.2 to kcat 1.7).
 
 rpk prints replicas in ascending order (Redpanda's source, ``int32s.sort``), at least since 21.8; which of them is the preferred
 leader is then not known.
@@ -10,8 +11,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import END, START, UNKNOWN, ForeignText, GroupRows, TopicRows
-from service.descriptions.tables import PrintedTable, offset_in
+from service.descriptions.rows import END, START, UNKNOWN, ForeignText, GroupRows, PrintedTable, TopicRows, offset_in
 
 _TABLES: Final = (
     {"PARTITION", "LEADER", "REPLICAS"},
@@ -138,3 +138,47 @@ class RpkText(ForeignText):
 
 def _ids(text: str) -> list[int]:
     return [int(part) for part in re.findall("[0-9]+", text)]
+
+
+_KCAT_IDS: Final = r"-?[0-9]{1,10}(?:,-?[0-9]{1,10})*"
+_BROKER: Final = re.compile(r"\s*broker (?P<id>[0-9]{1,10}) at \S+:[0-9]+(?: \(controller\))?")
+_TOPIC: Final = re.compile(r'\s*topic "(?P<name>[^"]+)" with (?P<count>[0-9]{1,7}) partitions:(?: (?P<error>.+))?')
+_PARTITION: Final = re.compile(
+    rf"\s*partition (?P<id>[0-9]{{1,10}}), leader (?P<leader>-?[0-9]{{1,10}}), replicas: (?P<replicas>{_KCAT_IDS})?, isrs:"
+    rf" (?P<isr>{_KCAT_IDS})?(?:, .*)?"
+)
+_OTHER: Final = re.compile(r"Metadata for .+ \(from broker .*|\s*[0-9]+ (?:brokers|topics):")
+
+
+class KcatText(ForeignText):
+    """The metadata that the lines describe. name : of the current topic"""
+
+    mark = ("partitions:", "brokers:", " at ")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brokers: dict[int, Json] = {}
+        self.rows = TopicRows()
+        self.name = ""
+
+    def take(self, _: int, line: str) -> bool:
+        """Read a line; False if it is of another form."""
+        if match := _BROKER.fullmatch(line):
+            self.brokers[int(match["id"])] = {"broker_id": int(match["id"])}
+        elif match := _TOPIC.fullmatch(line):
+            self.name = match["name"]
+            if match["error"]:
+                self.notes.append(f"The partitions of topic {self.name!r} are not known: {match['error']}.")
+            if match["count"] != "0":
+                self.rows.fields[self.name] = {"partitions_count": int(match["count"])}
+        elif self.name and (match := _PARTITION.fullmatch(line)):
+            replicas, in_sync = ([int(part) for part in (match[name] or "").split(",") if part] for name in ("replicas", "isr"))
+            leader = max(int(match["leader"]), -1)
+            self.rows.add(self.name, int(match["id"]), replicas=replicas, in_sync_replicas=in_sync, leader=leader)
+        else:
+            return _OTHER.fullmatch(line) is not None
+        return True
+
+    def description(self) -> Description | None:
+        """The metadata."""
+        return self.rows.description("kcat", brokers=self.brokers)
