@@ -25,8 +25,16 @@ from service.planner.attribution.equivalents import most_hashing_bytes
 from service.planner.sizing.conclusions import LimitReach, reach
 from service.planner.sizing.counter import KeyCounter, hashing_rule, moduli_of
 from service.planner.sizing.distinct_keys import BYTES, MAX_KEYS, RECORDS
-from service.planner.sizing.plans import CountLimits, CountPlan, Rates, check_not_empty, plans
-from service.planner.sizing.throughput import Throughput, proposed_counts, throughput
+from service.planner.sizing.plans import (
+    CountLimits,
+    CountPlan,
+    Rates,
+    Throughput,
+    check_not_empty,
+    plans,
+    proposed_counts,
+    throughput,
+)
 
 DISTINCT_BYTES: Final = 130
 HASHED_BYTES: Final = 12

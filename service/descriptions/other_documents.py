@@ -1,4 +1,8 @@
-"""JSON of tools beside Kafka's: topics, Kafka Connect's REST API, Burrow, ``kt group``, Strimzi's resources."""
+"""JSON of tools beside Kafka's: topics, Kafka Connect's REST API, Burrow, ``kt group``, Strimzi's resources.
+
+Redpanda Console, Kafka UI, AKHQ and kafkajs describe topics with their partitions, each with its own names for a partition,
+replicas and offsets.
+"""
 
 import re
 from typing import Any, Final

@@ -35,8 +35,10 @@ def restarts(old: Assignor, new: Assignor) -> tuple[tuple[Assignor, ...], ...]:
     refuses members of the other; then all members must stop at once.
     """
     clients = [each.name.rpartition(":")[0] or JAVA for each in (old, new)]
-    if clients[0] != clients[1]:
-        _check_mixed(*clients)
+    for leader in clients if clients[0] != clients[1] else ():
+        refused, why = LEADERS_THAT_REFUSE.get(leader, (frozenset[str](), ""))
+        if refused.intersection(clients):
+            raise InvalidQuestion(f"Members of both clients cannot be in one group: {why}. All members must stop.")
     if new.protocol_name in _names(old):
         return (new.listed,)
     refusals = []
@@ -69,13 +71,6 @@ def _list_of_both(client: str, new: Assignor, old: Assignor) -> tuple[Assignor, 
     elif client == "kafka-python":
         check_list((new, old))
     return (*new.listed, *old.listed)
-
-
-def _check_mixed(*clients: str) -> None:
-    for leader in clients:
-        refused, why = LEADERS_THAT_REFUSE.get(leader, (frozenset[str](), ""))
-        if refused.intersection(clients):
-            raise InvalidQuestion(f"Members of both clients cannot be in one group: {why}. All members must stop.")
 
 
 def _names(assignor: Assignor) -> list[str]:

@@ -104,16 +104,12 @@ def _led(cluster: Cluster, placement: Int32s, check_time: Callable[[], None]) ->
     ideal[usable] = _numbers(load.leaders[usable], around, weights[usable], one_rack, ranks, partitions, 1)
 
     def judged(leaders: Int64s) -> tuple[Fraction, Fraction]:
-        return _unevenness(_distances(load.leaders + leaders, low, high), weights), _unevenness(leaders, weights)
+        loads = load.leaders + leaders
+        distances = np.maximum(0, np.maximum(low - loads, loads - high)) * (high > 0)  # from the band; 0 for what cannot change
+        return _unevenness(distances, weights), _unevenness(leaders, weights)
 
     leaders = np.bincount(placement[:, 0], minlength=len(cluster))
     return placement if judged(leaders) == judged(ideal) else _elected(cluster, placement, (low, high), check_time)
-
-
-def _distances(loads: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """int64[brokers], how far each is from the band; 0 for what cannot change."""
-    distances: Int64s = np.maximum(0, np.maximum(low - loads, loads - high)) * (high > 0)
-    return distances
 
 
 def _elected(cluster: Cluster, placement: Int32s, around: tuple[Int64s, Int64s], check_time: Callable[[], None]) -> Int32s:
@@ -174,13 +170,7 @@ class _Shares(NamedTuple):
 
 @kernel
 def _numbers(
-    loads: Int64s,
-    around: tuple[Int64s, Int64s],
-    weights: Int64s,
-    racks: Int32s,
-    ranks: Int32s,
-    partitions: int,
-    factor: int,
+    loads: Int64s, around: tuple[Int64s, Int64s], weights: Int64s, racks: Int32s, ranks: Int32s, partitions: int, factor: int
 ) -> Int64s:
     """int64[brokers], how many replicas each broker gets.
 
@@ -230,15 +220,7 @@ def _give(shares: _Shares, only: int, replicas: int, most: int, most_of_rack: in
 
 @inner_kernel
 def _sink(
-    heap: Int32s,
-    size: int,
-    place: int,
-    loads: Int64s,
-    low: Int64s,
-    high: Int64s,
-    weights: Int64s,
-    ranks: Int32s,
-    numbers: Int64s,
+    heap: Int32s, size: int, place: int, loads: Int64s, low: Int64s, high: Int64s, weights: Int64s, ranks: Int32s, numbers: Int64s
 ) -> None:
     """Restore the heap below this place. ``_Shares``, whose references are counted at each step, would take ten times as long."""
     while True:

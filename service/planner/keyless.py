@@ -119,7 +119,9 @@ def _of_producers(question: Keyless, rack: int) -> Producers:
             among = np.arange(len(question.led))
         table = None
     shares = np.zeros(len(question.led))
-    shares[among] = _of_draws(np.arange(1, len(among) + 1) if table is None else table)
+    upto = np.arange(1, len(among) + 1) if table is None else table
+    whole, rest = divmod(DRAWS, int(upto[-1]))  # of the remainders of a draw, how many fall between each entry and the one before
+    shares[among] = np.diff(upto * whole + np.minimum(upto, rest), prepend=0) / DRAWS
     if question.rule == STICKY:
         shares *= question.batch_records
         shares /= shares.sum()
@@ -155,10 +157,3 @@ def _frequencies(question: Keyless, rack: int) -> tuple[Int64s, Int64s] | tuple[
     if table[-1] >= DRAWS:
         raise InvalidQuestion("The queue sizes add up to more than Kafka's int table can hold.", "partitions")
     return listed, table
-
-
-def _of_draws(table: Int64s) -> Floats:
-    """The share of the DRAWS whose remainder by ``table[-1]`` falls between each entry and the one before: float64[...]."""
-    whole, rest = divmod(DRAWS, int(table[-1]))
-    upto = table * whole + np.minimum(table, rest)
-    return np.diff(upto, prepend=0) / DRAWS

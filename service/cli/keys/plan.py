@@ -112,8 +112,7 @@ def _skew(
     from service.analyses.skew.outcome import scan_of, skew  # noqa: PLC0415
     from service.decisions.partition_counts import PlansQuestion, proposed  # noqa: PLC0415
     from service.files.reader import NUMBER, Column, read  # noqa: PLC0415
-    from service.planner.sizing.plans import Rates  # noqa: PLC0415
-    from service.planner.sizing.throughput import throughput  # noqa: PLC0415
+    from service.planner.sizing.plans import Rates, throughput  # noqa: PLC0415
 
     _check_rates(question)
     target, producer, consumer = (question[f"{what}_mb_per_second"] for what in ("target", "producer", "consumer"))

@@ -12,9 +12,8 @@ from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.decisions.budget import Budget
 from service.decisions.groups.question import GroupQuestion, strategy, variations
-from service.planner.rebalances.movement import Movement, movement
 from service.planner.rebalances.moves import final_rows, follow_up
-from service.planner.rebalances.rebalance import Rebalance, rebalance
+from service.planner.rebalances.rebalance import Movement, Rebalance, movement, rebalance
 
 
 @dataclass(frozen=True)

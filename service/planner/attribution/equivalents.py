@@ -4,6 +4,9 @@ A topic's records show which *class* of partitioners placed them; only the produ
 class it was. The partitioners of a class may still differ in where they put a record with no key or an empty one. If the keys at
 hand include such records, these partitioners are in different classes: ``librdkafka:consistent`` and
 ``librdkafka:consistent_random``, for example.
+
+Of long keys that repeat, what is costly happens once for each distinct key: rows of an Arrow dictionary may share one key, and a
+kilobyte then names hundreds of megabytes of keys.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,14 +18,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import BYTES, FLOATS, INTEGERS, Column, Numbers, byte_strings, strings
-from service.core.model import Bools, Int32s
+from service.core.model import Bools, Bytes, Int32s, Int64s
 from service.core.partitioners.hashing_rule import HashingRule
 from service.core.partitioners.model import Partitioner
+from service.core.partitioners.murmur3 import cassandra_tokens
 from service.core.partitioners.parts import SEPARATOR
 from service.core.printable import counted
-from service.planner.attribution import repeats
 
 UNDECIDED: Final = -1
 """The partition of a record whose partition depends on a counter or a random number, not on its key."""
@@ -143,9 +147,9 @@ class Hashes:
 
 def hash_all(classes: tuple[PartitionerClass, ...], column: Column, key_format: str) -> Hashes:
     """The hashes of every class. Each encoding and each hash function runs once, and once for a long key that repeats."""
-    if repeated := repeats.distinct(column):
-        distinct, index = repeated
-        few = _hash_all(classes, distinct, key_format)
+    if repeated := distinct(column):
+        keys, index = repeated
+        few = _hash_all(classes, keys, key_format)
         undecided = tuple(None if without_hash is None else without_hash[index] for without_hash in few.undecided)
         return Hashes(classes, tuple(values[index] for values in few.hashes), undecided)
     return _hash_all(classes, column, key_format)
@@ -224,3 +228,64 @@ def probe_keys(key_format: str) -> Column:
     ends = np.cumsum(lengths).tolist()
     text = "".join(_LETTERS[draw.integers(0, len(_LETTERS), ends[-1])].tolist())
     return strings([text[start:end] for start, end in pairwise([0, *ends])])
+
+
+LONG: Final = 64
+"""Bytes from which on the mean key is long. Looking for repeats takes about as long as one of the twenty hashes of a key."""
+
+MAX_TRIES: Final = 16
+"""Most keys that a key is compared with, lest keys made to collide be compared with all others."""
+
+
+def distinct(column: Column) -> tuple[Column, Int32s] | None:
+    """The distinct keys of a column of long ones, and for each row which it has; None if the keys are short or do not repeat."""
+    if isinstance(column, columns.Numbers) or columns.data_bytes(column) < LONG * columns.length(column):
+        return None
+    keys = column.keys if isinstance(column, columns.Text) else column
+    rows, index = first_rows(*keys.arrays(), np.asarray(cassandra_tokens(keys), np.int64))
+    if 2 * len(rows) > len(keys):
+        return None
+    return columns.rows_of(column, rows), index
+
+
+@kernel
+def first_rows(offsets: Int32s, data: Bytes, valid: Bools, tokens: Int64s) -> tuple[Int64s, Int32s]:
+    """The first row of each distinct key, ascending, and for each row the number of its key among them.
+
+    Keys that collide may be more than once among the distinct ones.
+
+    offsets : int32[n + 1]; data : uint8[...]; valid : bool[n], as KeyArrays; n > 0
+    tokens : int64[n], the same for equal keys
+    Returns int64[distinct] and int32[n]. Plain-Python twin: tests/reference/repeats.py.
+    """
+    n = len(tokens)
+    slots = 1
+    while slots < 2 * n:
+        slots *= 2
+    table = np.full(slots, -1, np.int32)
+    rows = np.empty(n, np.int64)
+    index = np.empty(n, np.int32)
+    known = 0
+    for i in range(n):
+        slot = tokens[i] & (slots - 1)
+        index[i] = -1
+        for _ in range(MAX_TRIES):
+            number = table[slot]
+            if number < 0:
+                table[slot] = known
+                break
+            row = rows[number]
+            length = offsets[i + 1] - offsets[i]
+            if tokens[row] == tokens[i] and valid[row] == valid[i] and offsets[row + 1] - offsets[row] == length:
+                differing = 0  # without a way out of the loop, 32 bytes are compared at once
+                for at in range(length):
+                    differing |= data[offsets[row] + at] ^ data[offsets[i] + at]
+                if not differing:
+                    index[i] = number
+                    break
+            slot = (slot + 1) & (slots - 1)
+        if index[i] < 0:
+            rows[known] = i
+            index[i] = known
+            known += 1
+    return rows[:known].copy(), index

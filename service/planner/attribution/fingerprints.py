@@ -324,9 +324,12 @@ def _case(
     patterns = find_patterns(classes, observations, shortlist, check_time)
     mixtures = {n: unmix(patterns[n], hypotheses, check_time) for n in shortlist}
     explaining = [n for n in shortlist if mixtures[n].components] or shortlist[:1]
-    best = max(explaining, key=lambda n: mixtures[n].log_likelihood - _price(mixtures[n], observations.pairs))
+    price = 0.5 * math.log(max(observations.pairs, 1))  # of each class, in log-likelihood: Schwarz's criterion
+    best = max(explaining, key=lambda n: mixtures[n].log_likelihood - price * len(mixtures[n].components))
     if observations.pairs > SAMPLE:
-        trials = _of_all_pairs(patterns)
+        counts, one = np.array(sorted(patterns), np.int64), patterns[min(patterns)]
+        explained = np.stack([patterns[n].pairs @ patterns[n].explained for n in sorted(patterns)], axis=1)
+        trials = Trials(counts, explained, one.pairs @ ~one.undecided, int(one.pairs.sum()))
     return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials, check_time)
 
 
@@ -343,19 +346,6 @@ def _try(
         step = counts[start : start + at_once]
         matching.append(matches(dividends, partitions, step, np.ones((len(classes), len(step)), np.bool_)))
     return Trials(counts, np.hstack(matching), decided, len(partitions))
-
-
-def _of_all_pairs(patterns: dict[int, Patterns]) -> Trials:
-    """The shortlist's trials with all pairs, not only the sample."""
-    counts = np.array(sorted(patterns), np.int64)
-    one = patterns[int(counts[0])]
-    explained = np.stack([patterns[int(n)].pairs @ patterns[int(n)].explained for n in counts], axis=1)
-    return Trials(counts, explained, one.pairs @ ~one.undecided, int(one.pairs.sum()))
-
-
-def _price(mixture: Mixture, pairs: int) -> float:
-    """The log-likelihood that a mixture must gain to beat one of fewer classes (Schwarz's criterion)."""
-    return 0.5 * len(mixture.components) * math.log(max(pairs, 1))
 
 
 def _judge(

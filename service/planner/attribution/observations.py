@@ -88,10 +88,7 @@ def observe(column: Column, key_format: str, partition_ids: Int32s) -> KeyObserv
 
 
 def sample(classes: tuple[PartitionerClass, ...], observations: KeyObservations, most: int) -> tuple[Floats, Int32s]:
-    """The first distinct pairs: what each class takes modulo the partition count, and where they were seen.
-
-    Returns float64[classes, n], as ``Hashes.dividends``, and int32[n]; n is at most ``most``.
-    """
+    """float64[classes, n], ``Hashes.dividends`` of the first distinct pairs, and int32[n], where these were seen. most : of n"""
     few = slice(0, min(most, observations.pairs))
     hashes = equivalents.hash_all(classes, columns.rows_of(observations.column, few), observations.key_format)
     return hashes.dividends(), observations.partition_ids[few]
@@ -193,7 +190,8 @@ def _patterns(classes: tuple[PartitionerClass, ...], partitions_count: int, code
     explained = (codes[:, None] >> np.arange(len(classes))) & 1 == 1
     no_hash = np.array([each.rule.null_hash is None for each in classes], np.bool_)
     # For each kind of record (0, NO_KEY, EMPTY_KEY): does its partition not depend on the key?
-    undecided = np.stack([no_hash & False, no_hash, no_hash & [each.rule.empty_as_null for each in classes]], axis=1)
+    as_null = np.array([each.rule.empty_as_null for each in classes], np.bool_)
+    undecided = np.stack([np.zeros_like(no_hash), no_hash, no_hash & as_null], axis=1)
     return Patterns(partitions_count, explained, undecided[:, codes >> KIND].T, totals[:, 0], totals[:, 1])
 
 

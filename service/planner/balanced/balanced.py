@@ -200,21 +200,17 @@ def _certified(group: Group, rows: Ragged, read: int, moves: int, proof: _Proof,
     )
 
 
-def _even(partitions: Int64s, members: Int64s) -> Int64s:
-    """int64[members of all classes], the loads if each class shares its partitions evenly. partitions, members : of each class"""
-    each, more = np.divmod(partitions, members)
-    of_each = np.repeat(np.arange(len(members)), members)
-    places = np.arange(len(of_each)) - np.repeat(np.cumsum(members) - members, members)
-    return each[of_each] + (places < more[of_each])
-
-
 def _bound(kinds: Kinds, bounds: Levels) -> Int64s:
     """int64[members], the loads of classes that share evenly what no member of a lower level may read."""
     classes, of_members = np.unique(bounds.members, return_inverse=True)
     lowest = np.full(len(kinds.sizes), bounds.members.max(initial=0))
     np.minimum.at(lowest, kinds.subscribers.row_of_each_value(), bounds.members[kinds.subscribers.values])
     partitions = np.bincount(np.searchsorted(classes, lowest), kinds.sizes, len(classes)).astype(np.int64)
-    return _even(partitions, np.bincount(of_members, kinds.counts, len(classes)).astype(np.int64))
+    members = np.bincount(of_members, kinds.counts, len(classes)).astype(np.int64)
+    each, more = np.divmod(partitions, members)
+    of_each = np.repeat(np.arange(len(members)), members)
+    places = np.arange(len(of_each)) - np.repeat(np.cumsum(members) - members, members)
+    return each[of_each] + (places < more[of_each])
 
 
 def forced_moves(group: Group) -> int:

@@ -22,10 +22,7 @@ SLACK: Final = 1e-9
 
 
 def nearest(group: Group, near: int, bound: int | None, method: str) -> Objective:
-    """How many partitions are read nearby, as an aim. The topics have racks.
-
-    bound : how many could be with loads as even and as few moves, found by this method; None: nothing is known of that
-    """
+    """How many partitions are read nearby, as an aim. bound : how many could be, by this method; None: it is not known"""
     if bound is None:
         return Objective(near, could_be_near(group), EACH_BY_ITSELF, most=True)
     return Objective(near, bound, method, most=True)
@@ -100,7 +97,12 @@ def most_near(options: RackOptions, check_time: Callable[[], None]) -> int:
         gains = options.near - options.weights * prices[racks] - options.moves * price
         others = np.maximum.reduceat(np.where(pays, -np.inf, gains), starts)
         worth = np.maximum.reduceat(np.where(pays, gains, -np.inf), starts) - others
-        best = _best_price(worth, amounts, most)
+        # The price at which no more is bought than there is room for: the least of a dual that is convex in it.
+        buys = (worth > 0) & (amounts > 0)
+        limits = worth[buys] / amounts[buys]
+        order = np.argsort(-limits, kind="stable")
+        over = np.flatnonzero(np.cumsum(amounts[buys][order]) > most)
+        best = float(limits[order[over[0]]]) if len(over) else 0.0
         if kind == NONE:
             price = best
         else:
@@ -108,15 +110,3 @@ def most_near(options: RackOptions, check_time: Callable[[], None]) -> int:
     gains = options.near - options.weights * prices[racks] - options.moves * price
     bound = np.maximum.reduceat(gains, starts).sum() + room @ prices + options.spare * price
     return min(len(distinct(options.items[options.near])), int(bound * (1 + SLACK) + SLACK))
-
-
-def _best_price(worth: Float64s, amounts: Float64s, room: float) -> float:
-    """The price at which no more is bought than there is room for: the least of a dual that is convex in it.
-
-    worth : what each item gains if it is free; amounts : what it needs of the room
-    """
-    buys = (worth > 0) & (amounts > 0)
-    limits = worth[buys] / amounts[buys]
-    order = np.argsort(-limits, kind="stable")
-    over = np.flatnonzero(np.cumsum(amounts[buys][order]) > room)
-    return float(limits[order[over[0]]]) if len(over) else 0.0

@@ -133,13 +133,6 @@ def _limits(capacities: Float64s, loads: Int64s) -> Int64s:
 
 
 @inner_kernel
-def _gain(places: Places, item: int, member: int, other: int) -> int:
-    """What is gained if the item goes from a member to another."""
-    moves = _moves(places, item, member) - _moves(places, item, other)
-    return MOVE * moves + _is_near(places, item, other) - _is_near(places, item, member)
-
-
-@inner_kernel
 def _may_gain(places: Places, item: int, member: int) -> bool:
     """Could it gain with any other member?"""
     if _moves(places, item, member) and places.claimants_of[item] < places.claimants_of[item + 1]:
@@ -174,8 +167,11 @@ def _offer(
             took += LOOK_UP
         took += 1
         if may_have:
-            took += _width(places, item) // LOOKED_UP
-            room[count], gains[count] = item, _gain(places, item, member, other)
+            racks = places.racks_of[item + 1] - places.racks_of[item]
+            took += int(racks + places.claimants_of[item + 1] - places.claimants_of[item]) // LOOKED_UP
+            moves = _moves(places, item, member) - _moves(places, item, other)
+            room[count] = item
+            gains[count] = MOVE * moves + _is_near(places, item, other) - _is_near(places, item, member)
             count += 1
         item = following[item]
     chosen, offered = np.empty(MOST_OFFERED, np.int32), 0
@@ -275,13 +271,6 @@ def _relist(holders: Int32s, one: int, other: int, first: Int32s, following: Int
     for item in last:
         if item != NONE:
             following[item] = NONE
-
-
-@inner_kernel
-def _width(places: Places, item: int) -> int:
-    """The racks and claimants of an item."""
-    racks = places.racks_of[item + 1] - places.racks_of[item]
-    return int(racks + places.claimants_of[item + 1] - places.claimants_of[item])
 
 
 @inner_kernel

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from service.core.kernels import kernel
-from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
+from service.core.model import NONE, Bools, Group, Int32s, Int64s
 from service.core.ragged import grouped_arrays
 from service.planner.balanced.levels import Levels
 from service.planner.flows import Edges, cost, dual_bound, fill
@@ -110,7 +110,9 @@ class Routes:
         stops, of_stops = np.unique(pairs[0, racks != NONE] * width + racks[racks != NONE], return_inverse=True)
         claimed_kinds = some.claimants.row_of_each_value()
         rack_of_claimant = kinds.racks[kinds.members[some.claimants.values]]
-        reads_near = _among(some.pools[claimed_kinds], rack_of_claimant, some.racks, width)
+        there = some.racks.row_of_each_value().astype(np.int64) * width + some.racks.values
+        reads_near = np.isin(some.pools[claimed_kinds].astype(np.int64) * width + rack_of_claimant, there)
+        reads_near &= rack_of_claimant != NONE
         keeping = np.unique(some.claimants.values).astype(np.int64)
         return cls(kinds, some, keeping, pairs, stops, of_stops, reads_near, width, racks_matter)
 
@@ -181,7 +183,8 @@ def _edges(routes: Routes, rooms: Rooms, nodes: _Nodes, total: int) -> dict[str,
 
     each_kind, pool_of = 1 + np.arange(len(sizes)), nodes.pool + some.pools
     claimed_kinds = some.claimants.row_of_each_value()
-    eager = _first_of(np.where(some.claimed, sizes, 0), rooms.eager)
+    claimed = np.where(some.claimed, sizes, 0)
+    eager = np.clip(rooms.eager - (np.cumsum(claimed) - claimed), 0, claimed)
     keepers, rests = nodes.keeper + np.arange(len(keeping)), nodes.rest + np.arange(member_kinds)
     rest = kinds.counts - np.bincount(kinds.members[keeping], minlength=member_kinds)
     return {
@@ -203,20 +206,6 @@ def _edges(routes: Routes, rooms: Rooms, nodes: _Nodes, total: int) -> dict[str,
         "of keepers": Edges(keepers, nodes.sink, rooms.sizes[:, kinds.members[keeping]], prices),
         "of rests": Edges(rests, nodes.sink, rooms.sizes * rest, prices),
     }
-
-
-def _first_of(sizes: Int64s, count: int) -> Int64s:
-    """int64[kinds], how many of each kind are among the first ``count``. sizes : int64[kinds]"""
-    before = np.cumsum(sizes) - sizes
-    first: Int64s = np.clip(count - before, 0, sizes)
-    return first
-
-
-def _among(pools: Int32s, racks: Int32s, racks_of: Ragged, width: int) -> Bools:
-    """bool[pools]: does each pool have the rack beside it?"""
-    there = racks_of.row_of_each_value().astype(np.int64) * width + racks_of.values
-    found: Bools = np.isin(pools.astype(np.int64) * width + racks, there) & (racks != NONE)
-    return found
 
 
 @kernel

@@ -75,7 +75,13 @@ def improved(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s,
         states += [near] * bool((near.loads <= near.room).all())
     for state in states:
         exchange(state, most_work // len(states))
-    return min(states, key=lambda state: _worth(state, brokers)).dirs
+
+    def worth(s: DirState) -> tuple[int, float, float]:  # what is to be the least, in this order
+        outside = int(np.maximum(np.maximum(s.low - s.loads, s.loads - s.high), 0).sum())
+        evenness, amount = squares(brokers, s.loads), float(s.copied[1])
+        return outside, *((evenness, amount) if s.even_first else (amount, evenness))
+
+    return min(states, key=worth).dirs
 
 
 def _state(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s) -> DirState:
@@ -102,17 +108,6 @@ def _state(brokers: Brokers, placements: Placements, goal: Goal, dirs: Int32s) -
         np.array([moved.sum(), sizes[moved].sum()], np.int64),
         goal.objective == "even" and goal.tolerance is None,
     )
-
-
-def _worth(s: DirState, brokers: Brokers) -> tuple[int, float, float]:
-    """What is to be the least, in this order."""
-    evenness, amount = squares(brokers, s.loads), float(s.copied[1])
-    return _outside(s), *((evenness, amount) if s.even_first else (amount, evenness))
-
-
-def _outside(s: DirState) -> int:
-    """Bytes outside the bands."""
-    return int(np.maximum(np.maximum(s.low - s.loads, s.loads - s.high), 0).sum())
 
 
 @kernel

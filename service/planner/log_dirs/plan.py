@@ -31,9 +31,9 @@ from service.planner.log_dirs.program import fewest_bytes
 from service.planner.reassignments.batches.divide import in_batches
 from service.planner.reassignments.batches.model import Batches, BatchLimits
 from service.planner.reassignments.batches.plan import plan_in_batches
+from service.planner.reassignments.evenness import fewest_bytes as fewest_bytes_as_even
 from service.planner.reassignments.evenness import outside_band, squares
 from service.planner.reassignments.feasibility.packing import Effort
-from service.planner.reassignments.fewest import fewest_bytes as fewest_bytes_as_even
 from service.planner.reassignments.model import ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 
 _ROUNDING: Final = 1e-9

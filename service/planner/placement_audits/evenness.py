@@ -5,7 +5,6 @@ Where the draws are few, each is placed; otherwise some of them, drawn from one 
 It does not depend on how the topic is placed. Clusters have many topics of few sizes, so the last ones are kept.
 """
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -65,7 +64,8 @@ _kept: dict[Hashable, Evenness] = {}
 
 def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest, check_time: Callable[[], None] = UNLIMITED) -> Evenness:
     """How even the placer makes a topic of this size, in a cluster without known load. Raises what the placer raises."""
-    key = (placer.name, placer.run, placer.draws, request, _digest(cluster))
+    looked_at = (each.tobytes() for each in (cluster.broker_ids, cluster.racks, cluster.fenced))
+    key = (placer.name, placer.run, placer.draws, request, cluster.rack_ids, *looked_at)
     known = _kept.get(key)
     if known is None:
         known = _computed(placer.within(check_time), cluster, request)
@@ -73,14 +73,6 @@ def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest, check_
             _kept.clear()
         _kept[key] = known
     return known
-
-
-def _digest(cluster: Cluster) -> bytes:
-    """Of all that a placer looks at."""
-    digest = hashlib.blake2b(repr(cluster.rack_ids).encode())
-    for each in (cluster.broker_ids, cluster.racks, cluster.fenced):
-        digest.update(each.tobytes())
-    return digest.digest()
 
 
 def _computed(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Evenness:

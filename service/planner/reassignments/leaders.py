@@ -23,13 +23,7 @@ from service.planner.reassignments.topic_leaders import enough, held
 
 
 def elect(
-    brokers: Brokers,
-    placements: Placements,
-    replicas: Ragged,
-    rule: str,
-    check: Callable[[], None],
-    *,
-    per_topic: bool = False,
+    brokers: Brokers, placements: Placements, replicas: Ragged, rule: str, check: Callable[[], None], *, per_topic: bool = False
 ) -> Ragged:
     """These replicas with the preferred leader first, the others in their order.
 

@@ -109,7 +109,7 @@ def _added(before_of: Int32s, before: Int32s, after_of: Int32s, after: Int32s) -
 
 def changed(before: Ragged, after: Ragged) -> Bools:
     """bool[rows], whose values, or whose order of them, is not the same."""
-    result = before.lengths() != after.lengths()
+    result: Bools = before.lengths() != after.lengths()
     values = [rows.values[~result[rows.row_of_each_value()]] for rows in (before, after)]
     rows = after.row_of_each_value()[~result[after.row_of_each_value()]]
     result[rows[values[0] != values[1]]] = True

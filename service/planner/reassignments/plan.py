@@ -29,15 +29,13 @@ import numpy as np
 
 from service.core.model import NONE, Bools, Int64s, Ragged
 from service.planner.reassignments.best_sets import BestSets, Search
-from service.planner.reassignments.evenness import least_unevenness, outside_band, unevenness
+from service.planner.reassignments.evenness import evenest_with, fewest_bytes, least_unevenness, outside_band, unevenness
 from service.planner.reassignments.feasibility.infeasibility import explain
 from service.planner.reassignments.feasibility.pinning import pins_within
-from service.planner.reassignments.fewest import evenest_with, fewest_bytes
 from service.planner.reassignments.leaders import elect, leading
 from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goal, Placements, Plan, bytes_on
 from service.planner.reassignments.order import copied, has_room
-from service.planner.reassignments.resources.bounds import evenness_of_resources, fewest_for_resources, weighted
-from service.planner.reassignments.resources.loads import Loads
+from service.planner.reassignments.resources.loads import Loads, evenness_of_resources, fewest_for_resources, weighted
 from service.planner.reassignments.resources.search import even_out_leaders
 from service.planner.reassignments.search.curve import Curve
 from service.planner.reassignments.topic_leaders import enough, pin

@@ -1,4 +1,8 @@
-"""A plan and its figures: what its sentences are made of."""
+"""A plan and its figures: what its sentences are made of.
+
+Kafka copies a replica from the partition's leader. So a replica that stays on its rack crosses racks all the same, unless it is
+the leader's own: with a replica on each rack, every copy of a follower comes from another rack.
+"""
 
 from dataclasses import dataclass
 from typing import Final

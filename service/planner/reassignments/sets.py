@@ -143,6 +143,8 @@ def _state(
     most: Int64s,
 ) -> ReplicaSets:
     count, places = len(brokers), int(offsets[-1])
+    low, high, base = np.zeros((3, count), np.int64)
+    after, before = np.full((2, places), NONE, np.int32)
     return ReplicaSets(
         offsets,
         np.full(places, NONE, np.int32),
@@ -160,10 +162,13 @@ def _state(
         loads.astype(np.int64),
         most.copy(),
         integer_weights(brokers.weights),
-        *np.zeros((3, count), np.int64),
+        low,
+        high,
+        base,
         np.array([0, 1], np.int64),
         np.full(count, NONE, np.int32),
-        *np.full((2, places), NONE, np.int32),
+        after,
+        before,
         np.empty(places, np.int32),
         np.zeros((3, count, count), np.int32),
         np.zeros((count, count), np.int8),

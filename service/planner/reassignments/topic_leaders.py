@@ -123,7 +123,10 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[]
     excluded = np.flatnonzero(placements.excluded)
     pairs = pairs_of(least, placements.topics[excluded], placements.replicas.firsts()[excluded])
     of_excluded = Edges(excluded[pairs != NONE], len(placements) + pairs[pairs != NONE], 1, 0)
-    edges, between = [_at_home(placements, least, chosen, state), of_excluded], 0
+    row = np.repeat(np.arange(len(chosen)), np.diff(state.home_offsets))
+    pairs = pairs_of(least, placements.topics[chosen][row], state.homes)
+    stays = state.keeps[state.sets[row], state.homes] & (pairs != NONE)
+    edges, between = [Edges(chosen[row][stays], len(placements) + pairs[stays], 1, 0), of_excluded], 0
     if not goal.only_leaders:
         copying, between = _copying(placements, least, chosen, state, sizes)
         edges += copying
@@ -135,14 +138,6 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[]
         return Pinned(placements, 0)
     bound = int(copies @ sizes[chosen]) + int(flow @ joined.prices)
     return Pinned(replace(placements, pins=_pins(placements, least, joined, flow)), bound)
-
-
-def _at_home(placements: Placements, least: TopicLeaders, chosen: Int32s, state: ReplicaSets) -> Edges:
-    """From partitions to the pairs of the brokers that they can stay on."""
-    row = np.repeat(np.arange(len(chosen)), np.diff(state.home_offsets))
-    pairs = pairs_of(least, placements.topics[chosen][row], state.homes)
-    stays = state.keeps[state.sets[row], state.homes] & (pairs != NONE)
-    return Edges(chosen[row][stays], len(placements) + pairs[stays], 1, 0)
 
 
 def _copying(

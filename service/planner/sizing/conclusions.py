@@ -27,6 +27,9 @@ ALL: Final = 0.9995
 MOST_COUNTS: Final = 8
 """Most partition counts that a sentence lists."""
 
+UNITS: Final = {"records_per_second": "records/s", "bytes_per_second": "bytes/s", "mb_per_second": "MB/s"}
+"""Of rates and their limits."""
+
 NOUNS: Final = ("records", "bytes")
 """What RECORDS and BYTES count."""
 
@@ -71,7 +74,9 @@ def conclusion(counter: KeyCounter, decision: Decision, key_format: str) -> str:
     Of bytes, if they are what is limited; else they follow if they are uneven for another reason, or because of other keys.
     """
     plan = decision.plan
-    column = _limited(decision)
+    limits = decision.limits
+    of_bytes = limits.bytes_per_second is not None or limits.mb_per_second is not None
+    column = BYTES if plan.bytes is not None and of_bytes and limits.records_per_second is None else RECORDS
     sentences = [*_alone(counter, decision, key_format), *_without_key(counter, plan, column, key_format)]
     sentences.append(_sentence(counter, decision, column, key_format))
     other = RECORDS if column == BYTES else BYTES
@@ -117,13 +122,6 @@ def _percent(share: float) -> str:
     """Never 100 % of what is not all, nor 0 % of something."""
     text = f"{100 * share:.3g}%"
     return "more than 99.9%" if text == "100%" and share < 1 else text
-
-
-def _limited(decision: Decision) -> int:
-    """Bytes, if they are limited, or the topic's throughput in MB/s is known; else records."""
-    limits, plan = decision.limits, decision.plan
-    of_bytes = limits.bytes_per_second is not None or limits.mb_per_second is not None
-    return BYTES if plan.bytes is not None and of_bytes and limits.records_per_second is None else RECORDS
 
 
 def _alone(counter: KeyCounter, decision: Decision, key_format: str) -> Iterator[str]:
@@ -213,11 +211,8 @@ def _of_ratios(decision: Decision, best: CountPlan | None, column: int) -> Itera
 def _limit(decision: Decision, best: CountPlan) -> str:
     """What the fullest partition has of what it may have."""
     limits, busiest, of = decision.limits, best.busiest, []
-    for rate, limit, unit in (
-        (busiest.records_per_second, limits.records_per_second, "records/s"),
-        (busiest.bytes_per_second, limits.bytes_per_second, "bytes/s"),
-        (busiest.mb_per_second, limits.mb_per_second, "MB/s"),
-    ):
+    for name, unit in UNITS.items():
+        rate, limit = getattr(busiest, name), getattr(limits, name)
         if rate is not None and limit is not None:
             of.append(f"{_number(rate)} of {_number(limit)} {unit}")
     if limits.skew is not None:
@@ -378,11 +373,8 @@ def plan_in_question(plans: list[CountPlan], current: int | None, recommended: i
 def _out_of_reach(plan: CountPlan, rates: Rates, limits: CountLimits) -> dict[str, str]:
     """The limits that the heaviest key alone exceeds. plan : the one with the most partitions"""
     reasons = {}
-    for limit, of, rate, allowed in (
-        ("records_per_second", plan.records, rates.records_per_second, limits.records_per_second),
-        ("bytes_per_second", plan.bytes, rates.bytes_per_second, limits.bytes_per_second),
-        ("mb_per_second", plan.bytes or plan.records, rates.mb_per_second, limits.mb_per_second),
-    ):
+    for limit, of in zip(UNITS, (plan.records, plan.bytes, plan.bytes or plan.records), strict=True):
+        rate, allowed = getattr(rates, limit), getattr(limits, limit)
         alone = None if rate is None or of is None or of.total == 0 else of.heaviest / of.total * rate
         if alone is not None and allowed is not None and alone > allowed:
             reasons[limit] = f"the heaviest key alone exceeds it ({alone:.6g} per second) at any partition count"

@@ -104,7 +104,9 @@ class FrequentKeys:
             if done == len(key_hashes):
                 return
             median = int(np.median(self.slots.weights[self.slots.key_hashes != 0]))
-            self._forget(max(median, self.error + self.error // STEP))
+            self.error = max(median, self.error + self.error // STEP)
+            before, self.slots = self.slots, Slots.free(SLOTS)
+            self.held = self._put(before)  # keys that weigh no more go back to their cells
 
     def merged(self, other: FrequentKeys) -> FrequentKeys:
         """The list of both streams. A key in only one list may have the weight of its cell in the other."""
@@ -133,12 +135,6 @@ class FrequentKeys:
         sure = np.flatnonzero((key_hashes != 0) & (weights > 0) & (errors * 10 <= weights))
         sure = sure[np.lexsort((key_hashes[sure], -least[sure]))[:count]]
         return key_hashes[sure], least[sure]
-
-    def _forget(self, weight: int) -> None:
-        """Return the keys that weigh no more than this to their cells."""
-        before, self.slots = self.slots, Slots.free(SLOTS)
-        self.error = weight
-        self.held = self._put(before)
 
     def _put(self, keys: Slots) -> int:
         """Put the keys that weigh more than ``error`` into the table, which is empty, and the others into their cells."""

@@ -12,7 +12,7 @@ from service.core.member_ids import IdDraw
 from service.core.model import Assignment, Float64s, Group, Int32s, Int64s, Ragged
 from service.core.ragged import transposed
 from service.planner.rebalances.fewest_moves import fewest_possible_moves
-from service.planner.rebalances.movement import movement
+from service.planner.rebalances.rebalance import movement
 from service.planner.timelines.clock import STEP_CELLS, Clock
 from service.planner.timelines.groups import Groups
 from service.planner.timelines.ledger import Ledger

@@ -210,14 +210,7 @@ class Ledger:
 
 @kernel
 def _hand_out(
-    reader: Int32s,
-    idle_since: Int64s,
-    counted: Bools,
-    owner: Int32s,
-    start_of: Int64s,
-    now: int,
-    never: int,
-    weights: Float64s,
+    reader: Int32s, idle_since: Int64s, counted: Bools, owner: Int32s, start_of: Int64s, now: int, never: int, weights: Float64s
 ) -> tuple[Bools, Float64s, int, int]:
     """``Ledger.hand_out``, ``weights`` may be empty; also the idle times' sum and longest. Twin: tests/reference/ledger.py."""
     loses: Bools = np.zeros(len(start_of), np.bool_)

@@ -10,7 +10,7 @@ from service.core.assignors import Assignor
 from service.core.measures.skew import Spread
 from service.core.measures.zone_traffic import ZoneTraffic
 from service.core.model import Float64s, Group, Int32s, Ragged
-from service.planner.rebalances.movement import Movement
+from service.planner.rebalances.rebalance import Movement
 
 SLOW_IF_MIXED: Final = ("sticky", "cooperative-sticky")
 """The assignors that search where members subscribe to different topics."""

@@ -95,7 +95,8 @@ class ShareCoordinator(ConsumerCoordinator):
         if not np.array_equal(self.view.counts, self.initialized):
             self.view = view_of(self.course.timeline.world, self.initialized.copy())
         view, numbers = self.view, self.present.numbers()
-        before = self.course.groups.owning(numbers, view, self._owned(numbers))
+        rows = (view.from_world[self.assigned.get(number, np.empty(0, np.int32))] for number in numbers.tolist())
+        before = self.course.groups.owning(numbers, view, Ragged.of_rows([np.sort(row[row != NONE]) for row in rows]))
         assignor = self._preferred(numbers)
         assignment = assignor.run(before)
         self.course.describe(current, before, assignment, assignor)
@@ -109,11 +110,6 @@ class ShareCoordinator(ConsumerCoordinator):
         current.stable_at_ms = int(beats[beats < NEVER].max(initial=now))
         self.round += 1
         self._initialize()
-
-    def _owned(self, numbers: Int32s) -> Ragged:
-        """Ragged member → partitions of the view: what each of these members is assigned of it."""
-        rows = [self.view.from_world[self.assigned.get(number, np.empty(0, np.int32))] for number in numbers.tolist()]
-        return Ragged.of_rows([np.sort(row[row != NONE]) for row in rows])
 
     def _hand_out(self, current: TimelineRebalance, numbers: Int32s, beats: Int64s, rows: Ragged) -> None:
         """Members that run read what they are assigned from their next heartbeat on. beats : int64[...]; NEVER: has ended"""

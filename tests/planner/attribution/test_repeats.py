@@ -10,7 +10,7 @@ from service.core.keys import columns
 from service.core.keys.columns import byte_strings
 from service.core.partitioners import PARTITIONERS
 from service.core.partitioners.murmur3 import cassandra_tokens
-from service.planner.attribution import repeats
+from service.planner.attribution import equivalents
 from service.planner.attribution.equivalents import classify, hash_all
 from tests.reference import repeats as twin
 from tests.support.questions import column
@@ -22,14 +22,14 @@ LONG = ["x" * 200, "x" * 199 + "y", "\ud800" * 70, "?" * 210, "", None]
 @given(st.lists(st.sampled_from([b"", b"a", b"b", b"ab", b"a" * 90, b"a" * 89 + b"b", None]), min_size=1, max_size=60))
 def test_first_rows_are_those_of_the_twin(keys):
     arrays = byte_strings(keys)
-    rows, index = repeats.first_rows(*arrays.arrays(), np.asarray(cassandra_tokens(arrays), np.int64))
+    rows, index = equivalents.first_rows(*arrays.arrays(), np.asarray(cassandra_tokens(arrays), np.int64))
     assert (rows.tolist(), index.tolist()) == twin.first_rows(keys)
 
 
 def test_keys_that_collide_are_compared_with_few_others_and_kept_apart():
     keys = byte_strings([b"%d" % (i % 100) for i in range(300)])
-    rows, index = repeats.first_rows(*keys.arrays(), np.zeros(300, np.int64))
-    assert repeats.MAX_TRIES < len(rows) <= 300
+    rows, index = equivalents.first_rows(*keys.arrays(), np.zeros(300, np.int64))
+    assert equivalents.MAX_TRIES < len(rows) <= 300
     assert [rows[i] % 100 for i in index] == [i % 100 for i in range(300)]
 
 
@@ -42,8 +42,8 @@ def test_hashes_of_long_keys_that_repeat_are_those_of_each_key_alone(keys):
 
 
 def test_only_long_keys_that_repeat_are_looked_for():
-    assert repeats.distinct(column(["a"] * 9, "string")) is None
-    assert repeats.distinct(column([f"{i:099}" for i in range(9)], "string")) is None
-    found, index = repeats.distinct(column([LONG[0]] * 9, "string")) or (None, None)
+    assert equivalents.distinct(column(["a"] * 9, "string")) is None
+    assert equivalents.distinct(column([f"{i:099}" for i in range(9)], "string")) is None
+    found, index = equivalents.distinct(column([LONG[0]] * 9, "string")) or (None, None)
     assert columns.length(found) == 1
     assert index.tolist() == [0] * 9

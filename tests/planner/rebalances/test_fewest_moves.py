@@ -12,7 +12,7 @@ from service.core.ragged import transposed
 from service.planner.kinds import split_kinds
 from service.planner.rebalances import fewest_moves
 from service.planner.rebalances.fewest_moves import fewest_possible_moves
-from service.planner.rebalances.movement import movement
+from service.planner.rebalances.rebalance import movement
 from service.strategies import GROUP_PROTOCOLS
 from tests.reference.movement import fewest_possible_moves as fewest_by_trial
 from tests.support.groups import bodies, group_of

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import InvalidQuestion
-from service.planner.sizing.throughput import Throughput, throughput
+from service.planner.sizing.plans import Throughput, throughput
 
 TENTHS = st.integers(1, 10**6)
 

@@ -2,6 +2,10 @@
 
 A partition that takes a detour may as well stay there if that is no worse by the objective: with "fewest-moves" it saves a copy,
 which comes before evenness; with "even" only where the numbers of replicas are as even, and nothing else counts.
+
+A detour leads a partition by way of a broker with room to its own, which is full. If it ends there, and another partition that
+was to have that broker takes the full one instead (a *partner*), all brokers have as many replicas as before; and if that copies
+no more, the plan is as good, and may need no detour.
 """
 
 from collections.abc import Callable, Iterator

@@ -229,7 +229,13 @@ def _fill(
         moves += copied
         flight += copied * size
         others[0] -= copied == 0
-        receivers -= _receive(room, old, new, size)
+        for b in new:
+            if b not in old:
+                room.receives[b] += 1
+                room.into[b] -= 1
+                room.counts[b] += 1
+                room.loads[b] += size
+                receivers -= room.into[b] == 0 or room.receives[b] == room.limit
         stays = True
         for a in old:
             if a not in new:
@@ -259,20 +265,6 @@ def _fits(room: _Room, old: Int32s, new: Int32s, partition: int, size: int) -> b
         if a not in new and room.gives[a] >= room.limit:
             return False
     return True
-
-
-@borrowing_kernel
-def _receive(room: _Room, old: Int32s, new: Int32s, size: int) -> int:
-    """Let the new replicas come; returns how many brokers receive no more then."""
-    done = 0
-    for b in new:
-        if b not in old:
-            room.receives[b] += 1
-            room.into[b] -= 1
-            room.counts[b] += 1
-            room.loads[b] += size
-            done += room.into[b] == 0 or room.receives[b] == room.limit
-    return done
 
 
 @kernel

@@ -101,12 +101,7 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
 
 
 def packed(
-    brokers: Brokers,
-    placements: Placements,
-    chosen: Int32s,
-    state: ReplicaSets,
-    effort: Effort,
-    check: Callable[[], None],
+    brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, effort: Effort, check: Callable[[], None]
 ) -> int:
     """Bring the sets below ``capacity_bytes`` where ``fits`` did not succeed. PACKED, IMPOSSIBLE or UNKNOWN, see ``packing``."""
     loads = bytes_of_brokers(brokers, placements, chosen, state)

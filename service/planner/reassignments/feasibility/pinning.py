@@ -22,7 +22,7 @@ from service.planner.reassignments.feasibility.packing import (
     solve,
 )
 from service.planner.reassignments.feasibility.start import keep_and_fill
-from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Pins, Placements, TopicLeaders
+from service.planner.reassignments.model import NO_LIMIT, Brokers, Goal, Pins, Placements
 from service.planner.reassignments.sets import replica_state
 from service.planner.reassignments.topic_leaders import pairs_of
 
@@ -50,21 +50,16 @@ def pins_within(
     formulas.low[len(chosen) : len(chosen) + width] = (low - stays)[usable]
     pairs = pairs_of(least, np.repeat(placements.topics[chosen], width), np.tile(usable, len(chosen)))
     cell_of = np.flatnonzero((pairs != NONE) & (formulas.bounds[1] > 0))
-    leads = _leads(formulas, cell_of, pairs[cell_of], _lacking(placements, least), width)
+    excluded = np.flatnonzero(placements.excluded)
+    led_already = pairs_of(least, placements.topics[excluded], placements.replicas.firsts()[excluded])
+    lacking = np.maximum(0, least.least - np.bincount(led_already[led_already != NONE], minlength=len(least.least)))
+    leads = _leads(formulas, cell_of, pairs[cell_of], lacking, width)
     solved = solve(leads, min(MOST_NODES, Effort().left // len(leads.costs)), seconds_left(check))
     check()  # a program that the time has ended has no say in the answer
     if solved.x is None:
         return None
     led = cell_of[np.round(solved.x[cells:]) > 0]
     return replace(placements, pins=Pins(chosen[led // width], usable[led % width]))
-
-
-def _lacking(placements: Placements, least: TopicLeaders) -> Int64s:
-    """int64[pairs], the partitions that each is to lead besides those that stay as they are."""
-    excluded = np.flatnonzero(placements.excluded)
-    pairs = pairs_of(least, placements.topics[excluded], placements.replicas.values[placements.replicas.offsets[excluded]])
-    lacking: Int64s = np.maximum(0, least.least - np.bincount(pairs[pairs != NONE], minlength=len(least.least)))
-    return lacking
 
 
 def _leads(formulas: Formulas, cell_of: Int64s, pairs: Int64s, lacking: Int64s, width: int) -> Formulas:

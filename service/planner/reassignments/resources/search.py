@@ -43,10 +43,9 @@ def even_out_replicas(
         even_out_resources(state, resources, range(priorities, 2 * priorities), 0, check)
 
     def now() -> tuple[Ragged, Int32s, Bools]:
-        above = resources.loads > resources.high[0] * (1 + _NEAR)
-        outside = (above | (resources.loads < resources.low[0] * (1 - _NEAR))) & (resources.shares[0] > 0)
-        outside_any = brokers.usable & outside.any(axis=1) & (goal.tolerance is not None)
-        return in_order(brokers, placements, chosen, state), resources.leaders.copy(), outside_any
+        above, below = resources.loads > resources.high[0] * (1 + _NEAR), resources.loads < resources.low[0] * (1 - _NEAR)
+        outside = ((above | below) & (resources.shares[0] > 0)).any(axis=1) & brokers.usable & (goal.tolerance is not None)
+        return in_order(brokers, placements, chosen, state), resources.leaders.copy(), outside
 
     after, led, outside = now()
     if stay_on_racks(state, resources, brokers.listed, check):
@@ -69,13 +68,7 @@ def even_out_leaders(brokers: Brokers, placements: Placements, goal: Goal, check
 
 
 def _resources(
-    brokers: Brokers,
-    placements: Placements,
-    goal: Goal,
-    chosen: Int32s,
-    state: ReplicaSets,
-    replicas: Ragged,
-    loads: Loads,
+    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: ReplicaSets, replicas: Ragged, loads: Loads
 ) -> Resources:
     """replicas, loads : of the sets, with leaders first"""
     scales, count = loads.scales(brokers), len(brokers)

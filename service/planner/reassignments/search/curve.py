@@ -97,7 +97,7 @@ class Record(NamedTuple):
     def curve(self, corner: tuple[int, float], slope: float, step: float, *, optimal: bool) -> Curve:
         """The points so far."""
         of_points = (self.copies, self.amounts, self.sums, self.least, self.most, self.deviations, self.fits)
-        return Curve(*(each[: int(self.points[0])] for each in of_points), corner, slope, step, optimal)  # type: ignore[arg-type]
+        return Curve(*(each[: int(self.points[0])] for each in of_points), corner, slope, step, optimal)  # type: ignore[arg-type,call-arg]
 
 
 @kernel

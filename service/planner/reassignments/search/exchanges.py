@@ -11,6 +11,9 @@ though no partition can: nearly all partitions could, and counting them would ta
 to 0.
 
 Leaders are sets of one: with the rule CHOICES a partition's only broker is its leader, and its replicas are its choices.
+
+Kernels run in *turns* of some ten milliseconds, between which the time of a request is checked. A kernel adds what it looks at
+(replicas, brokers, entries of a matrix) to ``work``, and returns MORE once that exceeds TURN.
 """
 
 from collections.abc import Callable

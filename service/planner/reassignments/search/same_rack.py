@@ -135,7 +135,8 @@ def _swap(s: ReplicaSets, swaps: Swaps, on_rack: Bools, guests: tuple[Int32s, In
             continue
         if exchange_cost(s, partition, a, b) != 0:
             continue
-        if swaps.alone[0] and _as_good_alone(s, swaps, partition, a, b):
+        change_roles = s.weights[a] == s.weights[b] and s.loads[b] == s.loads[a] - 1 and s.loads[b] < s.most[b]
+        if swaps.alone[0] and change_roles and swaps.sizes[partition] <= swaps.room[b]:
             replace_broker(s, partition, a, b)
             swaps.room[a] += swaps.sizes[partition]
             swaps.room[b] -= swaps.sizes[partition]
@@ -144,32 +145,16 @@ def _swap(s: ReplicaSets, swaps: Swaps, on_rack: Bools, guests: tuple[Int32s, In
             guest = guests[1][i]
             other = s.row_of[guest]
             s.work[0] += breadth(s, other)
-            if s.members[guest] == b and strays(s, on_rack, other, b) and _suits(s, swaps, partition, other, a, b):
+            if s.members[guest] != b or other == partition or not strays(s, on_rack, other, b):
+                continue
+            more = swaps.sizes[partition] - swaps.sizes[other]  # bytes that b gets
+            if swaps.topics[other] != swaps.topics[partition] or (more != 0 and swaps.same_size[0]):
+                continue
+            fits = (more <= 0 or more <= swaps.room[b]) and (more >= 0 or -more <= swaps.room[a])
+            if fits and exchange_cost(s, other, b, a) == 0:
                 replace_broker(s, partition, a, b)
                 replace_broker(s, other, b, a)
-                more = swaps.sizes[partition] - swaps.sizes[other]
                 swaps.room[a] += more
                 swaps.room[b] -= more
                 return True
     return False
-
-
-@borrowing_kernel
-def _as_good_alone(s: ReplicaSets, swaps: Swaps, partition: int, a: int, b: int) -> bool:
-    """Do a and b only change roles if the partition replaces a by b?"""
-    return bool(
-        s.weights[a] == s.weights[b]
-        and s.loads[b] == s.loads[a] - 1
-        and s.loads[b] < s.most[b]
-        and swaps.sizes[partition] <= swaps.room[b]
-    )
-
-
-@borrowing_kernel
-def _suits(s: ReplicaSets, swaps: Swaps, partition: int, other: int, a: int, b: int) -> bool:
-    """Is the plan as good if the partition replaces a by b, and the other, which strays on b, b by a?"""
-    more = swaps.sizes[partition] - swaps.sizes[other]  # bytes that b gets
-    if other == partition or swaps.topics[other] != swaps.topics[partition] or (more != 0 and swaps.same_size[0]):
-        return False
-    fits = (more <= 0 or more <= swaps.room[b]) and (more >= 0 or -more <= swaps.room[a])
-    return bool(fits and exchange_cost(s, other, b, a) == 0)

@@ -2,6 +2,10 @@
 
 Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator and ConsumerCoordinator. Each method
 names its own.
+
+Assignments that a leader carries out in two rebalances are those of ``RemoteAssignor`` (clients/java): what another member still
+reads is withheld from its new owner in the first. In the next the leader remembers what it has begun, if the group is still the
+same, and only then asks anew.
 """
 
 from dataclasses import replace

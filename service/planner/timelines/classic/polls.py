@@ -70,9 +70,6 @@ def batches(owner: Int32s, reader: Int32s, starts: Int64s, late: Int32s) -> Iter
 
 
 def polls_wait(paces: Paces, first_rejoin: int) -> Wait | None:
-    """How long partitions wait for polls: of the last member to join, of the leader, of the one that gets them.
-
-    first_rejoin : when the first member joined of those that the coordinator had
-    """
+    """How long partitions wait for polls: of the last member to rejoin, of the leader, and of the member that gets them."""
     polls = paces.timing.poll_interval_ms
     return Wait(first_rejoin, 3 * polls, is_middle=False) if polls else None

@@ -262,18 +262,13 @@ class ConsumerCoordinator:
         if self.pending is None:
             self.changed_ms = self.clock.now
             self.pending = self.course.begin(reason)
-        if not self.present:
-            self._settle_empty()
+        if self.present:
+            self._enter(ASSIGNING)
+            self.clients.await_heartbeat()
             return
-        self._enter(ASSIGNING)
-        self.clients.await_heartbeat()
-
-    def _settle_empty(self) -> None:
-        """The last member has gone: no target is computed any more. ConsumerGroup.maybeUpdateGroupState."""
-        if self.pending is not None:
-            self._enter(EMPTY)
-            self.pending.epoch, self.pending.stable_at_ms = self.epoch, self.clock.now
-            self.pending = None
+        self._enter(EMPTY)  # no target is computed any more: ConsumerGroup.maybeUpdateGroupState
+        self.pending.epoch, self.pending.stable_at_ms = self.epoch, self.clock.now
+        self.pending = None
         self.round += 1
         self.state = EMPTY
 
