@@ -5,6 +5,7 @@ It is imported without PySpark: where that is not installed, the command exists 
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -16,11 +17,19 @@ from service.cli import into as into_folder
 from service.cli.errors import BadInput, PrintableGroup
 from service.cli.help import Command
 from service.core.errors import AllocatorError
-from service.report.folders import url_of
+from service.report.folders import check_append, url_of
 from service.spark.jobs import JOBS, load
 
 if TYPE_CHECKING:
     from service.spark.job import Job
+
+
+def _checked_id(text: str | None) -> str | None:
+    """The same text. Raises BadParameter for one that no folder's name or query can have as it is."""
+    if text is not None and not re.fullmatch(r"[\w.:+-]{1,200}", text, re.ASCII):
+        raise click.BadParameter("must be up to 200 letters, digits and . _ : + -", param_hint="--run-id")
+    return text
+
 
 COMMON = (
     click.Option(["--into"], default="pipeline-results", show_default=True, help="Folder or URL of the results."),
@@ -29,6 +38,17 @@ COMMON = (
     ),
     click.Option(["--spark-option", "spark_options"], multiple=True, metavar="NAME=VALUE", help="Spark setting. Repeatable."),
     click.Option(["--package", "packages"], multiple=True, help="Maven coordinates of a connector, such as Delta's. Repeatable."),
+    click.Option(
+        ["--run-id"],
+        callback=lambda _, __, text: _checked_id(text),
+        help="Identifies the run in each table. Default: a new UUID.",
+    ),
+    click.Option(
+        ["--append"], is_flag=True, help="Keep the tables of other runs in the folder; replace what this --run-id wrote before."
+    ),
+    click.Option(
+        ["--tables"], metavar="TARGET", help="Add the tables to jdbc:… or FORMAT:FOLDER, such as delta:s3a://bucket/skew, too."
+    ),
     click.Option(["--verbose"], is_flag=True, help="Show Spark's log."),
     click.Option(
         ["--json/--figures", "as_json"],
@@ -36,6 +56,9 @@ COMMON = (
         help="Print the summary as JSON, or its key figures. Default: the figures on a terminal, else JSON.",
     ),
 )
+
+
+ESTIMATE = click.Option(["--estimate"], is_flag=True, help="Say bytes, tasks and core-seconds first, by a part of them.")
 
 
 class Jobs(PrintableGroup):
@@ -52,7 +75,7 @@ class Jobs(PrintableGroup):
         if cmd_name not in JOBS:
             return None
         job = load(cmd_name)
-        parameters = [*job.parameters, *COMMON]
+        parameters = [*job.parameters, *((ESTIMATE,) if job.scans else ()), *COMMON]
         return Command(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
 
 
@@ -80,15 +103,25 @@ def _run(
     packages: tuple[str, ...],
     verbose: bool,
     as_json: bool | None,
+    run_id: str | None,
+    append: bool,
+    estimate: bool = False,
+    tables: str | None,
     **parameters: Any,
 ) -> None:
     """Run the job, and print its summary and the locations of its results."""
+    if parameters.get("follow") and (append or tables or run_id):
+        raise click.UsageError("--follow appends by itself: --run-id, --append and --tables cannot be combined with it.")
     settings, into = dict(option.partition("=")[::2] for option in spark_options), url_of(into)
     try:
         job.check_early(parameters, into, master, settings)
+        check_append(into, append=append)
         from service.spark.runner import run  # noqa: PLC0415 - what is refused needs no Spark
 
-        done = run(job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose)
+        done = run(
+            job, parameters, into=into, master=master, settings=settings, packages=packages, verbose=verbose,
+            estimate=estimate, run_id=run_id, append=append, tables=tables,
+        )  # fmt: skip
     except AllocatorError as error:
         raise BadInput(str(error)) from None
     if done is None:

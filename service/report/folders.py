@@ -87,6 +87,18 @@ def check_folder(into: str, sources: Mapping[str, str]) -> None:
         raise WrongFolder(f"{into}: No job wrote {printable(names[0])} in this folder; set --into to another one.")
 
 
+def check_append(into: str, *, append: bool) -> None:
+    """Raise WrongFolder if a job would mix tables of several runs in the folder ``into`` with those of one, or replace them."""
+    folder = local_folder(into)
+    for table in [] if folder is None else folder.glob("*.parquet"):
+        parts = [part.name for part in table.iterdir()] if table.is_dir() else [""]
+        appended = any(part.startswith("run_id=") for part in parts)
+        if append and parts and not appended:
+            raise WrongFolder(f"{into}: {printable(table.name)} was written without --append; set --into to another folder.")
+        if appended and not append:
+            raise WrongFolder(f"{into}: {printable(table.name)} has several runs, written with --append; add --append.")
+
+
 def tables(folder: Path) -> list[str]:
     """The names in a folder that a job could replace."""
     return sorted(entry.name for entry in folder.iterdir() if entry.suffix in _RESULTS and not entry.name.startswith("."))

@@ -29,14 +29,16 @@ class Pipeline:
 
     spark : the session that runs its tasks
     sink : where it writes its results
-    progress : ``with pipeline.progress("scanning"):`` shows the progress of the tasks, on a terminal
+    progress : ``with pipeline.progress("scanning"):`` shows the progress of the tasks
+    estimates : whether a scan first says what it will take
 
     As a context manager it is the time of a job, until its results are written.
     """
 
     spark: SparkSession
     sink: Sink
-    progress: Callable[[str], AbstractContextManager[None]]
+    progress: Callable[..., AbstractContextManager[None]]
+    estimates: bool = False
     _persisted: list[DataFrame] = field(default_factory=list)
 
     def persist(self, frame: DataFrame) -> DataFrame:
@@ -97,6 +99,12 @@ class Job:
         self.check(**parameters)
         for source in sources:
             check_brokers(source)
+
+    @staticmethod
+    def is_small(parameters: Mapping[str, Any], master: str | None, settings: Mapping[str, str] | None) -> bool:
+        """Whether all sources are small files on this machine."""
+        sources = [value for value in parameters.values() if isinstance(value, Source)]
+        return early_checks.is_here(master, settings) and all(map(early_checks.is_small, sources))
 
     def is_light(self, parameters: Mapping[str, Any]) -> bool:
         """Whether the JVM only starts tasks, which read plain Parquet by themselves, and passes on their results."""

@@ -60,6 +60,7 @@ ASSIGNOR = ChoiceType()
 KEY_FORMAT = click.Option(
     ["--key-format"], type=click.Choice(FORMATS), help="How a key is serialized. Default: by the column's type."
 )
+TOPIC = click.Option(["--topic"], help="Topic of the records, for the results. Default: that of kafka://host:port/topic.")
 PARTITION_COLUMN = click.Option(
     ["--partition-column"], default="partition", show_default=True, help="Column with the partition of each record."
 )

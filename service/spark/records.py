@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from service.spark.io.scan import ScanSource, run_scan
 
 if TYPE_CHECKING:
@@ -42,5 +44,7 @@ class SparkRecords:
 
     def scan(self, scan: Scan, what: str) -> tuple[Any, dict[str, int]]:
         """What ``scan`` computes of all records, and the number of rejected rows by reason."""
-        with self.pipeline.progress(f"{what} {self.name}"):
+        if self.pipeline.estimates:
+            click.echo(self.source.estimate(scan), err=True)
+        with self.pipeline.progress(f"{what} {self.name}", self.source.reading):
             return run_scan(self.source, scan, self.pipeline.sink)

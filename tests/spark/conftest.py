@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from service.spark.cluster import progress as of_tasks
 from service.spark.cluster.progress import progress
 from service.spark.cluster.session import spark_session
 from service.spark.io.sinks import Sink
@@ -39,6 +41,7 @@ SETTINGS = INTERPRETED | {
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session, on one core; most stages have two tasks. Jobs that are run while it is there run on it."""
+    vars(of_tasks)["LINE_SECONDS"] = threading.TIMEOUT_MAX  # on a slow machine no line comes between what a test reads
     settings = SETTINGS | {"spark.driver.defaultJavaOptions": with_archive()}
     with spark_session("tests", master="local[1]", settings=settings) as session:
         yield session

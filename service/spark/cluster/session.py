@@ -49,6 +49,14 @@ LOCAL: Final = {
 }
 """Settings for a single machine."""
 
+SMALL: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""Settings for small files: to write, compile and divide a query takes longer than to interpret it."""
+
 OWN_DAEMON: Final = {"spark.python.daemon.module": "service.spark.cluster.daemon"}
 """Where workers import this project as the driver does, and not from the zip that they get after their start."""
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, cast
 from service.core.printable import printable
 from service.files.encodings import wrong_encoding
 from service.spark.errors import WrongSource
-from service.spark.io.sources import SUFFIXES, Source, require_names
+from service.spark.io.sources import COMPRESSED, PATTERN, SUFFIXES, Source, require_names
 
 LINES: Final = 100
 """Lines of JSON whose members are checked: a member that some records lack may be in others."""
@@ -22,6 +22,9 @@ _FRAMES: Final = {b"\x04\x22\x4d\x18": "an lz4 frame", b"\xff\x06\x00\x00sNaPpY"
 """How files begin that every tool writes, but Hadoop's codecs of these names do not read: they have formats of their own."""
 
 _FRAMED: Final = (".lz4", ".snappy")
+
+SMALL_BYTES: Final = 2**24
+"""Most bytes of files that are small; compressed ones are taken for ten times as large."""
 
 HEAD: Final = 2**20
 """Most characters of a line that is checked."""
@@ -51,6 +54,16 @@ def check(source: Source, columns: Iterable[str]) -> None:
             raise WrongSource(f"{file} is {kind}, which Spark does not read: write it as .gz or .zst.")
     if not source.select and (names := _columns(file, source)):
         require_names(names, (name for name in columns if name.partition(".")[0] not in names or name in names), source)
+
+
+def is_small(source: Source) -> bool:
+    """Whether the source is a file or folder on this machine of at most SMALL_BYTES: Spark then has more to start than to do."""
+    location = source.location.removeprefix("file://")
+    if source.format in ("table", "kafka", "keys") or "://" in location or PATTERN & set(location):
+        return False
+    path = Path(location)
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.stat().st_size * (10 if file.suffix in COMPRESSED else 1) for file in files if file.is_file()) <= SMALL_BYTES
 
 
 def is_plain_parquet(source: Source) -> bool:

@@ -5,12 +5,14 @@ Tasks read plain Parquet and make keys themselves (``splits.py``); from any othe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 
 from service.analyses import results
@@ -18,7 +20,9 @@ from service.analyses.results import ArrowFunction, Scan
 from service.core.printable import printable
 from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
+from service.report.numbers import number, size
 from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_for, tasks_of
+from service.spark.cluster.progress import Reading
 from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
@@ -26,6 +30,7 @@ from service.spark.io.columns import column
 from service.spark.io.sinks import Sink
 from service.spark.io.sources import CORRUPT, Source
 from service.spark.tasks import parquet_files
+from service.spark.tasks.made_keys import MadeKeys
 from service.spark.tasks.parquet_files import ParquetFiles, UnreadableParquet, field_of
 from service.spark.tasks.splits import RowReader, SplitReader
 
@@ -40,6 +45,9 @@ FIRST_RECORDS: Final = 1000
 
 MERGED_BY_DRIVER: Final = 32
 """Partial results that the driver merges by itself; executors merge more to as many first."""
+
+ESTIMATED_BYTES: Final = 2**26
+"""Bytes that are read to estimate how long all take: a second or two."""
 
 MOST_BYTES_READ_AGAIN: Final = 2**31
 """Bytes of plain files that may be read a second time if a row is rejected: seconds, as many as Spark SQL takes to start."""
@@ -110,7 +118,8 @@ class ScanSource:
             return [batch.slice(0, FIRST_RECORDS)] if batch is not None else []
         if self.source.format == "kafka":
             return []
-        batches: list[pa.RecordBatch] = self.frame.select(*map(column, self.columns)).limit(FIRST_RECORDS).toArrow().to_batches()
+        in_turn = self.frame.select(*map(column, self.columns)).coalesce(1)  # one task, which reads no further than it has to
+        batches: list[pa.RecordBatch] = in_turn.limit(FIRST_RECORDS).toArrow().to_batches()
         return batches
 
     def table(self) -> pa.Table:
@@ -134,6 +143,23 @@ class ScanSource:
             yield from self.frame.where(column(name).isin(values)).toArrow().to_batches()
             return
         yield from _readable(self.files.having(self.columns, name, values))
+
+    @cached_property
+    def _count(self) -> Accumulator[int] | None:
+        return None if is_connect(self.spark) else self.spark.sparkContext.accumulator(0)
+
+    @property
+    def reading(self) -> Reading | None:
+        """What the tasks read, if they read the source themselves."""
+        read, count = self.read_by_tasks, self._count
+        return None if read is None or count is None else Reading(read.size, lambda: count.value)
+
+    @property
+    def read_by_tasks(self) -> ParquetFiles | MadeKeys | None:
+        """What tasks read or make themselves; None where Spark reads."""
+        if self.source.format == "keys" and not self.source.is_query:
+            return sources.made_keys(self.source)
+        return None if self.files is None else replace(self.files, expected=self.schema)
 
     def tasks(self, scan: Scan) -> Tasks:
         """Tasks that give the rows of ``results.SCHEMA``."""
@@ -159,13 +185,28 @@ class ScanSource:
 
     def _reader(self, scan: Scan) -> SplitReader | None:
         """What the tasks run that read the source themselves; None where Spark reads."""
-        if self.source.format == "keys" and not self.source.is_query:
-            keys = sources.made_keys(self.source)
-            return SplitReader(scan, keys, keys.splits(tasks_for(self.spark, keys.size)))
-        if self.files is None:
+        read = self.read_by_tasks
+        if read is None:
             return None
-        return SplitReader(
-            scan, replace(self.files, expected=self.schema), self.files.splits(tasks_for(self.spark, self.files.size))
+        tasks = read.splits(tasks_for(self.spark, read.size))
+        return SplitReader(scan, read, tasks, None if self._count is None else self._count.add)
+
+    def estimate(self, scan: Scan) -> str:
+        """Bytes, tasks and core-seconds of a scan, as a sentence: by the time that this process takes for the first of them.
+
+        Raises WrongSource where Spark reads.
+        """
+        reader = self._reader(scan)
+        if reader is None:
+            raise WrongSource(f"{self.source}: Spark reads it, so --estimate cannot say what it takes; it needs plain Parquet.")
+        read = replace(reader, count=None, tasks=reader.files.splits(-(-reader.files.size // ESTIMATED_BYTES)))
+        read.partial(0)  # once, as the kernels have to be loaded
+        start = time.process_time()
+        read.partial(0)
+        seconds = (time.process_time() - start) * len(read.tasks)
+        return (
+            f"{self.source}: {size(reader.files.size)} in {number(len(reader.tasks))} tasks, about {number(round(seconds))} "
+            f"core-seconds by the first {size(reader.files.size / len(read.tasks))}, and the start of Spark."
         )
 
     def few_rows(self, function: ArrowFunction, rows: int) -> Tasks:

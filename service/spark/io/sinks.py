@@ -18,12 +18,18 @@ from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from service.report.folders import json_of, local_folder, parquet_of, remove, replace_results
 from service.spark.cluster.arrow_tasks import Tasks
 from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import NoSpark
+from service.spark.tasks import stamp as stamps
 from service.spark.tasks.parquet_files import ParquetWriter
+from service.spark.tasks.stamp import Stamp
+
+STAMP_TYPES: Final = from_arrow_schema(stamps.COLUMNS)
 
 PROBES: Final = 64
 """Most tasks that check whether they can read the results' folder."""
@@ -31,10 +37,14 @@ PROBES: Final = 64
 
 @dataclass(frozen=True)
 class Sink:
-    """The folder ``into``: a path on this machine, or a URL of Spark's file systems (``s3a://…``, ``hdfs://…``)."""
+    """The folder ``into``: a path on this machine, or a URL of Spark's file systems (``s3a://…``, ``hdfs://…``).
+
+    stamp : of the rows of all tables; None: none
+    """
 
     spark: SparkSession
     into: str
+    stamp: Stamp | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -58,12 +68,20 @@ class Sink:
                     "machines share, or to a URL such as s3a://bucket/results."
                 ) from None
 
+    def _part(self, name: str) -> str:
+        """The name of a table, or of the part of it that is this run's."""
+        return name if self.stamp is None else f"{name}{self.stamp.folder}"
+
     def at(self, name: str) -> str:
         """The location of ``name`` in the folder."""
         return f"{self.into.rstrip('/')}/{name}"
 
     def frame(self, name: str, frame: DataFrame) -> str:
         """Write a table by Spark (a folder of Parquet files), in place of an older one. Returns its URL for Spark."""
+        name = self._part(name)
+        if self.stamp is not None:
+            values = {each: F.lit(getattr(self.stamp, each)) for each in self.stamp.lacking(frame.columns)}
+            frame = frame.withColumns({each: value.cast(STAMP_TYPES[each].dataType) for each, value in values.items()})
         # With its scheme, as a cluster may resolve a plain path to HDFS.
         target = f"file://{(self.folder / name).absolute()}" if self.folder else self.at(name)
         frame.write.mode("overwrite").parquet(target)
@@ -76,20 +94,21 @@ class Sink:
         """
         if self.folder is None:
             return self.frame(name, tasks.rows(schema))
+        name = self._part(name)
         with self._replaced(name) as folder:
-            writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(folder)))
+            writers = replace(tasks, function=ParquetWriter(tasks.function, schema, str(folder), self.stamp))
             finished = writers.run(ParquetWriter.RESULT)["file"].to_pylist()
             for file in folder.iterdir():
                 if file.name not in finished:
                     file.unlink()  # of a task that failed and was run again
-            return f"file://{folder.with_name(name)}"
+            return f"file://{self.folder.absolute() / name}"
 
     @contextmanager
     def _replaced(self, name: str) -> Iterator[Path]:
         """An empty folder, which becomes the table ``name`` of the folder on this machine."""
         assert self.folder is not None  # noqa: S101
         target = self.folder.absolute() / name
-        unfinished = target.with_name(f".{name}.unfinished")
+        unfinished = target.with_name(f".{target.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         yield unfinished
@@ -98,20 +117,26 @@ class Sink:
 
     def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Some columns of a table that ``mapped`` wrote."""
+        name = self._part(name)
         if self.folder is None:
             return self.spark.read.parquet(self.at(name)).select(*columns).toArrow()
         return pq.read_table(self.folder / name, columns=list(columns))
 
     def table(self, name: str, table: pa.Table) -> str:
         """Write a small table (one Parquet file), in place of an older one. Returns its location."""
-        return self._write(name, parquet_of(table))
+        if self.stamp is None:
+            return self._write(name, parquet_of(table))
+        file = f"{self._part(name)}/part.parquet" if self.stamp.appended else name
+        self._write(file, parquet_of(self.stamp.on(table)))
+        return self.at(name)
 
     def json(self, name: str, document: dict[str, Any]) -> str:
         """Write a JSON document. Returns its location."""
         return self._write(name, json_of(document))
 
     def remove(self, name: str) -> None:
-        """Remove a result of an earlier run that this one does not have."""
+        """Remove a table of an earlier run that this one does not have."""
+        name = self._part(name)
         if self.folder:
             remove(self.folder / name)
         else:

@@ -13,5 +13,6 @@ from service.spark.records import SparkRecords
 
 def run(pipeline: Pipeline, *, source: Source, **options: Any) -> Outcome:
     """Scan the source, twice if the partition count is not given."""
+    del options["topic"]  # it is for those who read the results
     scan_source = ScanSource.of(pipeline.spark, source, columns(**options))
     return mismatch(SparkRecords(pipeline, scan_source), **options)

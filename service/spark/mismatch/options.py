@@ -5,7 +5,7 @@ from typing import Any, Final
 import click
 
 from service.spark.job import Job
-from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, QUERY, READ_OPTIONS, SOURCE
+from service.spark.parameters import KEY_FORMAT, PARTITION_COLUMN, QUERY, READ_OPTIONS, SOURCE, TOPIC
 
 
 def check(*, expected: str, partitioners: tuple[str, ...], **_: Any) -> None:
@@ -28,6 +28,7 @@ JOB: Final = Job(
     parameters=(
         READ_OPTIONS,
         *QUERY,
+        TOPIC,
         click.Argument(["source"], type=SOURCE),
         click.Option(["--key-column"], default="key", show_default=True, help="Column of the key."),
         KEY_FORMAT,

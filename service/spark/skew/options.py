@@ -10,7 +10,7 @@ from service.parameters.types import COUNTS
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.job import Job
-from service.spark.parameters import KEY_FORMAT, QUERY, READ_OPTIONS, SIZE_COLUMNS, SOURCE
+from service.spark.parameters import KEY_FORMAT, QUERY, READ_OPTIONS, SIZE_COLUMNS, SOURCE, TOPIC
 
 
 def check(*, partitioners: tuple[str, ...], key_format: str | None, follow: bool, source: Source, **options: Any) -> None:
@@ -74,6 +74,7 @@ JOB: Final = Job(
         click.Option(
             ["--metrics-port"], type=int, default=9464, show_default=True, help="Port of the Prometheus metrics, with --follow."
         ),
+        TOPIC,
         READ_OPTIONS,
         *QUERY,
     ),

@@ -20,6 +20,7 @@ from pyarrow import fs
 from service.analyses.results import ArrowFunction
 from service.core.printable import printable
 from service.files.texts import as_spark_reads
+from service.spark.tasks.stamp import Stamp
 
 BATCH_ROWS: Final = 65_536
 
@@ -184,20 +185,25 @@ def find(location: str) -> ParquetFiles | None:
 
 @dataclass(frozen=True)
 class ParquetWriter:
-    """Writes what ``function`` gives in a task as a Parquet file of its own, and gives the file's name as RESULT."""
+    """Writes what ``function`` gives in a task as a Parquet file of its own, and gives the file's name as RESULT.
+
+    stamp : of the rows; None: none
+    """
 
     function: ArrowFunction
     schema: pa.Schema
     folder: str
+    stamp: Stamp | None = None
 
     RESULT: ClassVar[pa.Schema] = pa.schema({"file": pa.string()})
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write one file."""
         name = f"part-{uuid4()}.parquet"  # not the task's number: an attempt that failed may still be writing
-        with pq.ParquetWriter(Path(self.folder) / name, self.schema, compression="zstd") as file:
+        schema = self.schema if self.stamp is None else self.stamp.on(self.schema.empty_table()).schema
+        with pq.ParquetWriter(Path(self.folder) / name, schema, compression="zstd") as file:
             for table in _row_groups(self.function(batches)):
-                file.write_table(table)
+                file.write_table(table if self.stamp is None else self.stamp.on(table))
         yield pa.record_batch([[name]], schema=self.RESULT)
 
 

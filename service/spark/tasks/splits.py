@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SplitReader:
-    """What the tasks of a scan run. tasks : the splits of each task"""
+    """What the tasks of a scan run.
+
+    tasks : the splits of each task
+    count : is told how many records have been read; None: nobody asks
+    """
 
     scan: Scan
     files: ParquetFiles | MadeKeys
     tasks: Sequence[Sequence[Any]]
+    count: Callable[[int], None] | None = None
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Scan the splits of the tasks whose numbers are in the batches' only column."""
@@ -35,7 +40,13 @@ class SplitReader:
         return first
 
     def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
-        return self.scan.of_batches(self.files.batches_of(self.tasks[number], self.scan.columns))
+        return self.scan.of_batches(self._batches(number))
+
+    def _batches(self, number: int) -> Iterator[pa.RecordBatch]:
+        for batch in self.files.batches_of(self.tasks[number], self.scan.columns):
+            yield batch
+            if self.count is not None:
+                self.count(batch.num_rows)
 
 
 @dataclass(frozen=True)
