@@ -5,7 +5,7 @@ export PORT ?= 8000
 # Some containers set it; every command would compile all modules again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-fast check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo lock clean
+.PHONY: help run setup test test-fast check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -13,6 +13,8 @@ help: ## list the commands
 
 run: .venv/.installed ## set up and serve on :8000 (PORT=… for another)
 	@exec $(BIN)/partition-allocator serve
+
+setup: .venv/.compiled ## set up an environment for tests, with the kernels compiled
 
 test: .venv/.compiled ## set up and run every test, on two cores (two of four workers have the tests that wait)
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 25
