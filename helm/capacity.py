@@ -1,8 +1,7 @@
-"""The planner's dashboard: what the service says of partition counts (Infinity), and what `watch` sees (Prometheus)."""
+"""The planner's dashboard: keys, load and limits of a live cluster, as `watch` sees them."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from grafana_foundation_sdk.builders import dashboard
@@ -10,7 +9,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
 
-from helm.panels import HERE, INFINITY, Infinity, chart, choice, curve, selection, text_input
+from helm.panels import HERE, chart, choice, selection, text_input
 
 if TYPE_CHECKING:
     from grafana_foundation_sdk.cog.builder import Builder
@@ -21,7 +20,7 @@ MOST_DAYS: Final = 3650
 
 
 def capacity() -> models.Dashboard:
-    """What a planner asks: how many partitions, who is loaded how, and for how long it will do."""
+    """What a planner asks: how even keys are, who is loaded how, and for how long it will do."""
     board = (
         dashboard.Dashboard("Topic capacity planning")
         .uid("partition-allocator-capacity")
@@ -31,21 +30,14 @@ def capacity() -> models.Dashboard:
     )
     board.tooltip(DashboardCursorSync.CROSSHAIR).readonly()
     board.with_variable(dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus"))
-    board.with_variable(dashboard.DatasourceVariable("service").label("Service").type(INFINITY.type_val or ""))
-    board.with_variable(choice("namespace", "Namespace", "label_values(allocator_cluster_up, namespace)"))
-    board.with_variable(choice("group", "Group", f"label_values(allocator_cluster_group_members{{{HERE}}}, group)"))
+    board.with_variable(choice("namespace", "Namespace", "label_values(partition_allocator_cluster_up, namespace)"))
+    board.with_variable(choice("group", "Group", f"label_values(partition_allocator_cluster_group_members{{{HERE}}}, group)"))
     board.with_variable(selection("window", "Growth of the last", ("1d", "6h", "7d", "30d")))
     board.with_variable(selection("limit", "Full at", ("0.85", "0.7", "0.8", "0.9", "1")))
-    for name, label, default in (
-        ("rate", "Records per second that a member can process", "1000"),
-        ("partitioner", "Partitioner", "java"),
-        ("counts", "Partition counts, ascending", "6, 12, 18, 24, 30, 36, 48, 60, 72, 96"),
-        ("keys", "Sample of keys (JSON)", json.dumps([f"order-{i}" for i in range(1, 101)])),
-    ):
-        board.with_variable(text_input(name, label, default))
+    board.with_variable(text_input("rate", "Records per second that a member can process", "1000"))
     panel: Builder[models.Panel]
     for title, panels in (
-        ("Partition count", _partition_counts()),
+        ("Keys", _keys()),
         ("Load now", _load()),
         ("Until a limit", _limits()),
     ):
@@ -55,20 +47,15 @@ def capacity() -> models.Dashboard:
     return board.build()
 
 
-def _partition_counts() -> list[Builder[models.Panel]]:
-    """What the service says of a sample of keys, for each partition count."""
-    body = """{"partitioners": ["$partitioner"], "partitions_counts": [$counts], "keys": $keys}"""
+def _keys() -> list[Builder[models.Panel]]:
+    """What `watch --sample-keys` says of topics; the workbench Keys of the planner page compares partition counts."""
+    metric = "partition_allocator_cluster_topic_"
     return [
-        curve(
-            "Skew of the sample of keys",
-            "Maximum ÷ mean of the keys per partition, and what to expect of as many keys by chance; 1 is perfectly even.",
-            Infinity("/v1/partition-count-plans", body, ("partitions_count", "keys_skew", "keys_skew_by_chance")),
-        ),
-        curve(
-            "Empty partitions",
-            "Partitions that no key of the sample is written to.",
-            Infinity("/v1/partition-count-plans", body, ("partitions_count", "empty_partitions")),
-        ),
+        chart(title, about, unit, [(f"topk(20, max by (topic) ({metric}{name}{{{HERE}}}))", "{{topic}}")], 12)
+        for title, name, unit, about in (
+            ("Skew of sampled keys", "key_skew_ratio", units.Short, "Maximum ÷ mean of the sampled records per partition."),
+            ("Hottest key", "hottest_key_ratio", units.PercentUnit, "Share of the sampled records that one key has."),
+        )
     ]
 
 
@@ -81,7 +68,7 @@ def _load() -> list[Builder[models.Panel]]:
                 f"{title} by broker",
                 about,
                 unit,
-                [(f"max by (broker) (allocator_cluster_broker_{name}{{{HERE}}})", "{{broker}}")],
+                [(f"max by (broker) (partition_allocator_cluster_broker_{name}{{{HERE}}})", "{{broker}}")],
             )
             for title, name, unit, about in (
                 ("Bytes", "bytes", units.BytesIEC, "Bytes of the broker's replicas."),
@@ -94,7 +81,12 @@ def _load() -> list[Builder[models.Panel]]:
                 f"{title} by member",
                 about,
                 units.Short,
-                [(f"topk(20, max by (group, member) (allocator_cluster_member_{name}{{{members}}}))", "{{group}} {{member}}")],
+                [
+                    (
+                        f"topk(20, max by (group, member) (partition_allocator_cluster_member_{name}{{{members}}}))",
+                        "{{group}} {{member}}",
+                    )
+                ],
             )
             for title, name, about in (
                 ("Records per second", "records_per_second", "Records written to the member's partitions."),
@@ -107,9 +99,9 @@ def _load() -> list[Builder[models.Panel]]:
 
 def _limits() -> list[Builder[models.Panel]]:
     """What runs out, and when, if it goes on as in the window."""
-    used = f"allocator_cluster_broker_used_ratio{{{HERE}}}"
+    used = f"partition_allocator_cluster_broker_used_ratio{{{HERE}}}"
     growth = f"clamp_min(max by (broker) (deriv({used}[$window])) * {SECONDS_PER_DAY}, 1e-9)"
-    written = f'sum by (group) (allocator_cluster_member_records_per_second{{{HERE}, group=~"$group"}})'
+    written = f'sum by (group) (partition_allocator_cluster_member_records_per_second{{{HERE}, group=~"$group"}})'
     straight = (
         "A straight line through the window: it knows nothing of weekends, new topics, or a retention that is about to delete. "
     )
@@ -133,7 +125,7 @@ def _limits() -> list[Builder[models.Panel]]:
             units.Short,
             [
                 (f"ceil({written} / $rate)", "{{group}} needs"),
-                (f'max by (group) (allocator_cluster_group_members{{{HERE}, group=~"$group"}})', "{{group}} has"),
+                (f'max by (group) (partition_allocator_cluster_group_members{{{HERE}, group=~"$group"}})', "{{group}} has"),
             ],
         ),
     ]

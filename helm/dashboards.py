@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GROUP_DECISIONS: Final = "assignment|rebalance"
 """Decisions whose subject is a group; the subject of all others is a topic."""
 
-IN_PODS = "and on (namespace, pod) allocator_build_info"
+IN_PODS = "and on (namespace, pod) partition_allocator_build_info"
 """Leaves the series of the service's pods; other programs have metrics of the same names."""
 
 
@@ -29,14 +29,16 @@ def service() -> models.Dashboard:
     )
     board.tooltip(DashboardCursorSync.CROSSHAIR).readonly()
     board.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-    board.with_variable(choice("namespace", "Namespace", "label_values(allocator_build_info, namespace)"))
-    board.with_variable(choice("subject", "Group or topic", f"label_values(allocator_subject_skew_ratio{{{HERE}}}, subject)"))
+    board.with_variable(choice("namespace", "Namespace", "label_values(partition_allocator_build_info, namespace)"))
+    board.with_variable(
+        choice("subject", "Group or topic", f"label_values(partition_allocator_subject_skew_ratio{{{HERE}}}, subject)")
+    )
 
     panel: Builder[models.Panel]
-    decisions = "allocator_skew_ratio_count"
-    requests = "allocator_http_request_duration_seconds_count"
-    groups = f'allocator_subject_skew_ratio{{{HERE}, subject=~"$subject", decision=~"{GROUP_DECISIONS}"}}'
-    topics = f'allocator_subject_skew_ratio{{{HERE}, subject=~"$subject", decision!~"{GROUP_DECISIONS}"}}'
+    decisions = "partition_allocator_skew_ratio_count"
+    requests = "partition_allocator_http_request_duration_seconds_count"
+    groups = f'partition_allocator_subject_skew_ratio{{{HERE}, subject=~"$subject", decision=~"{GROUP_DECISIONS}"}}'
+    topics = f'partition_allocator_subject_skew_ratio{{{HERE}, subject=~"$subject", decision!~"{GROUP_DECISIONS}"}}'
     board.with_row(dashboard.Row("Requests"))
     for panel in (
         figure(
@@ -55,25 +57,29 @@ def service() -> models.Dashboard:
             "Overloaded",
             "Share of requests rejected because the service was overloaded.",
             units.PercentUnit,
-            f"""{total("allocator_http_requests_rejected_total", ', reason="full"')} / {total(requests)}""",
+            f"""{total("partition_allocator_http_requests_rejected_total", ', reason="full"')} / {total(requests)}""",
         ),
-        figure("In flight", "Requests in progress.", units.Short, f"sum(allocator_http_requests_in_flight{{{HERE}}})"),
-        figure("Queued", "Requests waiting in the queue.", units.Short, f"sum(allocator_http_requests_queued{{{HERE}}})"),
-        figure("Pods", "Pods scraped by Prometheus.", units.Short, f"count(allocator_build_info{{{HERE}}})"),
+        figure("In flight", "Requests in progress.", units.Short, f"sum(partition_allocator_http_requests_in_flight{{{HERE}}})"),
+        figure(
+            "Queued", "Requests waiting in the queue.", units.Short, f"sum(partition_allocator_http_requests_queued{{{HERE}}})"
+        ),
+        figure("Pods", "Pods scraped by Prometheus.", units.Short, f"count(partition_allocator_build_info{{{HERE}}})"),
         chart("Requests by route", "Answered requests per second.", units.RequestsPerSecond, [rate(requests, "route")]),
         chart(
             "Latency",
             "Time from the start of a request to its answer.",
             units.Seconds,
-            quantiles("allocator_http_request_duration_seconds", "route", select=', route=~"/v1/.*"', which=(0.5, 0.95, 0.99)),
+            quantiles(
+                "partition_allocator_http_request_duration_seconds", "route", select=', route=~"/v1/.*"', which=(0.5, 0.95, 0.99)
+            ),
         ),
         chart(
             "In flight and queued, by pod",
             "Requests in progress, which the autoscaler can use, and requests in the queue.",
             units.Short,
             [
-                (f"sum by (pod) (allocator_http_requests_in_flight{{{HERE}}})", "{{pod}} in flight"),
-                (f"sum by (pod) (allocator_http_requests_queued{{{HERE}}})", "{{pod}} queued"),
+                (f"sum by (pod) (partition_allocator_http_requests_in_flight{{{HERE}}})", "{{pod}} in flight"),
+                (f"sum by (pod) (partition_allocator_http_requests_queued{{{HERE}}})", "{{pod}} queued"),
             ],
         ),
         chart(
@@ -87,32 +93,32 @@ def service() -> models.Dashboard:
             "Rejected requests by reason",
             "Requests rejected before their body was parsed.",
             units.RequestsPerSecond,
-            [rate("allocator_http_requests_rejected_total", "reason")],
+            [rate("partition_allocator_http_requests_rejected_total", "reason")],
             12,
         ),
     ):
         board.with_panel(panel)
 
-    even, _ = rate("allocator_skew_ratio_bucket", "decision, strategy", select=', le="1.05"')
+    even, _ = rate("partition_allocator_skew_ratio_bucket", "decision, strategy", select=', le="1.05"')
     board.with_row(dashboard.Row("Decisions"))
     for panel in (
         chart(
             "Decisions",
             "Decisions per second, without those about a single key.",
             units.RequestsPerSecond,
-            [rate("allocator_skew_ratio_count", "decision, strategy")],
+            [rate("partition_allocator_skew_ratio_count", "decision, strategy")],
         ),
         chart(
             "Skew by decision",
             "Maximum ÷ mean; 1 is perfectly even.",
             units.Short,
-            quantiles("allocator_skew_ratio", "decision", which=(0.5, 0.95)),
+            quantiles("partition_allocator_skew_ratio", "decision", which=(0.5, 0.95)),
         ),
         chart(
             "Skew by strategy",
             "95th percentile.",
             units.Short,
-            quantiles("allocator_skew_ratio", "decision, strategy", which=(0.95,)),
+            quantiles("partition_allocator_skew_ratio", "decision, strategy", which=(0.95,)),
         ),
         chart(
             "Even decisions",
@@ -124,31 +130,31 @@ def service() -> models.Dashboard:
             "Movement",
             "Partitions per second that change owner.",
             units.Short,
-            [rate("allocator_moved_partitions_sum", "decision, strategy")],
+            [rate("partition_allocator_moved_partitions_sum", "decision, strategy")],
         ),
         chart(
             "Movement per decision",
             "Partitions that change owner in one decision.",
             units.Short,
-            quantiles("allocator_moved_partitions", "decision, strategy", which=(0.5, 0.95)),
+            quantiles("partition_allocator_moved_partitions", "decision, strategy", which=(0.5, 0.95)),
         ),
         chart(
-            "Compute time",
-            "99th percentile of the time that a strategy takes, without parsing and rendering, if it is at least 1 ms.",
+            "Decision time",
+            "99th percentile of the time of decisions that take at least 1 ms, with parsing and rendering.",
             units.Seconds,
-            quantiles("allocator_decision_duration_seconds", "decision, strategy", select=', phase="compute"', which=(0.99,)),
+            quantiles("partition_allocator_decision_duration_seconds", "decision", which=(0.99,)),
         ),
         chart(
             "Time by phase",
             "Seconds per second spent parsing, computing and rendering, without phases below 1 ms.",
             units.Short,
-            [rate("allocator_decision_duration_seconds_sum", "decision, phase")],
+            [rate("partition_allocator_decision_phase_seconds_total", "decision, phase")],
         ),
         chart(
             "Request size",
             "95th percentile of keys, partitions, members and brokers per request with at least 1,000 of one.",
             units.Short,
-            quantiles("allocator_items", "decision, item", which=(0.95,)),
+            quantiles("partition_allocator_items", "decision, item", which=(0.95,)),
         ),
     ):
         board.with_panel(panel)
@@ -158,7 +164,7 @@ def service() -> models.Dashboard:
         board.with_panel(panel)
 
     board.with_row(dashboard.Row("Groups and topics"))
-    worst = f'topk(20, max by (decision, subject) (allocator_subject_skew_ratio{{{HERE}, subject=~"$subject"}}))'
+    worst = f'topk(20, max by (decision, subject) (partition_allocator_subject_skew_ratio{{{HERE}, subject=~"$subject"}}))'
     for panel in (
         chart(
             "Skew by group",
@@ -204,18 +210,18 @@ def service() -> models.Dashboard:
             "Free space for metrics",
             "Of the file system with the workers' metrics; without space, requests are answered but not counted.",
             units.BytesIEC,
-            [(f"min by (pod) (allocator_metrics_free_bytes{{{HERE}}})", "{{pod}}")],
+            [(f"min by (pod) (partition_allocator_metrics_free_bytes{{{HERE}}})", "{{pod}}")],
         ),
         chart(
             "Dropped skew series",
             "Groups and topics per second beyond ALLOCATOR_MAX_SUBJECTS.",
             units.RequestsPerSecond,
-            [(total("allocator_subjects_dropped_total"), "dropped")],
+            [(total("partition_allocator_subjects_dropped_total"), "dropped")],
         ),
         ranking(
             "Versions",
             "Running versions, and the number of pods of each.",
-            f"count by (namespace, version, python_version) (allocator_build_info{{{HERE}}})",
+            f"count by (namespace, version, python_version) (partition_allocator_build_info{{{HERE}}})",
             {"namespace": "namespace", "version": "version", "python_version": "Python", "Value": "pods"},
         ),
     ):
@@ -231,19 +237,19 @@ def _simulations() -> list[Builder[models.Panel]]:
             "Timelines",
             "Simulated timelines per second.",
             units.RequestsPerSecond,
-            [rate("allocator_skew_ratio_count", "strategy", select=simulated)],
+            [rate("partition_allocator_skew_ratio_count", "strategy", select=simulated)],
         ),
         chart(
             "Partitions moved per timeline",
             "Partitions that change owner in all rebalances of one timeline.",
             units.Short,
-            quantiles("allocator_moved_partitions", "strategy", select=simulated, which=(0.5, 0.95)),
+            quantiles("partition_allocator_moved_partitions", "strategy", select=simulated, which=(0.5, 0.95)),
         ),
         chart(
             "Simulation time",
-            "Time that a simulation takes, comparisons included, without parsing and rendering, if it is at least 1 ms.",
+            "Time that a simulation takes, comparisons included, if it is at least 1 ms.",
             units.Seconds,
-            quantiles("allocator_decision_duration_seconds", "strategy", select=simulated + ', phase="compute"'),
+            quantiles("partition_allocator_decision_duration_seconds", "decision", select=simulated),
         ),
     ]
 
@@ -259,45 +265,55 @@ def cluster() -> models.Dashboard:
     )
     board.tooltip(DashboardCursorSync.CROSSHAIR).readonly()
     board.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-    board.with_variable(choice("namespace", "Namespace", "label_values(allocator_cluster_up, namespace)"))
-    board.with_variable(choice("topic", "Topic", f"label_values(allocator_cluster_topic_skew_ratio{{{HERE}}}, topic)"))
-    board.with_variable(choice("group", "Group", f"label_values(allocator_cluster_group_members{{{HERE}}}, group)"))
+    board.with_variable(choice("namespace", "Namespace", "label_values(partition_allocator_cluster_up, namespace)"))
+    board.with_variable(choice("topic", "Topic", f"label_values(partition_allocator_cluster_topic_skew_ratio{{{HERE}}}, topic)"))
+    board.with_variable(choice("group", "Group", f"label_values(partition_allocator_cluster_group_members{{{HERE}}}, group)"))
     topics, groups = f'{HERE}, topic=~"$topic"', f'{HERE}, group=~"$group"'
-    differing = f"sum(allocator_cluster_group_differs{{{HERE}}})"
+    differing = f"sum(partition_allocator_cluster_group_differs{{{HERE}}})"
     measures = ("records", "bytes", "records_per_second", "bytes_per_second", "leaders", "replicas")
     panel: Builder[models.Panel]
     for panel in (
-        figure("Cluster", "1 if the latest snapshot succeeded.", units.Short, f"min(allocator_cluster_up{{{HERE}}})"),
+        figure("Cluster", "1 if the latest snapshot succeeded.", units.Short, f"min(partition_allocator_cluster_up{{{HERE}}})"),
         figure(
             "Offline partitions",
             "Partitions without a leader.",
             units.Short,
-            f"max(allocator_cluster_offline_partitions{{{HERE}}})",
+            f"max(partition_allocator_cluster_offline_partitions{{{HERE}}})",
         ),
         figure(
             "Under-replicated partitions",
             "Partitions of which a replica is not in sync.",
             units.Short,
-            f"max(allocator_cluster_under_replicated_partitions{{{HERE}}})",
+            f"max(partition_allocator_cluster_under_replicated_partitions{{{HERE}}})",
         ),
         figure("Groups that differ", "Groups that are not assigned as Kafka would.", units.Short, differing),
         figure(
             "Moves",
             "Partitions that the next rebalances would move.",
             units.Short,
-            f"sum(allocator_cluster_group_next_moves{{{HERE}}})",
+            f"sum(partition_allocator_cluster_group_next_moves{{{HERE}}})",
         ),
-        figure("Lag", "Records that groups have not committed.", units.Short, f"sum(allocator_cluster_group_lag{{{HERE}}})"),
-        figure("Fullest disk", "Used share.", units.PercentUnit, f"max(allocator_cluster_broker_used_ratio{{{HERE}}})"),
         figure(
-            "Without series", "Topics and groups beyond the limits.", units.Short, f"sum(allocator_cluster_dropped{{{HERE}}})"
+            "Lag", "Records that groups have not committed.", units.Short, f"sum(partition_allocator_cluster_group_lag{{{HERE}}})"
+        ),
+        figure("Fullest disk", "Used share.", units.PercentUnit, f"max(partition_allocator_cluster_broker_used_ratio{{{HERE}}})"),
+        figure(
+            "Without series",
+            "Topics and groups beyond the limits.",
+            units.Short,
+            f"sum(partition_allocator_cluster_dropped{{{HERE}}})",
         ),
         *(
             chart(
                 f"Topic skew by {name.replace('_', ' ')}",
                 "Maximum ÷ mean; 1 is perfectly even.",
                 units.Short,
-                [(f'topk(20, max by (topic) (allocator_cluster_topic_skew_ratio{{{topics}, measure="{name}"}}))', "{{topic}}")],
+                [
+                    (
+                        f'topk(20, max by (topic) (partition_allocator_cluster_topic_skew_ratio{{{topics}, measure="{name}"}}))',
+                        "{{topic}}",
+                    )
+                ],
             )
             for name in measures
         ),
@@ -306,7 +322,12 @@ def cluster() -> models.Dashboard:
                 f"Group skew by {name}",
                 "Maximum ÷ mean over the members; 1 is perfectly even.",
                 units.Short,
-                [(f'topk(20, max by (group) (allocator_cluster_group_skew_ratio{{{groups}, measure="{name}"}}))', "{{group}}")],
+                [
+                    (
+                        f'topk(20, max by (group) (partition_allocator_cluster_group_skew_ratio{{{groups}, measure="{name}"}}))',
+                        "{{group}}",
+                    )
+                ],
             )
             for name in ("partitions", "lag")
         ),
@@ -314,37 +335,40 @@ def cluster() -> models.Dashboard:
             "Lag by group",
             "Records that the group has not committed.",
             units.Short,
-            [(f"topk(20, max by (group) (allocator_cluster_group_lag{{{groups}}}))", "{{group}}")],
+            [(f"topk(20, max by (group) (partition_allocator_cluster_group_lag{{{groups}}}))", "{{group}}")],
         ),
         chart(
             "Members by group",
             "Members of the group, and the fewest that it needs.",
             units.Short,
             [
-                (f"topk(10, max by (group) (allocator_cluster_group_members{{{groups}}}))", "{{group}}"),
-                (f"topk(10, max by (group) (allocator_cluster_group_recommended_members{{{groups}}}))", "{{group}}: needed"),
+                (f"topk(10, max by (group) (partition_allocator_cluster_group_members{{{groups}}}))", "{{group}}"),
+                (
+                    f"topk(10, max by (group) (partition_allocator_cluster_group_recommended_members{{{groups}}}))",
+                    "{{group}}: needed",
+                ),
             ],
         ),
         chart(
             "Hottest key",
             "Share of the hottest key among the sampled records.",
             units.PercentUnit,
-            [(f"max by (topic) (allocator_cluster_topic_hottest_key_ratio{{{topics}}})", "{{topic}}")],
+            [(f"max by (topic) (partition_allocator_cluster_topic_hottest_key_ratio{{{topics}}})", "{{topic}}")],
         ),
         chart(
             "Replicas and leaders by broker",
             "An even cluster has parallel lines.",
             units.Short,
             [
-                (f"max by (broker) (allocator_cluster_broker_replicas{{{HERE}}})", "{{broker}} replicas"),
-                (f"max by (broker) (allocator_cluster_broker_leaders{{{HERE}}})", "{{broker}} leaders"),
+                (f"max by (broker) (partition_allocator_cluster_broker_replicas{{{HERE}}})", "{{broker}} replicas"),
+                (f"max by (broker) (partition_allocator_cluster_broker_leaders{{{HERE}}})", "{{broker}} leaders"),
             ],
         ),
         chart(
             "Bytes by broker",
             "Bytes of the broker's replicas.",
             units.BytesIEC,
-            [(f"max by (broker) (allocator_cluster_broker_bytes{{{HERE}}})", "{{broker}}")],
+            [(f"max by (broker) (partition_allocator_cluster_broker_bytes{{{HERE}}})", "{{broker}}")],
         ),
     ):
         board.with_panel(panel)

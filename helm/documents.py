@@ -29,7 +29,7 @@ CHART = PROJECT / "helm" / "partition-allocator"
 TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 """The JSON Schema type of a default."""
 
-NOT_UNDER_SETTINGS = re.compile("auth|tokens_file|jwks|jwt_.*|tls_.*|otlp_endpoint")
+NOT_UNDER_SETTINGS = re.compile("auth|tokens_file|jwks|jwt_audience|jwt_issuer|tls_.*|otlp_endpoint")
 """Settings with values of their own, since they need Secrets or network rules."""
 
 
@@ -143,11 +143,10 @@ def table_of_settings() -> str:
     own = {
         "auth": "auth.mode",
         "tokens_file": "auth.existingSecret",
-        "otlp_endpoint": "tracing.endpoint",
+        "otlp_endpoint": "extraEnv",
         "jwks": "auth.jwt.jwks",
         "jwt_audience": "auth.jwt.audience",
         "jwt_issuer": "auth.jwt.issuer",
-        "jwt_algorithms": "auth.jwt.algorithms",
         "tls_cert": "tls.existingSecret",
         "tls_key": "tls.existingSecret",
     }

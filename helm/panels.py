@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries, trend
-from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.builders import common, dashboard, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.cog.variants import Dataquery
-from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement
 from grafana_foundation_sdk.models.dashboard import (
     DataSourceRef,
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from grafana_foundation_sdk.models import dashboard as models
 
 PROMETHEUS: Final = DataSourceRef("prometheus", "$datasource")
-INFINITY: Final = DataSourceRef("yesoreyeram-infinity-datasource", "$service")
 HERE: Final = 'namespace=~"$namespace"'
 """The label matcher of every expression."""
 
@@ -100,50 +96,6 @@ def choice(name: str, label: str, query: str) -> dashboard.QueryVariable:
     variable = dashboard.QueryVariable(name).label(label).query(query).datasource(PROMETHEUS).multi(True).include_all(True)
     variable.all_value(".*").current(VariableOption(text="All", value="$__all"))
     return variable.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(VariableSort.ALPHABETICAL_ASC)
-
-
-def curve(title: str, about: str, query: Infinity, span: int = 12) -> trend.Panel:
-    """Lines over the first column of an answer of the service, which ascends."""
-    legend = common.VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM).show_legend(True)
-    panel = (
-        trend.Panel().title(title).description(about).datasource(INFINITY).unit(units.Short).span(span).height(8).legend(legend)
-    )
-    return panel.x_field(query.columns[0]).min(0).with_target(query)
-
-
-class Infinity(Builder[Dataquery], Dataquery):
-    """A query of Grafana's Infinity data source: it posts a body to the service and reads columns of numbers from the CSV."""
-
-    def __init__(self, path: str, body: str, columns: tuple[str, ...]) -> None:
-        self._path, self._body, self.columns = path, body, columns
-
-    def build(self) -> Infinity:
-        """Required by Builder."""
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        """The query in the plug-in's JSON format."""
-        return {
-            "refId": "A",
-            "datasource": INFINITY,
-            "type": "csv",
-            "source": "url",
-            "parser": "backend",
-            "format": "table",
-            "url": self._path,
-            "url_options": {
-                "method": "POST",
-                "headers": [{"key": "Accept", "value": "text/csv"}],
-                "params": [],
-                "body_type": "raw",
-                "body_content_type": "application/json",
-                "data": self._body,
-            },
-            "csv_options": {"delimiter": ","},
-            "root_selector": "",
-            "columns": [{"selector": name, "text": name, "type": "number"} for name in self.columns],
-            "filters": [],
-        }
 
 
 def selection(name: str, label: str, values: tuple[str, ...]) -> dashboard.CustomVariable:

@@ -67,7 +67,9 @@ class Settings:
     )
     max_request_seconds: int = _setting(60, "time limit of a request, checked after parsing, computing and rendering; then 503")
     keep_alive_seconds: int = _setting(75, "time after which idle connections are closed; longer than load balancers keep theirs")
-    max_subjects: int = _setting(1_000, "maximum number of groups and topics in the metric `allocator_subject_skew_ratio`")
+    max_subjects: int = _setting(
+        1_000, "maximum number of groups and topics in the metric `partition_allocator_subject_skew_ratio`"
+    )
     workers: int = _setting(2, "number of worker processes of `partition-allocator serve`")
     max_concurrent: int = _setting(4, "maximum number of decisions that one worker process makes at the same time")
     max_queued: int = _setting(16, "maximum number of requests that wait in one worker process; one more gets a 503 at once")

@@ -1,8 +1,8 @@
 """A snapshot as Prometheus metrics, with a bounded number of series.
 
 Topics, groups and members are named by labels. Only the ``max_topics`` topics with the most bytes, the ``max_groups`` groups with
-the most members, and ``max_members`` members of these have series of their own; ``allocator_cluster_dropped`` counts the others.
-Brokers are few.
+the most members, and ``max_members`` members of these have series of their own; ``partition_allocator_cluster_dropped`` counts
+the others. Brokers are few.
 """
 
 from collections import Counter
@@ -30,40 +30,52 @@ from service.wire.connect_protocol import CONNECT
 Numbers = Sequence[float | None]
 
 GAUGES: Final = {
-    "allocator_cluster_broker_replicas": ("Replicas on a broker.", ("broker",)),
-    "allocator_cluster_broker_leaders": ("Partitions that a broker leads.", ("broker",)),
-    "allocator_cluster_broker_bytes": ("Bytes of a broker's replicas.", ("broker",)),
-    "allocator_cluster_broker_used_ratio": ("Used share of a broker's disks.", ("broker",)),
-    "allocator_cluster_broker_out_of_sync_replicas": ("Replicas of a broker that are not in sync.", ("broker",)),
-    "allocator_cluster_under_replicated_partitions": ("Partitions of which a replica is not in sync.", ()),
-    "allocator_cluster_offline_partitions": ("Partitions without a leader.", ()),
-    "allocator_cluster_topic_skew_ratio": (
+    "partition_allocator_cluster_broker_replicas": ("Replicas on a broker.", ("broker",)),
+    "partition_allocator_cluster_broker_leaders": ("Partitions that a broker leads.", ("broker",)),
+    "partition_allocator_cluster_broker_bytes": ("Bytes of a broker's replicas.", ("broker",)),
+    "partition_allocator_cluster_broker_used_ratio": ("Used share of a broker's disks.", ("broker",)),
+    "partition_allocator_cluster_broker_out_of_sync_replicas": ("Replicas of a broker that are not in sync.", ("broker",)),
+    "partition_allocator_cluster_under_replicated_partitions": ("Partitions of which a replica is not in sync.", ()),
+    "partition_allocator_cluster_offline_partitions": ("Partitions without a leader.", ()),
+    "partition_allocator_cluster_topic_skew_ratio": (
         "Skew (maximum ÷ mean) of a topic: of records, bytes and rates over partitions, of replicas and leaders over brokers.",
         ("topic", "measure"),
     ),
-    "allocator_cluster_topic_hottest_key_ratio": ("Share of the hottest key among a topic's sampled records.", ("topic",)),
-    "allocator_cluster_topic_key_skew_ratio": ("Skew of a topic's sampled records with a key over its partitions.", ("topic",)),
-    "allocator_cluster_group_members": ("Members of a group.", ("group",)),
-    "allocator_cluster_group_lag": ("Records that a group has not committed yet.", ("group",)),
-    "allocator_cluster_group_skew_ratio": (
+    "partition_allocator_cluster_topic_hottest_key_ratio": (
+        "Share of the hottest key among a topic's sampled records.",
+        ("topic",),
+    ),
+    "partition_allocator_cluster_topic_key_skew_ratio": (
+        "Skew of a topic's sampled records with a key over its partitions.",
+        ("topic",),
+    ),
+    "partition_allocator_cluster_group_members": ("Members of a group.", ("group",)),
+    "partition_allocator_cluster_group_lag": ("Records that a group has not committed yet.", ("group",)),
+    "partition_allocator_cluster_group_skew_ratio": (
         "Skew of partitions and of lag over a group's members, of connectors and of tasks over Connect's workers.",
         ("group", "measure"),
     ),
-    "allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
-    "allocator_cluster_group_recommended_members": (
+    "partition_allocator_cluster_group_next_moves": ("Partitions that the group's next rebalance would move.", ("group",)),
+    "partition_allocator_cluster_group_recommended_members": (
         "Fewest members that process the lag in time; without --member-rate, so that no member has more partitions than now.",
         ("group",),
     ),
-    "allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
-    "allocator_cluster_group_leader_known": (
+    "partition_allocator_cluster_group_differs": ("1 if a group is not assigned as Kafka would, else 0.", ("group",)),
+    "partition_allocator_cluster_group_leader_known": (
         "1 if the library that leads, and so assigns, a classic group is known; 0 if client is an assumption.",
         ("group", "client"),
     ),
-    "allocator_cluster_member_partitions": ("Partitions of a member.", ("group", "member")),
-    "allocator_cluster_member_lag": ("Records of a member's partitions that its group has not committed.", ("group", "member")),
-    "allocator_cluster_member_records_per_second": ("Records that are written to a member's partitions.", ("group", "member")),
-    "allocator_cluster_dropped": ("Topics, groups and members without series of their own.", ("kind",)),
-    "allocator_cluster_not_known": ("Fields that the cluster did not report; the log has the reasons.", ()),
+    "partition_allocator_cluster_member_partitions": ("Partitions of a member.", ("group", "member")),
+    "partition_allocator_cluster_member_lag": (
+        "Records of a member's partitions that its group has not committed.",
+        ("group", "member"),
+    ),
+    "partition_allocator_cluster_member_records_per_second": (
+        "Records that are written to a member's partitions.",
+        ("group", "member"),
+    ),
+    "partition_allocator_cluster_dropped": ("Topics, groups and members without series of their own.", ("kind",)),
+    "partition_allocator_cluster_not_known": ("Fields that the cluster did not report; the log has the reasons.", ()),
 }
 """Every gauge of a snapshot: its help and its labels."""
 
@@ -96,7 +108,7 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
     broker_ids = [broker["broker_id"] for broker in snapshot["brokers"] if not broker.get("fenced")]
     for topic in topics[: bounds.max_topics]:
         for name, numbers in _of_topic(topic, older.get(topic["topic_name"], {}), seconds, broker_ids):
-            samples["allocator_cluster_topic_skew_ratio", (topic["topic_name"], name)] = skew(numbers)
+            samples["partition_allocator_cluster_topic_skew_ratio", (topic["topic_name"], name)] = skew(numbers)
     groups = sorted(
         (group for group in snapshot["groups"] if "members" in group or "committed_offsets" in group),
         key=lambda group: (-len(group.get("members", ())), group["group_id"]),
@@ -108,8 +120,8 @@ def measure(snapshot: Json, previous: Json | None, seconds: float, bounds: Bound
     counts = {"topic": len(topics), "group": len(groups), "member": members_count}
     limits = {"topic": bounds.max_topics, "group": bounds.max_groups, "member": bounds.max_members}
     for kind, count in counts.items():
-        samples["allocator_cluster_dropped", (kind,)] = max(0, count - limits[kind])
-    samples["allocator_cluster_not_known", ()] = len(snapshot["not_known"])
+        samples["partition_allocator_cluster_dropped", (kind,)] = max(0, count - limits[kind])
+    samples["partition_allocator_cluster_not_known", ()] = len(snapshot["not_known"])
     return samples
 
 
@@ -120,8 +132,10 @@ def measure_keys(topic: Json, sample: Sequence[tuple[bytes, int]], samples: Samp
     keys = Counter(key for key, _ in sample)
     partitions = Counter(partition for _, partition in sample)
     name = (topic["topic_name"],)
-    samples["allocator_cluster_topic_hottest_key_ratio", name] = max(keys.values()) / len(sample)
-    samples["allocator_cluster_topic_key_skew_ratio", name] = skew([partitions[i] for i in range(topic["partitions_count"])])
+    samples["partition_allocator_cluster_topic_hottest_key_ratio", name] = max(keys.values()) / len(sample)
+    samples["partition_allocator_cluster_topic_key_skew_ratio", name] = skew(
+        [partitions[i] for i in range(topic["partitions_count"])]
+    )
 
 
 def skew(numbers: Iterable[float | None]) -> float:
@@ -151,14 +165,14 @@ def _measure_brokers(snapshot: Json, samples: Samples) -> None:
                 sizes[broker_id] += size or 0
     for broker in snapshot["brokers"]:
         broker_id, label = broker["broker_id"], (str(broker["broker_id"]),)
-        samples["allocator_cluster_broker_replicas", label] = replicas[broker_id]
-        samples["allocator_cluster_broker_leaders", label] = leaders[broker_id]
-        samples["allocator_cluster_broker_bytes", label] = sizes[broker_id]
-        samples["allocator_cluster_broker_out_of_sync_replicas", label] = out_of_sync[broker_id]
+        samples["partition_allocator_cluster_broker_replicas", label] = replicas[broker_id]
+        samples["partition_allocator_cluster_broker_leaders", label] = leaders[broker_id]
+        samples["partition_allocator_cluster_broker_bytes", label] = sizes[broker_id]
+        samples["partition_allocator_cluster_broker_out_of_sync_replicas", label] = out_of_sync[broker_id]
         if broker.get("capacity_bytes"):
-            samples["allocator_cluster_broker_used_ratio", label] = broker["used_bytes"] / broker["capacity_bytes"]
-    samples["allocator_cluster_under_replicated_partitions", ()] = under_replicated
-    samples["allocator_cluster_offline_partitions", ()] = offline
+            samples["partition_allocator_cluster_broker_used_ratio", label] = broker["used_bytes"] / broker["capacity_bytes"]
+    samples["partition_allocator_cluster_under_replicated_partitions", ()] = under_replicated
+    samples["partition_allocator_cluster_offline_partitions", ()] = offline
 
 
 def _of_topic(topic: Json, older: Json, seconds: float, broker_ids: Sequence[int]) -> Iterator[tuple[str, Numbers]]:
@@ -188,22 +202,22 @@ def _measure_groups(snapshot: Json, groups: Sequence[Json], samples: Samples, ne
     for group in groups:
         label, lag = (group["group_id"],), _lag(group, ends)
         if lag:
-            samples["allocator_cluster_group_lag", label] = sum(lag.values())
+            samples["partition_allocator_cluster_group_lag", label] = sum(lag.values())
         if "members" in group:
-            samples["allocator_cluster_group_members", label] = len(group["members"])
+            samples["partition_allocator_cluster_group_members", label] = len(group["members"])
         if not group.get("members"):
             continue
         leader = leader_of(group)
         if leader is not None:
-            samples["allocator_cluster_group_leader_known", (*label, leader.client)] = len(leader.candidates) == 1
+            samples["partition_allocator_cluster_group_leader_known", (*label, leader.client)] = len(leader.candidates) == 1
         for name, loads in _loads(group, lag):
-            samples["allocator_cluster_group_skew_ratio", (*label, name)] = skew(loads)
+            samples["partition_allocator_cluster_group_skew_ratio", (*label, name)] = skew(loads)
         with suppress(AllocatorError):
             _decide(description, group["group_id"], need, samples)
     names = [group["group_id"] for group in groups if group.get("members")]
     for finding in check_groups(snapshot, names) if names else ():
         if finding.verdict != "not_checked":
-            samples["allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
+            samples["partition_allocator_cluster_group_differs", (finding.name,)] = finding.verdict == "differs"
 
 
 def _loads(group: Json, lag: Mapping[TopicPartition, float]) -> Iterator[tuple[str, Numbers]]:
@@ -222,12 +236,14 @@ def _loads(group: Json, lag: Mapping[TopicPartition, float]) -> Iterator[tuple[s
 def _decide(description: Description, group_id: str, need: Need | None, samples: Samples) -> None:
     """What the group's next rebalance would move, and how many members it needs. Raises AllocatorError."""
     body = group_assignment(description, group_id)
-    samples["allocator_cluster_group_next_moves", (group_id,)] = answer(of_rows(**body), Budget()).first.outcome.movement.moved
+    samples["partition_allocator_cluster_group_next_moves", (group_id,)] = answer(
+        of_rows(**body), Budget()
+    ).first.outcome.movement.moved
     if need is not None:
         body["topics"] = with_lag(body["topics"], description, group_id)
     fewest = fewest_members(of_rows(**body), need, Budget())
     if fewest is not None:
-        samples["allocator_cluster_group_recommended_members", (group_id,)] = fewest
+        samples["partition_allocator_cluster_group_recommended_members", (group_id,)] = fewest
 
 
 def _owned(member: Json) -> list[TopicPartition]:
@@ -255,12 +271,12 @@ def _measure_members(
         left -= len(members)
         for member in members:
             label, owned = (group["group_id"], member.get("instance_id") or member["member_id"]), _owned(member)
-            samples["allocator_cluster_member_partitions", label] = len(owned)
+            samples["partition_allocator_cluster_member_partitions", label] = len(owned)
             if lag and (lag_of_member := _lag_of(owned, lag)) is not None:
-                samples["allocator_cluster_member_lag", label] = lag_of_member
+                samples["partition_allocator_cluster_member_lag", label] = lag_of_member
             if rates:
                 known = (rates[name][i] for name, i in owned if i < len(rates.get(name, ())))
-                samples["allocator_cluster_member_records_per_second", label] = sum(rate or 0 for rate in known)
+                samples["partition_allocator_cluster_member_records_per_second", label] = sum(rate or 0 for rate in known)
 
 
 def _lag_of(owned: Sequence[TopicPartition], lag: Mapping[TopicPartition, float]) -> float | None:
@@ -310,13 +326,15 @@ class ClusterCollector(Collector):
         """The metrics."""
         with self._lock:
             samples = self.samples
-            yield GaugeMetricFamily("allocator_cluster_up", "1 if the latest snapshot of the cluster succeeded.", self.up)
-            yield CounterMetricFamily("allocator_cluster_snapshot_failures", "Snapshots that failed.", self.failures)
+            yield GaugeMetricFamily(
+                "partition_allocator_cluster_up", "1 if the latest snapshot of the cluster succeeded.", self.up
+            )
+            yield CounterMetricFamily("partition_allocator_cluster_snapshot_failures", "Snapshots that failed.", self.failures)
             if self.taken_at:
                 text = "Time of the latest successful snapshot, in seconds since 1970."
-                yield GaugeMetricFamily("allocator_cluster_snapshot_timestamp_seconds", text, self.taken_at)
+                yield GaugeMetricFamily("partition_allocator_cluster_snapshot_timestamp_seconds", text, self.taken_at)
                 text = "Duration of the latest successful snapshot."
-                yield GaugeMetricFamily("allocator_cluster_snapshot_duration_seconds", text, self.duration)
+                yield GaugeMetricFamily("partition_allocator_cluster_snapshot_duration_seconds", text, self.duration)
         for name, (text, labels) in GAUGES.items():
             family = GaugeMetricFamily(name, text, labels=labels)
             for (of, values), value in samples.items():

@@ -70,7 +70,7 @@ class Metrics:
         self._register_decisions(r)
         self._register_http(r)
         Gauge(
-            "allocator_build_info",
+            "partition_allocator_build_info",
             "Version of the service and of Python; the value is always 1.",
             ["version", "python_version"],
             registry=r,
@@ -85,57 +85,69 @@ class Metrics:
     def _register_decisions(self, r: CollectorRegistry) -> None:
         histogram, gauge, counter = partial(Histogram, registry=r), partial(Gauge, registry=r), partial(Counter, registry=r)
         self.skew = histogram(
-            "allocator_skew_ratio",
+            "partition_allocator_skew_ratio",
             "Skew of decisions: maximum ÷ mean. Decisions about a single key are not included.",
             ["decision", "strategy"],
             buckets=SKEWS,
         )
         self.duration = histogram(
-            "allocator_decision_duration_seconds",
-            "Time of decisions, by phase: parse, compute, render. Only phases of at least a millisecond.",
-            ["decision", "strategy", "phase"],
+            "partition_allocator_decision_duration_seconds",
+            "Time of decisions of at least a millisecond, from parsing to rendering.",
+            ["decision"],
             buckets=SECONDS[SECONDS.index(SHORTEST_PHASE) + 1 :],
         )
+        self.phases = counter(
+            "partition_allocator_decision_phase_seconds",
+            "Time of decisions, by phase: parse, compute, render. Only phases of at least a millisecond.",
+            ["decision", "strategy", "phase"],
+        )
         self.items = histogram(
-            "allocator_items",
+            "partition_allocator_items",
             f"Size of requests, by item. Only requests with at least {FEWEST_ITEMS} of one item.",
             ["decision", "item"],
             buckets=ITEMS,
         )
         self.moved = histogram(
-            "allocator_moved_partitions",
+            "partition_allocator_moved_partitions",
             "Partitions that change owner in a decision.",
             ["decision", "strategy"],
             buckets=PARTITIONS,
         )
         self.subject_skew = gauge(
-            "allocator_subject_skew_ratio",
+            "partition_allocator_subject_skew_ratio",
             "Latest skew of a group or topic named in a request.",
             ["decision", "subject"],
             multiprocess_mode="mostrecent",
         )
         self.subjects_dropped = counter(
-            "allocator_subjects_dropped", "Groups and topics that did not fit into allocator_subject_skew_ratio."
+            "partition_allocator_subjects_dropped",
+            "Groups and topics that did not fit into partition_allocator_subject_skew_ratio.",
         )
 
     def _register_http(self, r: CollectorRegistry) -> None:
         gauge, counter = partial(Gauge, registry=r), partial(Counter, registry=r)
         self.http_seconds = Histogram(
-            "allocator_http_request_duration_seconds",
+            "partition_allocator_http_request_duration_seconds",
             "Time of HTTP requests.",
             ["method", "route", "status"],
             registry=r,
             buckets=SECONDS,
         )
-        self.in_flight = gauge("allocator_http_requests_in_flight", "HTTP requests in progress.", multiprocess_mode="livesum")
-        self.queued = gauge("allocator_http_requests_queued", "HTTP requests waiting in the queue.", multiprocess_mode="livesum")
+        self.in_flight = gauge(
+            "partition_allocator_http_requests_in_flight", "HTTP requests in progress.", multiprocess_mode="livesum"
+        )
+        self.queued = gauge(
+            "partition_allocator_http_requests_queued", "HTTP requests waiting in the queue.", multiprocess_mode="livesum"
+        )
         self.rejected = counter(
-            "allocator_http_requests_rejected",
+            "partition_allocator_http_requests_rejected",
             "HTTP requests rejected before their body was parsed, by reason: full, unauthenticated, forbidden, or unavailable: "
             "the tokens or the signing keys.",
             ["reason"],
         )
-        self.jwks_failures = counter("allocator_jwks_fetch_failures", "Failed attempts to fetch the keys that verify JWTs.")
+        self.jwks_failures = counter(
+            "partition_allocator_jwks_fetch_failures", "Failed attempts to fetch the keys that verify JWTs."
+        )
         for reason in ("full", "unauthenticated", "forbidden", "unavailable"):
             self.rejected.labels(reason)  # exported from the start, so that the first rejection is an increase
 
@@ -148,9 +160,7 @@ class Metrics:
                     self.item_series[key] = self.items.labels(*key)
                 self.item_series[key].observe(count)
         series = self._series(decision, figures.strategy)
-        for phase, started, ended in phases:
-            if ended - started >= SHORTEST_PHASE:
-                getattr(series, phase).observe(ended - started)
+        series.lasted({phase: ended - started for phase, started, ended in phases})
         if figures.skew is None:
             return
         series.skew.observe(figures.skew)
@@ -165,8 +175,10 @@ class Metrics:
     def _series(self, decision: str, strategy: str) -> DecisionSeries:
         key = (decision, strategy)
         if key not in self.decision_series:
-            parse, compute, render = (self.duration.labels(*key, phase) for phase in ("parse", "compute", "render"))
-            self.decision_series[key] = DecisionSeries(parse, compute, render, self.skew.labels(*key))
+            parse, compute, render = (self.phases.labels(*key, phase) for phase in ("parse", "compute", "render"))
+            self.decision_series[key] = DecisionSeries(
+                self.duration.labels(decision), parse, compute, render, self.skew.labels(*key)
+            )
         return self.decision_series[key]
 
     def observe_http(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -191,10 +203,19 @@ class Metrics:
 class DecisionSeries(NamedTuple):
     """The series of one decision and strategy."""
 
-    parse: Histogram
-    compute: Histogram
-    render: Histogram
+    duration: Histogram
+    parse: Counter
+    compute: Counter
+    render: Counter
     skew: Histogram
+
+    def lasted(self, phases: dict[str, float]) -> None:
+        """Record how long a decision took, and each phase of it, in seconds."""
+        if sum(phases.values()) >= SHORTEST_PHASE:
+            self.duration.observe(sum(phases.values()))
+        for phase, seconds in phases.items():
+            if seconds >= SHORTEST_PHASE:
+                getattr(self, phase).inc(seconds)
 
 
 class Subjects:

@@ -210,7 +210,7 @@ class MetricsFile(MmapedDict):
 
 
 class FreeSpace(Collector):
-    """``allocator_metrics_free_bytes``, read when ``/metrics`` is requested."""
+    """``partition_allocator_metrics_free_bytes``, read when ``/metrics`` is requested."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -219,7 +219,7 @@ class FreeSpace(Collector):
         """The space on the folder's file system."""
         free = os.statvfs(self._folder)
         yield GaugeMetricFamily(
-            "allocator_metrics_free_bytes",
+            "partition_allocator_metrics_free_bytes",
             f"Free space for the workers' metrics files; new series are not recorded when less than {STEP_BYTES} is left.",
             value=free.f_bavail * free.f_frsize,
         )

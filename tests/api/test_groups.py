@@ -305,7 +305,7 @@ def test_explains_when_asked(client):
 
 def test_the_group_id_labels_the_skew_metric(client):
     client.post(URL, json={**TWO_BY_THREE, "group_id": "billing"})
-    assert 'allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.333' in client.get("/metrics").text
+    assert 'partition_allocator_subject_skew_ratio{decision="assignment",subject="billing"} 1.333' in client.get("/metrics").text
 
 
 def test_names_are_escaped_as_json(client):

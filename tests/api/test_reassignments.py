@@ -338,7 +338,7 @@ def test_the_parts_of_a_snapshot_can_be_posted_as_they_are(client):
 def test_metrics_count_plans_and_what_they_move(client):
     client.post(PATH, json=question())
     text = client.get("/metrics").text
-    assert 'allocator_skew_ratio_count{decision="reassignment",strategy="fewest-moves"}' in text
+    assert 'partition_allocator_skew_ratio_count{decision="reassignment",strategy="fewest-moves"}' in text
 
 
 CROWDED = {

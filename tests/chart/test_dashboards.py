@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -47,11 +45,10 @@ VARIABLES = {
     if variable["type"] == "query"
 }
 GROUPS = loaded(RULES.read_text())["groups"]
-RECORDS = [rule["record"] for group in GROUPS for rule in group["rules"] if "record" in rule]
+RECORDS = [rule["record"] for rule in GROUPS[0]["rules"]]
 ALERTS = {rule["alert"]: rule["expr"] for group in GROUPS for rule in group["rules"] if "alert" in rule}
 
 CAPACITY = dashboard("partition-allocator-capacity.json")
-QUESTIONS = {panel["title"]: panel["targets"][0] for panel in CAPACITY["panels"] if panel["type"] == "trend"}
 WATCHED = [
     (panel["title"], target["expr"])
     for board in (CAPACITY, dashboard("partition-allocator-cluster.json"))
@@ -173,7 +170,7 @@ def watch(broker):
             [*command, "--port", str(port), "--topic", topic, "--sample-keys", "100"], stderr=subprocess.DEVNULL
         )
         try:
-            rate = "allocator_cluster_member_records_per_second"
+            rate = "partition_allocator_cluster_member_records_per_second"
             eventually(lambda: metrics_at(port), lambda values: any(name.startswith(rate) for name in values))
             yield port
         finally:
@@ -287,7 +284,7 @@ def test_every_recording_rule_records(prometheus, load, record):
     assert answer(prometheus, load, record)
 
 
-CLUSTER_ALERTS = {name: expression for name, expression in ALERTS.items() if "allocator_cluster_" in expression}
+CLUSTER_ALERTS = {name: expression for name, expression in ALERTS.items() if "partition_allocator_cluster_" in expression}
 CLUSTER = [
     *(expression for _, expression in WATCHED),
     *CLUSTER_ALERTS.values(),
@@ -297,10 +294,10 @@ CLUSTER = [
 @pytest.mark.parametrize("expression", CLUSTER)
 def test_the_cluster_dashboard_and_alerts_look_at_what_watch_serves(expression):
     """Every metric is one of its metrics, and every label one of that metric's."""
-    names = re.findall(r"allocator_cluster_\w+", expression)
+    names = re.findall(r"partition_allocator_cluster_\w+", expression)
     labels = {"namespace", "pod"}.union(*(GAUGES[name][1] for name in names if name in GAUGES))
     assert names
-    assert set(names) <= {"allocator_cluster_up", *GAUGES}
+    assert set(names) <= {"partition_allocator_cluster_up", *GAUGES}
     assert set(re.findall(r"(\w+)=", expression)) <= labels
     assert {label for group in re.findall(r"by \(([^)]*)\)", expression) for label in group.split(", ")} <= labels
 
@@ -349,26 +346,3 @@ def test_an_alert_has_no_link_that_leads_nowhere():
     alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"] if "alert" in alert]
     assert len(alerts) == len(ALERTS)
     assert all(set(alert["annotations"]) == {"summary"} for alert in alerts)
-
-
-@pytest.mark.parametrize("title", QUESTIONS)
-def test_the_curves_have_points(load, title):
-    """What Grafana's Infinity data source would post, with what the dashboard holds at first, gives the columns it expects."""
-    target = QUESTIONS[title]
-    options = target["url_options"]
-    body = options["data"]
-    for variable in CAPACITY["templating"]["list"]:
-        if variable["type"] == "textbox":
-            body = body.replace(f"${variable['name']}", variable["query"])
-    headers = {header["key"]: header["value"] for header in options["headers"]} | {"Content-Type": options["body_content_type"]}
-    answer = requests.post(load.url + target["url"], data=body, headers=headers | load.headers, timeout=120)
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["Content-Type"].startswith("text/csv")
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert {column["selector"] for column in target["columns"]} <= set(rows[0])
-    counts, *lines = ([float(row[column["selector"]]) for row in rows] for column in target["columns"])
-    assert counts == sorted(set(counts))  # or Grafana draws nothing
-    assert len(counts) == 10
-    for line in lines:
-        assert all(math.isfinite(number) for number in line)
-        assert len(set(line)) > 1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 
 import pytest
 
 from service.auth.tokens import new_token
 from tests.support import images, pods
-from tests.support.charts import CHART, loaded, pod_templates, render
+from tests.support.charts import CHART, TOKENS, loaded, pod_templates, render
 from tests.support.golden import PROJECT
 
 pytestmark = pytest.mark.slow
@@ -22,7 +23,8 @@ DECISION = "/v1/partitions?key=order-1&partitions_count=12"
 @pytest.fixture(scope="module")
 def template():
     """The Deployment's pod with the chart's defaults and a tokens file."""
-    resources = render({"auth": {"tokens": LINE}})
+    resources = render(TOKENS)
+    resources["Secret tokens"] = {"data": {"tokens": b64encode(LINE.encode()).decode()}}
     return resources, pod_templates(resources)["Deployment allocator-partition-allocator"]
 
 
@@ -51,10 +53,10 @@ def test_a_caller_with_a_token_is_answered_and_others_are_not(pod):
 def test_its_metrics_count_what_its_workers_did(pod):
     pod.request("GET", DECISION, headers=AUTHORIZED)
     text = pod.request("GET", "/metrics").text
-    assert 'allocator_http_request_duration_seconds_count{method="GET",route="/v1/partitions",status="200"}' in text
+    assert 'partition_allocator_http_request_duration_seconds_count{method="GET",route="/v1/partitions",status="200"}' in text
     for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"):
         assert text.count(f"process_{name}{{") == 2
-    assert "allocator_metrics_free_bytes 2." in text, "of the volume's 256 MiB"
+    assert "partition_allocator_metrics_free_bytes 2." in text, "of the volume's 256 MiB"
     assert "histogram_" in pod.run("ls", "/run/metrics")
 
 
@@ -114,7 +116,7 @@ def test_a_pod_without_authentication_answers_everyone():
 
 
 def test_the_pipelines_image_runs_its_command():
-    resources = render({"auth": {"tokens": LINE}, "pipeline": {"arguments": ["skew", "/x"], "cronJob": {"enabled": True}}})
+    resources = render({**TOKENS, "pipeline": {"arguments": ["skew", "/x"], "cronJob": {"enabled": True}}})
     of_pod = pod_templates(resources)["CronJob allocator-partition-allocator-pipeline"]
     output = pods.run(images.build("pipeline"), of_pod, "partition-allocator", "pipeline", "--help")
     assert "skew" in output

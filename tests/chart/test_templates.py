@@ -11,11 +11,11 @@ from tests.support.charts import CHART, CI_FILES, TOKENS, helm, loaded, pod_temp
 VERSIONS = ("1.27", "1.31", "1.34", "1.37")
 """The oldest Kubernetes that the chart is for, the newest whose schemas there are, and two between them."""
 
-OWN_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "HTTPRoute", "SparkApplication"}
+OWN_KINDS = {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
 """Custom resources; the API server's test knows their schemas."""
 
 EVERYTHING = loaded((CHART / "ci" / "everything-values.yaml").read_text())
-SECRETS = loaded((CHART / "ci" / "secrets-values.yaml").read_text())
+ALONE = loaded((CHART / "ci" / "pipeline-values.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,9 @@ def everything():
 
 
 @pytest.fixture(scope="module")
-def secrets():
-    return render(SECRETS)
+def alone():
+    """A pipeline in one pod."""
+    return render(ALONE)
 
 
 @pytest.mark.parametrize("path", CI_FILES, ids=lambda path: path.name)
@@ -60,7 +61,6 @@ def test_without_being_asked_it_makes_no_more_than_a_cluster_without_operators_c
     assert sorted(default) == [
         "ConfigMap allocator-partition-allocator-dashboards",
         "Deployment allocator-partition-allocator",
-        "HorizontalPodAutoscaler allocator-partition-allocator",
         "NetworkPolicy allocator-partition-allocator",
         "PodDisruptionBudget allocator-partition-allocator",
         "Service allocator-partition-allocator",
@@ -69,7 +69,7 @@ def test_without_being_asked_it_makes_no_more_than_a_cluster_without_operators_c
 
 
 def test_everything_can_be_had_together(everything):
-    assert {name.split()[0] for name in everything} >= OWN_KINDS - {"PodMonitor"} | {"Ingress", "CronJob", "Role", "RoleBinding"}
+    assert {name.split()[0] for name in everything} >= OWN_KINDS | {"Ingress", "CronJob", "Role", "RoleBinding"}
 
 
 @pytest.mark.parametrize("path", CI_FILES, ids=lambda path: path.name)
@@ -103,8 +103,6 @@ def test_the_drivers_alone_have_one(everything):
         "Deployment allocator-watch": False,
         "CronJob allocator-pipeline": True,
         "ConfigMap allocator-pipeline": False,
-        "SparkApplication allocator-pipeline driver": True,
-        "SparkApplication allocator-pipeline executor": False,
     }
 
 
@@ -185,52 +183,24 @@ def test_service_budget_and_monitor_select_the_services_pods(everything):
     assert everything["ServiceMonitor allocator"]["spec"]["selector"]["matchLabels"].items() <= service
 
 
-def test_a_pod_monitor_scrapes_the_pods(secrets):
-    monitor = secrets["PodMonitor allocator-partition-allocator"]["spec"]
-    pods = secrets["Deployment allocator-partition-allocator"]["spec"]["template"]
-    assert monitor["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
-    assert monitor["podMetricsEndpoints"][0]["port"] in {port["name"] for port in pods["spec"]["containers"][0]["ports"]}
+def test_the_autoscaler_is_made_on_request_and_then_says_how_many_pods_there_are(default, everything):
+    """It looks at the CPU; `replicas` is its smallest number."""
+    scaler = everything["HorizontalPodAutoscaler allocator"]["spec"]
+    assert (scaler["minReplicas"], scaler["maxReplicas"]) == (2, 12)
+    assert [metric["resource"]["name"] for metric in scaler["metrics"]] == ["cpu"]
+    assert "replicas" not in everything["Deployment allocator"]["spec"]
+    assert default["Deployment allocator-partition-allocator"]["spec"]["replicas"] == 2
 
 
-def test_the_autoscaler_looks_at_the_cpu_and_on_request_at_the_requests_in_flight(default, everything):
-    (cpu,) = default["HorizontalPodAutoscaler allocator-partition-allocator"]["spec"]["metrics"]
-    assert cpu["resource"]["name"] == "cpu"
-    _, pods = everything["HorizontalPodAutoscaler allocator"]["spec"]["metrics"]
-    assert pods["pods"]["metric"]["name"] == "allocator_http_requests_in_flight"
-
-
-def test_the_autoscaler_alone_says_how_many_pods_there_are():
-    assert "replicas" not in render(TOKENS)["Deployment allocator-partition-allocator"]["spec"]
-    fixed = render({**TOKENS, "autoscaling": {"enabled": False}, "replicas": 0})
-    assert fixed["Deployment allocator-partition-allocator"]["spec"]["replicas"] == 0
-    assert "HorizontalPodAutoscaler allocator-partition-allocator" not in fixed
-
-
-def test_secrets_are_made_of_what_the_values_hold(secrets):
-    tokens = secrets["Secret allocator-partition-allocator-auth"]
-    assert set(tokens["data"]) == {"tokens"}
-    certificate = secrets["Secret allocator-partition-allocator-tls"]
-    assert (certificate["type"], set(certificate["data"])) == ("kubernetes.io/tls", {"tls.crt", "tls.key"})
-    pod = secrets["Deployment allocator-partition-allocator"]["spec"]["template"]
-    assert {volume["secret"]["secretName"] for volume in pod["spec"]["volumes"] if "secret" in volume} == {
-        "allocator-partition-allocator-auth",
-        "allocator-partition-allocator-tls",
-    }
-
-
-def test_more_variables_volumes_and_labels_reach_the_pods(everything):
+def test_more_variables_and_volumes_reach_the_pods(everything):
     deployment = everything["Deployment allocator"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "team=streaming"} in container["env"]
-    assert container["envFrom"] == [{"secretRef": {"name": "proxies"}}]
     assert {"name": "authorities", "mountPath": "/etc/ssl/authorities", "readOnly": True} in container["volumeMounts"]
     assert {"name": "authorities", "configMap": {"name": "authorities"}} in deployment["spec"]["template"]["spec"]["volumes"]
-    assert all(resource["metadata"]["labels"]["example.com/cost-center"] == "42" for resource in everything.values())
-    assert deployment["spec"]["template"]["metadata"]["labels"]["example.com/cost-center"] == "42"
-    assert "example.com/cost-center" not in deployment["spec"]["selector"]["matchLabels"]
 
 
-def test_the_pipeline_is_run_by_spark_submit(everything, secrets):
+def test_the_pipeline_is_run_by_spark_submit(everything, alone):
     """On executors of its own, or in one pod that needs no right to make any."""
     (container,) = everything["CronJob allocator-pipeline"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     assert container["args"][0] == "spark-submit"
@@ -238,9 +208,9 @@ def test_the_pipeline_is_run_by_spark_submit(everything, secrets):
     at = container["args"].index("/opt/allocator/pipeline.py")
     assert container["args"][at + 1 :] == EVERYTHING["pipeline"]["arguments"]
     assert container["resources"]["limits"]["memory"] == "1433Mi", "1 GiB, and Spark's 40 percent"
-    alone = secrets["CronJob allocator-partition-allocator-pipeline"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    assert "--master=local[1]" in alone["containers"][0]["args"]
-    assert alone["automountServiceAccountToken"] is False
+    pod = alone["CronJob allocator-partition-allocator-pipeline"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert "--master=local[1]" in pod["containers"][0]["args"]
+    assert pod["automountServiceAccountToken"] is False
 
 
 def test_the_cluster_is_watched_by_a_pod_of_its_own(everything, default):
@@ -252,7 +222,6 @@ def test_the_cluster_is_watched_by_a_pod_of_its_own(everything, default):
         "--host=0.0.0.0",
         "--port=9464",
         "--bootstrap-server=kafka-0.kafka:9093,kafka-1.kafka:9093",
-        "--interval=60",
         "--command-config=/etc/partition-allocator/kafka/client.properties",
         *EVERYTHING["watch"]["arguments"],
     ]

@@ -21,7 +21,7 @@ def of_registry(registry: CollectorRegistry) -> list[tuple[str, str, str, str]]:
     rows = []
     for collector in registry._collector_to_names:
         name = getattr(collector, "_name", "")
-        if name.startswith("allocator_"):
+        if name.startswith("partition_allocator_"):
             name += "_total" * (collector._type == "counter")
             rows.append((name, collector._type, labels(collector._labelnames), collector._documentation))
     return rows

@@ -109,6 +109,6 @@ def test_tasks_are_partitions(secured: SecuredBroker, heartbeat: Any) -> None:
     (finding,) = check_groups(snapshot, ())
     assert (finding.verdict, finding.reason) == ("not_checked", "Groups of the streams protocol are not checked.")
     samples = measure(snapshot, None, 0.0, Bounds(0, 1, 0))
-    assert samples["allocator_cluster_group_members", (GROUP,)] == 2
-    assert samples["allocator_cluster_group_skew_ratio", (GROUP, "partitions")] == 1
-    assert ("allocator_cluster_group_differs", (GROUP,)) not in samples
+    assert samples["partition_allocator_cluster_group_members", (GROUP,)] == 2
+    assert samples["partition_allocator_cluster_group_skew_ratio", (GROUP, "partitions")] == 1
+    assert ("partition_allocator_cluster_group_differs", (GROUP,)) not in samples

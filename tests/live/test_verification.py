@@ -174,49 +174,53 @@ def test_measures() -> None:
     before = snapshot(members=WRONG)
     before["topics"][0]["log_end_offsets"] = [10, 10, 10, 20]
     samples = measure(now, before, 10.0, Bounds(1, 1, 1))
-    topic, group = "allocator_cluster_topic_skew_ratio", "allocator_cluster_group_skew_ratio"
+    topic, group = "partition_allocator_cluster_topic_skew_ratio", "partition_allocator_cluster_group_skew_ratio"
     assert samples[topic, ("orders", "records")] == 50 * 4 / 80
     assert samples[topic, ("orders", "bytes")] == 500 * 4 / 800
     assert samples[topic, ("orders", "records_per_second")] == 4
     assert samples[topic, ("orders", "leaders")] == samples[topic, ("orders", "replicas")] == 1
-    assert samples["allocator_cluster_broker_bytes", ("1",)] == 800
-    assert samples["allocator_cluster_broker_used_ratio", ("2",)] == 0.25
-    assert samples["allocator_cluster_group_lag", ("billing",)] == 6 + 30
+    assert samples["partition_allocator_cluster_broker_bytes", ("1",)] == 800
+    assert samples["partition_allocator_cluster_broker_used_ratio", ("2",)] == 0.25
+    assert samples["partition_allocator_cluster_group_lag", ("billing",)] == 6 + 30
     assert samples[group, ("billing", "lag")] == 2  # all of it is the first member's
     assert samples[group, ("billing", "partitions")] == 1
-    assert samples["allocator_cluster_group_next_moves", ("billing",)] == 2
-    assert samples["allocator_cluster_group_differs", ("billing",)] == 1
-    member = "allocator_cluster_member"
+    assert samples["partition_allocator_cluster_group_next_moves", ("billing",)] == 2
+    assert samples["partition_allocator_cluster_group_differs", ("billing",)] == 1
+    member = "partition_allocator_cluster_member"
     assert samples[f"{member}_partitions", ("billing", "a")] == 2
     assert samples[f"{member}_lag", ("billing", "a")] == 6 + 30
     assert samples[f"{member}_records_per_second", ("billing", "a")] == (60 - 20) / 10
     assert (f"{member}_lag", ("billing", "b")) not in samples  # one member has series
-    assert samples["allocator_cluster_dropped", ("member",)] == 1
+    assert samples["partition_allocator_cluster_dropped", ("member",)] == 1
     measure_keys(now["topics"][0], [(b"hot", 1)] * 3 + [(b"cold", 2)], samples)
-    assert samples["allocator_cluster_topic_hottest_key_ratio", ("orders",)] == 0.75
-    assert samples["allocator_cluster_topic_key_skew_ratio", ("orders",)] == 3
+    assert samples["partition_allocator_cluster_topic_hottest_key_ratio", ("orders",)] == 0.75
+    assert samples["partition_allocator_cluster_topic_key_skew_ratio", ("orders",)] == 3
 
 
 def test_a_member_without_committed_offsets_has_no_lag_rather_than_none_to_process() -> None:
     samples = measure(snapshot(members=RIGHT, committed_offsets=[{**owned(0)[0], "offsets": [4]}]), None, 0.0, Bounds(1, 1, 2))
-    lags = {label: value for (name, label), value in samples.items() if name == "allocator_cluster_member_lag"}
+    lags = {label: value for (name, label), value in samples.items() if name == "partition_allocator_cluster_member_lag"}
     assert lags == {("billing", "a"): 6}
-    assert ("allocator_cluster_group_skew_ratio", ("billing", "lag")) not in samples
+    assert ("partition_allocator_cluster_group_skew_ratio", ("billing", "lag")) not in samples
 
 
 def test_series_are_bounded() -> None:
     """What does not fit is counted, and every sample is one of the documented metrics."""
     samples = measure(snapshot(members=RIGHT), None, 0.0, Bounds(0, 0, 0))
-    assert samples["allocator_cluster_dropped", ("topic",)] == samples["allocator_cluster_dropped", ("group",)] == 1
+    assert (
+        samples["partition_allocator_cluster_dropped", ("topic",)]
+        == samples["partition_allocator_cluster_dropped", ("group",)]
+        == 1
+    )
     assert not any("topic_" in name or "group_" in name for name, _ in samples)
     collector, registry = ClusterCollector(), CollectorRegistry()
     registry.register(collector)
     collector.succeed(samples, 1.0, 2.0)
     text = generate_latest(registry).decode()
-    assert "allocator_cluster_up 1.0" in text
+    assert "partition_allocator_cluster_up 1.0" in text
     assert {name for name, _ in samples} <= GAUGES.keys()
     collector.fail()
-    assert "allocator_cluster_broker_bytes{" not in generate_latest(registry).decode()
+    assert "partition_allocator_cluster_broker_bytes{" not in generate_latest(registry).decode()
 
 
 def test_skew_of_nothing_is_one() -> None:

@@ -39,7 +39,7 @@ def test_clusters_come_and_go() -> None:
         return metrics_at(port)
 
     def is_gone(values: dict[str, float]) -> bool:
-        return values.get("allocator_cluster_up") == 0
+        return values.get("partition_allocator_cluster_up") == 0
 
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -50,31 +50,31 @@ def test_clusters_come_and_go() -> None:
                 with members_of(broker) as members:
                     config = {"group_protocol": "classic", "partition_assignment_strategy": f"{ASSIGNORS}.RangeAssignor"}
                     members.java("billing", [topic], auto_offset_reset="earliest", **config)
-                    differs = 'allocator_cluster_group_differs{group="billing"}'
+                    differs = 'partition_allocator_cluster_group_differs{group="billing"}'
                     values = eventually(metrics, lambda values: values.get(differs) == 0)
-                assert values["allocator_cluster_up"] == 1
-                assert values[f'allocator_cluster_topic_skew_ratio{{measure="records",topic="{topic}"}}'] == 3
-                assert values['allocator_cluster_broker_leaders{broker="1"}'] >= 3
-                assert values['allocator_cluster_group_next_moves{group="billing"}'] == 0
+                assert values["partition_allocator_cluster_up"] == 1
+                assert values[f'partition_allocator_cluster_topic_skew_ratio{{measure="records",topic="{topic}"}}'] == 3
+                assert values['partition_allocator_cluster_broker_leaders{broker="1"}'] >= 3
+                assert values['partition_allocator_cluster_group_next_moves{group="billing"}'] == 0
                 _goes_away_within_a_snapshot(broker)
             gone = eventually(metrics, is_gone)
             assert not any("{" in name for name in gone)
-            failures = gone["allocator_cluster_snapshot_failures_total"]
+            failures = gone["partition_allocator_cluster_snapshot_failures_total"]
             assert failures >= 1
             with stub_cluster(StubCluster(first_port=watched)):
-                values = eventually(metrics, lambda values: values.get("allocator_cluster_up") == 1)
-            assert values['allocator_cluster_broker_replicas{broker="1"}'] == 40
-            assert values['allocator_cluster_topic_skew_ratio{measure="records",topic="topic-00000"}'] == 1
-            assert values['allocator_cluster_group_lag{group="group-0000"}'] == 10 * 4 * 2
-            assert values['allocator_cluster_group_next_moves{group="group-0000"}'] == 0
-            assert values['allocator_cluster_group_differs{group="group-0000"}'] == 0
-            assert values['allocator_cluster_dropped{kind="topic"}'] == 7
-            assert values['allocator_cluster_dropped{kind="group"}'] == 2
+                values = eventually(metrics, lambda values: values.get("partition_allocator_cluster_up") == 1)
+            assert values['partition_allocator_cluster_broker_replicas{broker="1"}'] == 40
+            assert values['partition_allocator_cluster_topic_skew_ratio{measure="records",topic="topic-00000"}'] == 1
+            assert values['partition_allocator_cluster_group_lag{group="group-0000"}'] == 10 * 4 * 2
+            assert values['partition_allocator_cluster_group_next_moves{group="group-0000"}'] == 0
+            assert values['partition_allocator_cluster_group_differs{group="group-0000"}'] == 0
+            assert values['partition_allocator_cluster_dropped{kind="topic"}'] == 7
+            assert values['partition_allocator_cluster_dropped{kind="group"}'] == 2
             for name in ("group-0002", "topic-00003", "billing", topic):
                 assert not any(f'"{name}"' in sample for sample in values)
             gone = eventually(metrics, is_gone)
             assert not any("topic-00000" in name for name in gone)
-            assert gone["allocator_cluster_snapshot_failures_total"] > failures
+            assert gone["partition_allocator_cluster_snapshot_failures_total"] > failures
         finally:
             process.terminate()
         assert process.stderr is not None

@@ -18,5 +18,5 @@ def test_eight_hundred_mixed_requests_beside_hostile_clients_are_answered_alike_
     assert report.faults == []
     assert report.percentile(99) < 2
     assert report.growth() < 1.25, "memory still settles in so short a run"
-    assert server.metric("allocator_http_requests_in_flight") == 1
-    assert server.metric("allocator_http_requests_queued") == 0
+    assert server.metric("partition_allocator_http_requests_in_flight") == 1
+    assert server.metric("partition_allocator_http_requests_queued") == 0

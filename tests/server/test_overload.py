@@ -218,7 +218,7 @@ def upright(request):
         running = request.getfixturevalue("server")
         assert requests.post(running.url + PATH, json=QUESTION, timeout=120).json()["partitions"][0] == 10
         deadline = time.monotonic() + 120
-        while running.metric("allocator_http_requests_in_flight") != 1:
+        while running.metric("partition_allocator_http_requests_in_flight") != 1:
             assert time.monotonic() < deadline, "the gauge counts requests that are over"
             time.sleep(0.05)
 
@@ -605,13 +605,13 @@ def test_what_does_not_fit_is_turned_away_at_once_while_health_and_metrics_answe
     queued = set()
     while not (503 in statuses and statuses.count(200) >= 3 and max(queued) > 0):
         assert requests.get(f"{alone.url}/healthz", timeout=120).ok
-        queued.add(alone.metric("allocator_http_requests_queued"))
+        queued.add(alone.metric("partition_allocator_http_requests_queued"))
     stop.set()
     for thread in threads:
         thread.join()
     assert set(statuses) == {200, 503}
-    assert alone.metric("allocator_http_requests_rejected_total", reason="full") == statuses.count(503)
-    assert alone.metric("allocator_http_requests_queued") == 0
+    assert alone.metric("partition_allocator_http_requests_rejected_total", reason="full") == statuses.count(503)
+    assert alone.metric("partition_allocator_http_requests_queued") == 0
 
 
 @pytest.mark.slow
@@ -623,7 +623,7 @@ def test_sigterm_lets_the_requests_in_flight_finish(alone):
     while True:  # until it is seen in flight, which a busy machine may miss
         asking = threading.Thread(target=lambda: answers.append(requests.post(url, json=question, timeout=120)))
         asking.start()
-        while (in_flight := alone.metric("allocator_http_requests_in_flight")) < 2 and asking.is_alive():
+        while (in_flight := alone.metric("partition_allocator_http_requests_in_flight")) < 2 and asking.is_alive():
             time.sleep(0.001)
         if in_flight == 2:
             break

@@ -54,7 +54,10 @@ def test_on_a_set_up_machine_it_is_ready_after_the_work_of_a_few_imports(fresh, 
 
 
 def test_metrics_count_what_all_workers_did(server):
-    name, labels = "allocator_http_request_duration_seconds_count", {"route": "/v1/partitions", "method": "POST", "status": "200"}
+    name, labels = (
+        "partition_allocator_http_request_duration_seconds_count",
+        {"route": "/v1/partitions", "method": "POST", "status": "200"},
+    )
     before = server.metric(name, **labels) or 0
     seen = set()
     for _ in range(60):
@@ -62,8 +65,8 @@ def test_metrics_count_what_all_workers_did(server):
         seen.add(server.metric(name, **labels))
     assert max(seen) == before + 60
     assert len(seen) == 60, "each scrape saw every request so far, whichever worker it met"
-    assert server.metric("allocator_build_info") == 1
-    assert server.metric("allocator_http_requests_in_flight") == 1, "the scrape itself"
+    assert server.metric("partition_allocator_build_info") == 1
+    assert server.metric("partition_allocator_http_requests_in_flight") == 1, "the scrape itself"
 
 
 def test_metrics_tell_the_memory_of_every_worker(server):
@@ -76,7 +79,7 @@ def test_a_named_subject_has_its_latest_skew(server):
     for keys in (["a", "b", "c"], ["a", "a"]):
         body = {"topic_name": "orders", "partitions_count": 2, "keys": keys}
         requests.post(server.url + "/v1/partitions", json=body, timeout=120)
-    assert server.metric("allocator_subject_skew_ratio", decision="partition", subject="orders") == 2
+    assert server.metric("partition_allocator_subject_skew_ratio", decision="partition", subject="orders") == 2
 
 
 def test_what_a_killed_worker_counted_stays_and_the_next_request_is_answered():
@@ -90,8 +93,8 @@ def test_what_a_killed_worker_counted_stays_and_the_next_request_is_answered():
         while (victim in pair.workers() or len(pair.workers()) < 2) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert requests.post(pair.url + path, json=question, timeout=120).ok
-        assert pair.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions", status="200") == 21
-        assert pair.metric("allocator_http_requests_in_flight") == 1
+        assert pair.metric("partition_allocator_http_request_duration_seconds_count", route="/v1/partitions", status="200") == 21
+        assert pair.metric("partition_allocator_http_requests_in_flight") == 1
 
 
 def test_the_three_printed_commands_work_when_pasted(server):

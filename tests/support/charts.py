@@ -63,8 +63,6 @@ def pod_templates(resources: dict[str, dict[str, Any]]) -> dict[str, dict[str, A
             pods[name] = spec["template"]
         elif resource["kind"] == "CronJob":
             pods[name] = spec["jobTemplate"]["spec"]["template"]
-        elif resource["kind"] == "SparkApplication":
-            pods |= {f"{name} {role}": spec[role]["template"] for role in ("driver", "executor")}
         elif resource["kind"] == "ConfigMap" and "executor.yaml" in resource["data"]:
             pods[name] = loaded(resource["data"]["executor.yaml"])
     return pods

@@ -169,8 +169,8 @@ class KilledMember:
 class LiveGroup:
     """A group of real consumers, and what is done to it."""
 
-    def __init__(self, broker: Broker, body: Document, allocator_url: str) -> None:
-        self.broker, self.body, self.allocator_url = broker, body, allocator_url
+    def __init__(self, broker: Broker, body: Document, partition_allocator_url: str) -> None:
+        self.broker, self.body, self.allocator_url = broker, body, partition_allocator_url
         self.admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         self.members: dict[str, Any] = {}
         self.killed = {event["member_id"] for event in body["events"] if event["type"] == "member_crashes"}
@@ -362,14 +362,14 @@ def _share_properties(broker: Broker) -> Document:
     return {"bootstrap.servers": broker.bootstrap, "group.id": "warm-share", **sides}
 
 
-def live(broker: Broker, body: Document, allocator_url: str = "http://127.0.0.1:1") -> Document:
-    """Live through a timeline. allocator_url : of the service that the leaders of ``balanced`` ask
+def live(broker: Broker, body: Document, partition_allocator_url: str = "http://127.0.0.1:1") -> Document:
+    """Live through a timeline. partition_allocator_url : of the service that the leaders of ``balanced`` ask
 
     Returns the ids that members had, the broker's records, its log lines and the requests that it got, with times in ms since the
     first member started.
     """
     _log_requests(broker)
-    group = LiveGroup(broker, body, allocator_url)
+    group = LiveGroup(broker, body, partition_allocator_url)
     time.sleep(2)  # until the coordinator has seen the topics
     skip = len(broker.log.read_text(encoding="utf-8", errors="replace"))
     started = time.time()

@@ -21,8 +21,8 @@ def test_the_environment_names_the_folder(tmp_path):
     folder = tmp_path / "metrics"
     with serving(PROMETHEUS_MULTIPROC_DIR=str(folder)) as server:
         assert requests.get(f"{server.url}/v1/partitions?key=a&partitions_count=3", timeout=120).ok
-        assert server.metric("allocator_http_request_duration_seconds_count", route="/v1/partitions") == 1
-        assert server.metric("allocator_metrics_free_bytes") > 0
+        assert server.metric("partition_allocator_http_request_duration_seconds_count", route="/v1/partitions") == 1
+        assert server.metric("partition_allocator_metrics_free_bytes") > 0
         assert list(folder.glob("histogram_*.db"))
 
 
@@ -39,7 +39,7 @@ def test_a_file_that_has_grown_is_mapped_once(tmp_path):
         for topic in topics:
             decide(topic, 2)
         decide(topics[0], 3)
-        assert server.metric("allocator_subject_skew_ratio", subject=topics[0]) == 3
+        assert server.metric("partition_allocator_subject_skew_ratio", subject=topics[0]) == 3
         (worker,) = server.workers()
         file = tmp_path / f"gauge_mostrecent_{worker}.db"
         assert file.stat().st_size > 2 * metrics_files.STEP_BYTES
@@ -69,10 +69,10 @@ def test_a_full_folder_costs_metrics_and_neither_requests_nor_workers(small_fold
             assert session.post(f"{server.url}/v1/partitions", json=body, timeout=120).ok
             if i % 20 == 19:
                 session.close()  # so that both workers answer, sooner or later
-                if i > 200 and server.metric("allocator_metrics_free_bytes") < 2**16:
+                if i > 200 and server.metric("partition_allocator_metrics_free_bytes") < 2**16:
                     break
         assert requests.get(f"{server.url}/healthz", timeout=120).ok
-        assert server.metric("allocator_metrics_free_bytes") < 2**16
+        assert server.metric("partition_allocator_metrics_free_bytes") < 2**16
         assert server.workers() == workers
     assert 1 <= server.output.count("metrics are not recorded") <= 2, "once per worker"
     assert "No space left on device" in server.output
@@ -93,7 +93,7 @@ def test_metrics_are_right_again_when_there_is_space(small_folder):
         "franz-go",
         "pulsar",
     ]
-    name, labels = "allocator_skew_ratio_count", {"strategy": partitioners[-1]}
+    name, labels = "partition_allocator_skew_ratio_count", {"strategy": partitioners[-1]}
     with serving(forked=True, PROMETHEUS_MULTIPROC_DIR=str(small_folder), ALLOCATOR_WORKERS="1") as server:
 
         def decide() -> None:

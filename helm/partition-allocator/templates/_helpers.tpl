@@ -1,7 +1,7 @@
 {{/* The names and labels that the templates share. */}}
 
 {{- define "allocator.name" -}}
-{{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{ .Chart.Name }}
 {{- end }}
 
 {{/* 43 characters and "-pipeline" are the 52 that the name of a CronJob may have. */}}
@@ -36,9 +36,6 @@ app.kubernetes.io/component: watch
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
 {{- end }}
 
 {{- define "allocator.serviceLabels" -}}
@@ -56,32 +53,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "allocator.labels" . }}
 {{- end }}
 
-{{/* image : .image and .appVersion */}}
+{{/* .repository; and .root, the template's scope, for the tag that both images have */}}
 {{- define "allocator.image" -}}
-{{- with .image -}}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.appVersion .tag }}{{ end }}
-{{- end }}
+{{ .repository }}:{{ default .root.Chart.AppVersion .root.Values.image.tag }}
 {{- end }}
 
 {{- define "allocator.serviceAccount" -}}
-{{- if .Values.serviceAccount.create -}}
 {{ default (include "allocator.fullname" .) .Values.serviceAccount.name }}
-{{- else -}}
-{{ default "default" .Values.serviceAccount.name }}
-{{- end }}
 {{- end }}
 
-{{/* The Secrets in use: the caller's, or the chart's own; empty: none. */}}
+{{/* The Secrets in use; empty: none. */}}
 {{- define "allocator.authSecret" -}}
-{{- with .Values.auth -}}
-{{- if .existingSecret }}{{ .existingSecret }}{{ else if .tokens }}{{ include "allocator.fullname" $ }}-auth{{ end }}
-{{- end }}
+{{ .Values.auth.existingSecret }}
 {{- end }}
 
 {{- define "allocator.tlsSecret" -}}
-{{- with .Values.tls -}}
-{{- if .existingSecret }}{{ .existingSecret }}{{ else if .certificate }}{{ include "allocator.fullname" $ }}-tls{{ end }}
-{{- end }}
+{{ .Values.tls.existingSecret }}
 {{- end }}
 
 {{- define "allocator.scheme" -}}
@@ -105,16 +92,14 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* Where a pod of the pipeline differs from what Spark would make of it. .role : driver or executor; .root : the template's scope */}}
+{{/* Where an executor's pod differs from what Spark would make of it. */}}
 {{- define "allocator.sparkPod" -}}
-{{- $driver := eq .role "driver" -}}
-{{- with .root -}}
 metadata:
   labels:
     {{- include "allocator.pipelineLabels" . | nindent 4 }}
 spec:
   # The driver alone asks the API server.
-  automountServiceAccountToken: {{ $driver }}
+  automountServiceAccountToken: false
   enableServiceLinks: false
   securityContext:
     {{- include "allocator.podSecurity" . | nindent 4 }}
@@ -123,7 +108,7 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   containers:
-    - name: spark-kubernetes-{{ ternary "driver" "executor" $driver }}
+    - name: spark-kubernetes-executor
       securityContext:
         {{- include "allocator.containerSecurity" . | nindent 8 }}
       {{- with .Values.pipeline.envFrom }}
@@ -136,7 +121,6 @@ spec:
   volumes:
     - name: tmp
       emptyDir: {}
-{{- end }}
 {{- end }}
 
 {{/* The file in the image that spark-submit is given: `partition-allocator pipeline`. */}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, start_http_server
 
 from service.cli.help import Command
-from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
 from service.cli.options import DURATION
 from service.decisions.member_counts.fewest import Need
@@ -50,7 +48,7 @@ def watch(
     partition-allocator watch --bootstrap-server broker:9092
 
     Takes a snapshot every --interval seconds and serves its skew, lag and moves as Prometheus metrics. If the cluster cannot be
-    reached, allocator_cluster_up is 0, and the next snapshot tries again.
+    reached, partition_allocator_cluster_up is 0, and the next snapshot tries again.
     """
     if sample_keys and not topic_names:
         raise click.UsageError("--sample-keys reads records: name the topics by --topic.")
@@ -68,16 +66,16 @@ def watch(
     registry = CollectorRegistry()
     registry.register(watcher.collector)
     try:
-        with metrics_endpoint(registry, host, port) as own_port:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, watcher.stop)
-            _log("watching", url=f"http://{host}:{own_port}/metrics", interval_seconds=interval)
-            with suppress(KeyboardInterrupt):
-                watcher.run(interval)
-        _log("stopped")
+        server, _ = start_http_server(port, host, registry)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else error.strerror  # without a tuple
-        raise click.ClickException(f"{host}:{port}: {reason}.") from None
+        raise click.ClickException(f"{host}:{port}: {error.strerror}.") from None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, watcher.stop)
+    _log("watching", url=f"http://{host}:{server.server_port}/metrics", interval_seconds=interval)
+    with suppress(KeyboardInterrupt):
+        watcher.run(interval)
+    server.shutdown()
+    _log("stopped")
 
 
 class _Watcher:

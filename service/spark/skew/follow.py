@@ -39,10 +39,12 @@ class TopicMetrics:
         self._topic = topic
 
         def gauge(name: str, what: str, *labels: str) -> Gauge:
-            return Gauge(f"allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
+            return Gauge(f"partition_allocator_topic_{name}", what, ("topic", *labels), registry=self.registry)
 
         def counter(name: str, what: str) -> Counter:
-            return Counter(f"allocator_topic_{name}", f"{what} since this process started", ["topic"], registry=self.registry)
+            return Counter(
+                f"partition_allocator_topic_{name}", f"{what} since this process started", ["topic"], registry=self.registry
+            )
 
         self._skew = gauge("skew_ratio", "Skew of the newest window", "partitioner", "partitions_count")
         self._window = gauge("window_start_seconds", "Start of the newest window")

@@ -1,20 +1,15 @@
-"""What ``watch`` serves: samples of a snapshot, and an endpoint that nobody can hold up."""
+"""What ``watch`` serves: samples of a snapshot."""
 
 from __future__ import annotations
 
 import socket
-import threading
-import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import requests
 from kafka.protocol.admin import DescribeLogDirsRequest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 
-from service.cli.live import metrics_endpoint as endpoint
-from service.cli.live.metrics_endpoint import metrics_endpoint
 from service.cli.live.watch import _Watcher
 from service.decisions.member_counts.fewest import Need
 from service.live.cluster_metrics import Bounds, ClusterCollector, measure
@@ -43,7 +38,7 @@ def snapshot_of(**group: Any) -> dict[str, Any]:
 def samples_of(**group: Any) -> dict[tuple[str, tuple[str, ...]], float]:
     """Without the common beginning of their names."""
     samples = measure(snapshot_of(**group), None, 0, Bounds(10, 10, 10))
-    return {(name.removeprefix("allocator_cluster_"), labels): value for (name, labels), value in samples.items()}
+    return {(name.removeprefix("partition_allocator_cluster_"), labels): value for (name, labels), value in samples.items()}
 
 
 def test_a_group_without_members_keeps_its_lag() -> None:
@@ -58,7 +53,7 @@ def test_a_group_without_members_keeps_its_lag() -> None:
 def test_how_many_members_a_group_needs() -> None:
     """Without a rate the fewest that have no more partitions each than now; with one, those that work off the lag in time."""
     idle = [{"member_id": name, "topic_names": ["t"], "owned_partitions": []} for name in "bc"]
-    name = "allocator_cluster_group_recommended_members", ("g",)
+    name = "partition_allocator_cluster_group_recommended_members", ("g",)
     stable = snapshot_of(group_state="Stable", members=[MEMBER, *idle])
     assert measure(stable, None, 0, Bounds(1, 1, 1))[name] == 1
     lagging = [{"topic_name": "t", "partition_ids": [0, 1], "offsets": [0, 10]}]
@@ -84,70 +79,11 @@ def test_partitions_that_are_offline_or_not_replicated() -> None:
     assert [samples["broker_out_of_sync_replicas", (str(i),)] for i in (1, 2, 3)] == [0, 0, 1]
 
 
-@pytest.fixture
-def registry() -> CollectorRegistry:
-    """The metrics of a watch before its first snapshot."""
+def test_before_the_first_snapshot() -> None:
+    """The cluster is not up, which is a sample and not a gap."""
     registry = CollectorRegistry()
     registry.register(ClusterCollector())
-    return registry
-
-
-def test_before_the_first_snapshot(registry: CollectorRegistry) -> None:
-    """The cluster is not up, which is a sample and not a gap."""
-    with metrics_endpoint(registry, "127.0.0.1", 0) as port:
-        answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120)
-        assert "\nallocator_cluster_up 0.0\n" in answer.text
-        assert answer.headers["Content-Type"].startswith("text/plain; version=")
-        wanted = {"Accept": "application/openmetrics-text; version=1.0.0"}
-        assert requests.get(f"http://127.0.0.1:{port}/", headers=wanted, timeout=120).text.endswith("# EOF\n")
-        assert requests.post(f"http://127.0.0.1:{port}/metrics", timeout=120).status_code == 405
-        head = requests.head(f"http://127.0.0.1:{port}/metrics", timeout=120)
-        assert (head.status_code, head.text) == (200, "")
-
-
-def test_incomplete_requests_delay_no_others(registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not 300 of them: there is no thread for each, others are answered meanwhile, and each ends after its time."""
-    monkeypatch.setattr(endpoint, "SECONDS", 600.0)
-    with metrics_endpoint(registry, "127.0.0.1", 0) as port, ExitStack() as stack:
-        threads = threading.active_count()
-        halves = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
-        for half in halves:
-            half.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
-        assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120).status_code == 200
-        assert threading.active_count() < threads + 100
-        monkeypatch.setattr(endpoint, "SECONDS", 0.1)
-        last = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
-        last.sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
-        with suppress(ConnectionResetError):
-            assert last.recv(1) == b""
-
-
-def test_slow_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that does not read its answer is disconnected, and the answer is gone from memory."""
-    monkeypatch.setattr(endpoint, "SECONDS", 1.0)
-    registry, collector = CollectorRegistry(), ClusterCollector()
-    name = "allocator_cluster_topic_skew_ratio"
-    collector.succeed({(name, (f"{'t' * 200}-{i}", "records")): 1.0 for i in range(50_000)}, 1.0, 1.0)
-    registry.register(collector)
-    with metrics_endpoint(registry, "127.0.0.1", 0) as port, socket.create_connection(("127.0.0.1", port)) as slow:
-        slow.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        time.sleep(3)
-        received = 0
-        with suppress(ConnectionResetError):
-            while chunk := slow.recv(2**20):
-                received += len(chunk)
-        assert received < 10_000_000
-
-
-def test_an_open_connection_at_the_end(registry: CollectorRegistry, caplog: pytest.LogCaptureFixture) -> None:
-    """It is closed, and logs nothing."""
-    with ExitStack() as stack:
-        with metrics_endpoint(registry, "127.0.0.1", 0) as port:
-            half = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
-            assert requests.get(f"http://127.0.0.1:{port}/metrics", timeout=120).status_code == 200
-        with suppress(ConnectionResetError):
-            assert half.recv(1) == b""
-    assert caplog.text == ""
+    assert "\npartition_allocator_cluster_up 0.0\n" in generate_latest(registry).decode()
 
 
 def test_a_bootstrap_server_that_is_gone(tmp_path: Path) -> None:

@@ -125,10 +125,10 @@ def test_what_cannot_be_judged_is_not_checked() -> None:
 def test_commands_and_metrics(tmp_path: Any) -> None:
     snapshot = snapshot_of("sessioned", rounds("sessioned"))
     samples = measure(snapshot, None, 0.0, Bounds(0, 1, 10))
-    assert samples["allocator_cluster_group_members", ("etl",)] == 3
-    assert samples["allocator_cluster_group_skew_ratio", ("etl", "tasks")] == pytest.approx(3 / (7 / 3))
-    assert samples["allocator_cluster_group_differs", ("etl",)] == 0
-    assert samples["allocator_cluster_dropped", ("member",)] == 0
+    assert samples["partition_allocator_cluster_group_members", ("etl",)] == 3
+    assert samples["partition_allocator_cluster_group_skew_ratio", ("etl", "tasks")] == pytest.approx(3 / (7 / 3))
+    assert samples["partition_allocator_cluster_group_differs", ("etl",)] == 0
+    assert samples["partition_allocator_cluster_dropped", ("member",)] == 0
     file = tmp_path / "snapshot.json"
     file.write_text(json.dumps(snapshot))
     result = CliRunner().invoke(main, ["verify", "--snapshot", str(file), "--output", "table"])

@@ -123,7 +123,7 @@ def test_nothing_is_counted_twice_after_a_kill(broker, client, tmp_path):
     try:
         wait_for(process, tmp_path, 20_000)
         deadline = time.monotonic() + 120
-        while f'allocator_topic_window_records{{topic="{topic}"}} 20000.0' not in (shown := metrics(port)):
+        while f'partition_allocator_topic_window_records{{topic="{topic}"}} 20000.0' not in (shown := metrics(port)):
             assert time.monotonic() < deadline, shown
             time.sleep(0.2)
     finally:
@@ -133,7 +133,9 @@ def test_nothing_is_counted_twice_after_a_kill(broker, client, tmp_path):
         answer = client.post("/v1/partitions", json={"partitions_count": n, "keys": keys}).json
         expected[n] = Counter(answer["partitions"])
         skew = answer["distribution"]["skew"]
-        assert f'allocator_topic_skew_ratio{{partitioner="java",partitions_count="{n}",topic="{topic}"}} {skew}' in shown
+        assert (
+            f'partition_allocator_topic_skew_ratio{{partitioner="java",partitions_count="{n}",topic="{topic}"}} {skew}' in shown
+        )
     assert {n: Counter({k: v for k, v in of.items() if v}) for n, of in counted(tmp_path).items()} == expected
 
 
