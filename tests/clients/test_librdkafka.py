@@ -93,6 +93,7 @@ RELEASES = {
     "2.15.1": {},
     "2.6.0": {"clobbered": True},
     "2.1.1": {"clobbered": True, "generations": False, "racks": False},
+    "1.6.1": {"clobbered": True, "generations": False, "racks": False, "blind": True},
 }
 
 

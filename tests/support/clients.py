@@ -22,8 +22,10 @@ from typing import Any, Final
 
 from service.core.releases import reaches
 
-CRATES: Final = {"1.9.2": "4.3.0", "2.12.1": "4.10.0"}
+CRATES: Final = {"1.6.0": "3.0.0", "1.9.2": "4.3.0", "2.12.1": "4.10.0"}
 """Releases of librdkafka, and of the crate that has their sources."""
+WITH_JSON: Final = "1.9.2"
+"""The first of them with cJSON, which our program needs."""
 
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "partition-allocator"
 PROGRAM: Final = Path(__file__).parent / "c" / "librdkafka_leader.c"
@@ -60,6 +62,8 @@ class NotHere(Exception):
 @cache
 def librdkafka(release: str, seconds: int) -> Command:
     """The assignors of a release of librdkafka, which may take so many seconds for an answer; raises NotHere."""
+    if not reaches(release, WITH_JSON):
+        librdkafka(WITH_JSON, seconds)
     with _folder(f"librdkafka-{release}", "cargo", "gcc", "make") as folder:
         return str(_built(folder, CRATES[release])), str(seconds)
 
@@ -90,11 +94,16 @@ def _built(folder: Path, crate: str) -> Path:
         _run(folder, "cargo", "vendor", "-q", "vendored")
         shutil.copytree(folder / "vendored" / "rdkafka-sys" / "librdkafka", source, dirs_exist_ok=True)
         shutil.rmtree(folder / "vendored")
-        _run(source, "./configure", *(f"--disable-{part}" for part in PLAIN))
+        known = _run(source, "./configure", "--help")
+        _run(source, "./configure", *(option for part in PLAIN if f"{(option := f'--disable-{part}')} " in known))
         _run(source, "make", "-C", "src", "-j2", "librdkafka.a")
     if not program.exists() or program.stat().st_mtime < PROGRAM.stat().st_mtime:
-        include = (f"-I{source}/src", f"-I{source}")
-        library = (f"{source}/src/librdkafka.a", "-lm", "-ldl", "-lpthread", "-lrt")
+        include: tuple[str, ...] = (f"-I{source}/src", f"-I{source}")
+        json: tuple[str, ...] = ()
+        if not (source / "src" / "cJSON.h").exists():
+            of_later = CACHE / f"librdkafka-{WITH_JSON}" / "librdkafka" / "src"
+            include, json = (*include, f"-I{of_later}"), (f"{of_later}/cJSON.c",)
+        library = (*json, f"{source}/src/librdkafka.a", "-lm", "-ldl", "-lpthread", "-lrt")
         _run(folder, "gcc", "-O2", "-w", *include, "-o", str(program), str(PROGRAM), *library)
     return program
 
@@ -160,8 +169,8 @@ def of_python(library: str, hash_seed: int, release: str = "") -> Command:
         return "env", f"PYTHONHASHSEED={hash_seed}", f"PYTHONPATH={folder}", *command
 
 
-def _run(folder: Path, *command: str) -> None:
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+def _run(folder: Path, *command: str) -> str:
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 class Library:

@@ -42,6 +42,8 @@ class Balancing:
     possible : the number of partitions of each member's topics
     previous : the member that claims each partition under the next older generation, or NONE
     watched, clobbered : must it be asked whether the group is balanced? as up to 2.6.0?
+    blind : as up to 1.6.1? A member with as many partitions as there are members then counts as one that has all that it can, and
+        a group is as uneven as two of its members are
 
     owners : currentPartitionConsumer: to librdkafka's knowledge the owner of each partition, or NONE
     holders : the members that hold each partition
@@ -49,7 +51,15 @@ class Balancing:
     """
 
     def __init__(
-        self, group: Group, subscribers: Ragged, claimed: Claimants, kept: Int32s, *, clobbered: bool, check_time: TimeLimit
+        self,
+        group: Group,
+        subscribers: Ragged,
+        claimed: Claimants,
+        kept: Int32s,
+        *,
+        clobbered: bool,
+        blind: bool,
+        check_time: TimeLimit,
     ) -> None:
         """Who has what after step 1. kept : int32[partitions], the member that keeps each, or NONE"""
         topics, count = group.topics, len(kept)
@@ -60,7 +70,7 @@ class Balancing:
         self.topics = [row[row < len(topics)].tolist() for row in map(group.subscriptions.row, range(len(group)))]
         self.possible = [sum(len(self.partitions_of[topic]) for topic in of_member) for of_member in self.topics]
         self.previous: list[int] = claimed.previous[:count].tolist()
-        self.clobbered = clobbered
+        self.clobbered, self.blind = clobbered, blind
         self.watched = clobbered or bool((claimed.previous[:count] != NONE).any())
         self.owners = claimed.owners[:count].tolist()
         self.holders = [[] if member == NONE else [member] for member in kept.tolist()]
@@ -77,11 +87,11 @@ class Balancing:
         racks : the rack of each member, and partition → racks of its replicas; None: racks do not count
         revoked : was anything taken from a member in step 1?
         """
-        fresh = not any(self.counts)
+        fresh = not any(self.counts) and not self.blind
         left = self._give_out(free.tolist(), racks) if racks else free.tolist()
         self._give_out(left, None)
         self._set_aside()
-        before, score = self._last_holders(), self._score()
+        before, score = self._last_holders(), self._score(copied=True)
         shared = [partition for partition in order.tolist() if self._is_shared(partition)]
         if not revoked:
             self._even_out([partition for partition in free.tolist() if self._is_shared(partition)])
@@ -92,8 +102,15 @@ class Balancing:
         """Of the holders of each partition the last in the members' order, or NONE: int32[partitions]."""
         return np.array([max(holders, default=NONE) for holders in self.holders], np.int32)
 
-    def _score(self) -> int:
-        """What the members that take part have more than one another (getBalanceScore), in C's int."""
+    def _score(self, *, copied: bool = False) -> int:
+        """What the members that take part have more than one another (getBalanceScore), in C's int.
+
+        copied : is it of a copy of the map of members, which goes through them in the opposite order?
+        """
+        if self.blind:
+            sizes = [self.counts[member] for member in sorted(self.standings.members)]
+            two = sizes[-2:] if copied else sizes[:2]
+            return max(two, default=0) - min(two, default=0)
         total = sum((2 * i - len(self.standings.order) + 1) * count for i, (count, _, _) in enumerate(self.standings.order))
         return (total + 2**31) % 2**32 - 2**31
 
@@ -186,7 +203,7 @@ class Balancing:
         place = 0
         while place < len(self.standings.order):
             count, _, member = self.standings.order[place]
-            if count != self.possible[member]:
+            if count != (len(self.counts) if self.blind else self.possible[member]):
                 if place in seen:
                     raise Ends(ENDLESS)
                 seen.add(place)

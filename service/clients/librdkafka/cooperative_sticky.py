@@ -17,7 +17,8 @@ A member without a rack is then on no partition's rack: librdkafka sends an empt
 
 librdkafka ends its own process in some groups: see ``records`` and ``balance``.
 
-Source: rd_kafka_sticky_assignor_assign_cb, rd_kafka_cooperative_protocol_adjust_assignment (librdkafka 1.9.2, 2.12.1, 2.15.1).
+Source: rd_kafka_sticky_assignor_assign_cb, rd_kafka_cooperative_protocol_adjust_assignment (librdkafka 1.6.0, 1.9.2, 2.12.1,
+2.15.1).
 """
 
 from __future__ import annotations
@@ -49,11 +50,13 @@ class StickyRelease:
 
     racks, generations : do racks and generations count?
     clobbered : does one index serve two loops of isBalanced?
+    blind : does the leader balance as if members owned nothing, and with other numbers (``Balancing``)?
     """
 
     racks: bool = True
     generations: bool = True
     clobbered: bool = False
+    blind: bool = False
 
 
 PRESENT: Final = StickyRelease()
@@ -82,7 +85,9 @@ def assign(
     racks = (group.racks, group.topics.racks) if racked and group.topics.racks is not None else None
     order = _order(group, subscribers, claimed)
     kept, revoked = _kept(group, subscribers, claimed.holders[: group.topics.partitions_count], racks)
-    balancing = Balancing(group, subscribers, claimed, kept, clobbered=release.clobbered, check_time=check_time)
+    balancing = Balancing(
+        group, subscribers, claimed, kept, clobbered=release.clobbered, blind=release.blind, check_time=check_time
+    )
     try:
         final = balancing.run(order[kept[order] == NONE], order, racks, revoked=revoked)
     except Ends as end:
@@ -94,6 +99,7 @@ def assign(
 assign_until_2_6_0 = partial(assign, release=StickyRelease(clobbered=True))
 """As from 2.2.0 on, where it may also never end."""
 assign_until_2_1_1 = partial(assign, release=StickyRelease(racks=False, generations=False, clobbered=True))
+assign_until_1_6_1 = partial(assign, release=StickyRelease(racks=False, generations=False, clobbered=True, blind=True))
 
 
 def _claims(group: Group, release: StickyRelease) -> Claimants:
@@ -101,7 +107,11 @@ def _claims(group: Group, release: StickyRelease) -> Claimants:
     claimants = transposed(group.owned, group.total_partitions)
     if release.generations:
         return claims(claimants, group.generations)
-    return claims_without_generations(claimants)
+    claimed = claims_without_generations(claimants)
+    if not release.blind:
+        return claimed
+    nobody = np.full(len(claimed.last), NONE, np.int32)
+    return Claimants(nobody, nobody, nobody, claimed.last)
 
 
 def _racks_count(group: Group, subscribers: Ragged) -> bool:

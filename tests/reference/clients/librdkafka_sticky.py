@@ -87,10 +87,12 @@ class Movements:
 
 
 class Group:
-    """A group, and how librdkafka assigns it: ``generations``, ``racks`` and ``clobbered`` as in ``StickyRelease``."""
+    """A group, and how librdkafka assigns it: ``generations``, ``racks``, ``clobbered`` and ``blind`` as in ``StickyRelease``."""
 
-    def __init__(self, body: Body, *, racks: bool = True, generations: bool = True, clobbered: bool = False) -> None:
-        self.body = body
+    def __init__(
+        self, body: Body, *, racks: bool = True, generations: bool = True, clobbered: bool = False, blind: bool = False
+    ) -> None:
+        self.body, self.blind = body, blind
         self.clobbered, self.generations = clobbered, generations
         self.members: list[str] = [member["member_id"] for member in body["members"]]
         every = [topic["topic_name"] for topic in body["topics"]]
@@ -133,7 +135,9 @@ class Group:
         return self.racks is not None and self.racks[0][member] not in self.racks[1][partition]
 
     def claim(self) -> None:
-        """As prepopulateCurrentAssignments."""
+        """As prepopulateCurrentAssignments, which up to 1.6.1 looked at what the members were assigned: nothing yet."""
+        if self.blind:
+            return
         claims: dict[Partition, list[tuple[int, str]]] = {}
         for member in self.body["members"]:
             generation = member.get("generation_id")
@@ -186,7 +190,7 @@ class Group:
         revoked = self.keep()
         kept = {partition for has in self.has.values() for partition in has}
         free = [partition for partition in partitions if partition not in kept]
-        fresh = not kept
+        fresh = not kept and not self.blind  # 1.6.1 looks for the number in a name
         left = [partition for partition in free if not self.give(partition, on_rack=True)] if self.racks else free
         for partition in left:
             self.give(partition, on_rack=False)
@@ -200,7 +204,7 @@ class Group:
         if not revoked:
             self.reassign([partition for partition in free if partition in shared])
         performed = self.reassign([partition for partition in partitions if partition in shared])
-        if not fresh and performed and self.score(self.has) >= self.score(before):
+        if not fresh and performed and self.score(self.has) >= self.score(before, copied=True):
             self.has = before
         return self.adjusted()
 
@@ -217,9 +221,12 @@ class Group:
                 return True
         return False
 
-    def score(self, has: Lists) -> int:
-        """As getBalanceScore."""
+    def score(self, has: Lists, *, copied: bool = False) -> int:
+        """As getBalanceScore. copied : is it of the map's copy, whose order is the reverse of the map's, and so the members'?"""
         sizes = [len(has[member]) for member in self.active]
+        if self.blind:
+            last_two = (sizes if copied else sizes[::-1])[-2:]
+            return max(last_two) - min(last_two) if len(last_two) > 1 else 0
         return sum(abs(one - other) for i, one in enumerate(sizes) for other in sizes[i + 1 :])
 
     def count(self, member: str) -> int:
@@ -240,7 +247,7 @@ class Group:
         i = 0
         while i < len(order):
             has, possible = self.has[order[i]], self.possible[order[i]]
-            if len(has) != len(possible):
+            if len(has) != (len(self.members) if self.blind else len(possible)):
                 if i in seen:
                     raise Ends("endless")
                 seen.add(i)
