@@ -45,6 +45,21 @@ KEYS: dict[str, list[Any]] = {
 }
 """Some keys of each format; those of the other formats are integers."""
 
+FIRST: dict[str, Request] = {
+    "/v1/partitions": {"partitions_count": 12, "keys": ["order-1"]},
+    "/v1/group-assignments": {
+        "assignor": "range",
+        "topics": [{"topic_name": "orders", "partitions_count": 6}],
+        "members": [{"member_id": "c1"}, {"member_id": "c2"}],
+    },
+    "/v1/replica-placements": {
+        "placer": "striped",
+        "partitions_count": 3,
+        "replication_factor": 2,
+        "brokers": [{"broker_id": 0, "rack_id": "a"}, {"broker_id": 1, "rack_id": "b"}],
+    },
+}
+
 RECORD = {"key_base64": "AAMAAWc=", "value_base64": "AAAAAAHeAA=="}
 
 ONE_OF_EACH_ENCODING = ("java", "spark", "scala-0.8", "pulsar")
@@ -82,7 +97,8 @@ def examples() -> Iterator[Request]:
 
 
 def made() -> Iterator[Request]:
-    """Small requests, as many as it takes to meet every kernel."""
+    """Small requests, as many as it takes to meet every kernel. People ask what ``serve`` and README show them first."""
+    yield from ({"path": path, "json": body} for path, body in FIRST.items())
     for path, bodies in BODIES.items():
         for body in bodies():
             yield {"path": path, "query": {"explain": "true"} if "replica" in path else {}, "json": body}
