@@ -24,7 +24,7 @@ from service.core.measures import skew
 from service.core.partitioners import murmur2
 from service.core.placers.draws import striped
 from service.server import serving as serving_module
-from service.server.warm import warm
+from service.server.warm import MISSION, warm
 from service.web.json import limits
 from tests.support.serving import serving
 
@@ -155,12 +155,18 @@ def test_a_kernel_that_cannot_be_saved_answers_and_is_logged_once(function, monk
 
 
 @pytest.mark.parametrize(
-    ("compiler", "is_ready"), [(lambda: time.sleep(0.5), True), (lambda: sys.exit(1), False), (lambda: 1 // 0, False)]
+    ("compiler", "is_ready"),
+    [
+        (lambda _: time.sleep(0.5), True),
+        (lambda part: part is MISSION or sys.exit(1), True),
+        (lambda _: sys.exit(1), False),
+        (lambda _: 1 // 0, False),
+    ],
 )
-def test_a_server_is_ready_when_all_kernels_have_been_compiled_and_not_if_compiling_failed(monkeypatch, compiler, is_ready):
+def test_a_server_is_ready_when_the_missions_kernels_are_compiled_and_not_if_that_failed(monkeypatch, compiler, is_ready):
     monkeypatch.setattr(serving_module, "compile_kernels", compiler)
     monkeypatch.setattr("atexit.register", lambda *_: None)
-    compilation = serving_module._Compilation()
+    compilation = serving_module._Compilation(loopback=True)
     assert not compilation.is_set()
     os.waitpid(compilation._process, 0)
     assert compilation.has_ended()
