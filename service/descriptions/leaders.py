@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.core.documents import Json
-from service.core.releases import reaches
+from service.core.releases import exceeds, reaches
 from service.strategies import BALANCED, GROUP_PROTOCOLS, REMOTE
 
 NONE, EMPTY, BYTES, MIXED = "none", "empty", "bytes", "mixed"
@@ -177,9 +177,13 @@ def _release(client: str, group: Json, leading: list[Json]) -> str | None:
     releases = {match[1] for member in own if (match := _RELEASE_IN_ID.fullmatch(member.get("client_id") or ""))}
     if len(releases) != 1:
         return None
-    (release,) = releases
-    known = GROUP_PROTOCOLS["classic"][f"{client}:{group.get('assignor') or 'range'}"].client_releases
+    (release,), known = releases, _compared(client, group)
     return release if reaches(release, known[0]) and not reaches(release, known[-1]) else None
+
+
+def _compared(client: str, group: Json) -> tuple[str, ...]:
+    """The releases of the client with which the group's assignor was compared."""
+    return GROUP_PROTOCOLS["classic"][f"{client}:{group.get('assignor') or 'range'}"].client_releases
 
 
 def _clauses(client: str, group: Json, leading: list[Json]) -> list[str]:
@@ -194,4 +198,8 @@ def _clauses(client: str, group: Json, leading: list[Json]) -> list[str]:
     if ids:
         whose = "its client id is" if group.get("leader") else "a member's client id is"
         clauses.append(f"{whose} {ids[0]!r}")
+        if release := _RELEASE_IN_ID.fullmatch(ids[0]):
+            known = _compared(client, group)
+            if exceeds(release[1], known[-1]) or not reaches(release[1], known[0]):
+                clauses.append(f"{release[1]} was not compared, so that {known[-1]} stands for it")
     return clauses

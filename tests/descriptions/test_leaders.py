@@ -103,6 +103,7 @@ def test_client_ids_tell_releases(assignor: str, ids: list[str], release: str | 
     leader = leader_of({"assignor": assignor, "assignment_version": 0, "assignment_user_data": "empty", "members": members})
     assert leader is not None
     assert (leader.client, leader.release) == ("kafka-python", release)
+    assert ("was not compared" in leader.sentence) == (ids[0] in ("kafka-python-1.4.7", "kafka-python-1.0.2"))
 
 
 def test_groups_that_no_member_assigns() -> None:
