@@ -15,15 +15,6 @@ from service.core.model import NONE, Bools, Group, Int32s, Int64s, Ragged
 from service.core.ragged import taken, transposed
 
 
-def one_of_each(kinds: Int32s) -> Int32s:
-    """int32[...], one index of each kind, by ascending kind; without the kind NONE."""
-    one = np.full(int(kinds.max(initial=NONE)) + 1, NONE, np.int32)
-    some = np.flatnonzero(kinds != NONE).astype(np.int32)
-    one[kinds[some]] = some
-    kept: Int32s = one[one != NONE]
-    return kept
-
-
 @kernel
 def claimed_once(owned_of: Int32s, owned: Int32s, counting: Bools) -> tuple[Int32s, bool]:
     """The number of counted partitions that each member claims; and False if one is claimed twice, which ends the count.
@@ -162,7 +153,7 @@ class Kinds:
         samples = _firsts(of_members)
         stands_for = np.zeros(len(order), np.bool_)
         stands_for[samples] = True
-        rows = taken(subscribers, one_of_each(of_topics))
+        rows = taken(subscribers, _firsts(of_topics))
         some = rows.where(stands_for[rows.values])
         subscribing = Ragged(some.offsets, of_members[some.values])
         known = of_topics != NONE

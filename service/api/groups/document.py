@@ -25,7 +25,7 @@ from service.decisions.groups.tables import (
     moves_table,
     ranges_table,
 )
-from service.planner.rebalances.moves import Moves
+from service.planner.rebalances.rebalance import Moves
 from service.web import described as fields
 from service.web.forms import Form
 from service.web.json.codec import LongText, dumps

@@ -12,8 +12,7 @@ from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
 from service.decisions.budget import Budget
 from service.decisions.groups.question import GroupQuestion, strategy, variations
-from service.planner.rebalances.moves import final_rows, follow_up
-from service.planner.rebalances.rebalance import Movement, Rebalance, movement, rebalance
+from service.planner.rebalances.rebalance import Movement, Rebalance, final_rows, follow_up, movement, rebalance
 
 
 @dataclass(frozen=True)

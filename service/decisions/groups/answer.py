@@ -18,8 +18,16 @@ from service.decisions.groups.outcomes import Outcomes, outcomes
 from service.decisions.groups.question import GroupQuestion, check, strategy
 from service.decisions.groups.rows import read_group
 from service.decisions.groups.tables import in_answer_order
-from service.planner.rebalances.moves import Differences, Moves, differences, final_rows, follow_up, moves
-from service.planner.rebalances.rebalance import Rebalance, rebalance
+from service.planner.rebalances.rebalance import (
+    Differences,
+    Moves,
+    Rebalance,
+    differences,
+    final_rows,
+    follow_up,
+    moves,
+    rebalance,
+)
 
 if TYPE_CHECKING:
     from service.core.assignors import Assignor

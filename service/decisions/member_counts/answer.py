@@ -27,7 +27,7 @@ from service.decisions.member_counts.standstill import Standstill, standstills
 from service.planner.balanced.exhaustive import MOST_NODES
 from service.planner.balanced.weighted import Glance
 from service.planner.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
-from service.planner.rebalances.moves import final_rows
+from service.planner.rebalances.rebalance import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
 
 BALANCED: Final = "balanced"

@@ -24,13 +24,10 @@ SLACK: Final = 1e-9
 def nearest(group: Group, near: int, bound: int | None, method: str) -> Objective:
     """How many partitions are read nearby, as an aim. bound : how many could be, by this method; None: it is not known"""
     if bound is None:
-        return Objective(near, could_be_near(group), EACH_BY_ITSELF, most=True)
+        every = np.arange(group.topics.partitions_count, dtype=np.int32)
+        could_be = int(np.count_nonzero(near_racks(group, every).lengths()))
+        return Objective(near, could_be, EACH_BY_ITSELF, most=True)
     return Objective(near, bound, method, most=True)
-
-
-def could_be_near(group: Group) -> int:
-    """How many partitions have a replica on a rack of one of their subscribers."""
-    return int(np.count_nonzero(near_racks(group, np.arange(group.topics.partitions_count, dtype=np.int32)).lengths()))
 
 
 def near_racks(group: Group, partitions: Int32s) -> Ragged:

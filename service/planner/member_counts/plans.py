@@ -15,8 +15,7 @@ from service.core.assignors import Assignor
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
-from service.planner.rebalances.moves import final_rows
-from service.planner.rebalances.rebalance import movement
+from service.planner.rebalances.rebalance import final_rows, movement
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""

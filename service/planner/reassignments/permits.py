@@ -41,10 +41,6 @@ class Permits(NamedTuple):
         np.add.at(receiving, (rows, racks[columns]), 1)
         return cls(limits.rows, keeps, receives, racks, receiving)
 
-    def of_rows(self, chosen: Int32s) -> tuple[Int32s, Bools, Bools]:
-        """``sets`` of these partitions, ``keeps`` and ``receives``."""
-        return self.sets[chosen], self.keeps, self.receives
-
     def kept(self, rows: Ragged) -> Bools:
         """bool[replicas], which may stay where they are. rows : Ragged partition → brokers"""
         return self.keeps[self.sets[rows.row_of_each_value()], rows.values]

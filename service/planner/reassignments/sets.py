@@ -102,7 +102,7 @@ def replica_state(
         holds,
         rules,
         within,
-        permits.of_rows(chosen),
+        (permits.sets[chosen], permits.keeps, permits.receives),
         Ragged(np.zeros(1, np.int32), np.empty(0, np.int32)),
         loads,
         np.where(brokers.usable, brokers.max_replicas, NO_LIMIT),

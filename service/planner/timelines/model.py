@@ -136,14 +136,10 @@ class Timeline:
 
     def cost(self) -> int:
         """How many times as much as usual a rebalance takes for each member and partition."""
-        differ = self.assignor.protocol_name in SLOW_IF_MIXED and self.subscriptions_differ()
+        later = (event.member.topics if event.member else event.topics for event in self.events if event.member or event.topics)
+        differ = self.assignor.protocol_name in SLOW_IF_MIXED and len({*self.subscriptions, *later}) > 1
         polls = POLLS if self.group_protocol == "classic" and self.timing.poll_interval_ms else 1
         return SLOWEST if differ or self.group_protocol == "share" else polls
-
-    def subscriptions_differ(self) -> bool:
-        """Do two members subscribe to different topics at any time?"""
-        later = (event.member.topics if event.member else event.topics for event in self.events if event.member or event.topics)
-        return len({*self.subscriptions, *later}) > 1
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import numpy as np
 
 from service.core.errors import InvalidQuestion
 from service.core.kernels import borrowing_kernel, kernel
-from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
+from service.core.model import NONE, Int32s, Int64s, Ragged
 from service.core.ragged import taken
 from service.planner.reassignments.batches.model import MAX_BATCHES, BatchLimits, Detour
 from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements, bytes_on
@@ -67,22 +67,13 @@ class BatchProgress:
         permits = Permits.of(brokers, placements)
         return cls(brokers, now, then, sizes, copies.copy(), counts, loads, pending, batch_of, permits)
 
-    def nearly_full(self) -> Bools:
-        """bool[brokers], which have no room, or are nine tenths full."""
-        most, capacities = self.brokers.max_replicas, np.minimum(self.brokers.capacity_bytes, NO_LIMIT // 10)
-        return (self.counts >= most) | (self.loads * 10 >= capacities * 9)
-
     def leaving_first(self) -> Int32s:
         """The pending partitions, first those that leave a full broker."""
+        most, capacities = self.brokers.max_replicas, np.minimum(self.brokers.capacity_bytes, NO_LIMIT // 10)
+        full = (self.counts >= most) | (self.loads * 10 >= capacities * 9)  # or nine tenths full
         leaves = np.zeros(len(self.now), np.bool_)
-        np.logical_or.at(leaves, self.now.row_of_each_value(), self.nearly_full()[self.now.values])
+        np.logical_or.at(leaves, self.now.row_of_each_value(), full[self.now.values])
         return self.pending[np.argsort(~leaves[self.pending], kind="stable")]
-
-    def rooms_in_the_end(self) -> Bools:
-        """bool[brokers], which have room once all is done."""
-        counts = np.bincount(self.then.values, minlength=len(self.counts))
-        loads = bytes_on(self.then, self.sizes, len(self.loads))
-        return (counts < self.brokers.max_replicas) & (loads < self.brokers.capacity_bytes)
 
 
 def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:
@@ -127,7 +118,8 @@ def last_moves(progress: BatchProgress) -> Int32s:
 
     count, pending = len(progress.brokers), progress.pending
     leaving, coming = pairs(progress)
-    roots = np.flatnonzero(progress.rooms_in_the_end())
+    counts, loads = np.bincount(progress.then.values, minlength=count), bytes_on(progress.then, progress.sizes, count)
+    roots = np.flatnonzero((counts < progress.brokers.max_replicas) & (loads < progress.brokers.capacity_bytes))
     root = count + len(pending)
     tails = np.concatenate([np.full(len(roots), root), leaving[1], count + coming[0]])
     heads = np.concatenate([roots, count + leaving[0], coming[1]])
