@@ -13,7 +13,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import ForeignText
+from service.descriptions.rows import LineReader
 
 _ID: Final = r"(?P<id>[0-9]{1,10})"
 _VERSIONS: Final = re.compile(rf"\S+:[0-9]+ \(id: {_ID} rack: (?P<rack>\S+)(?: isFenced: (?P<fenced>true|false))?\) -> .*")
@@ -35,7 +35,7 @@ _BARE_ROW: Final = re.compile(rf"\s*{_ID}(?:\s*[,;\t]\s*|:)(?P<rack>[\w-]*[A-Za-
 _NO_RACK: Final = ("", "null")
 
 
-class BrokersText(ForeignText):
+class BrokersText(LineReader):
     """The brokers that the lines describe."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import END, START, UNKNOWN, ForeignText, GroupRows, PrintedTable, TopicRows, offset_in
+from service.descriptions.rows import END, START, UNKNOWN, GroupRows, LineReader, PrintedTable, TopicRows, offset_in
 
 _TABLES: Final = (
     {"PARTITION", "LEADER", "REPLICAS"},
@@ -32,7 +32,7 @@ _OF_GROUP: Final = {"STATE": "group_state", "BALANCER": "assignor", "MEMBERS": "
 _IDS: Final = re.compile(r"\[(?:[0-9]{1,10}(?:[ ,]+[0-9]{1,10})*)?\]")
 
 
-class RpkText(ForeignText):
+class RpkText(LineReader):
     """What the lines describe. topic, group : of the current section; table : the current one"""
 
     mark = ("REPLICAS", "Replicas", "BALANCER", "MEMBER-ID", "PORT", "PARTITIONS")
@@ -150,7 +150,7 @@ _PARTITION: Final = re.compile(
 _OTHER: Final = re.compile(r"Metadata for .+ \(from broker .*|\s*[0-9]+ (?:brokers|topics):")
 
 
-class KcatText(ForeignText):
+class KcatText(LineReader):
     """The metadata that the lines describe. name : of the current topic"""
 
     mark = ("partitions:", "brokers:", " at ")

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import ForeignText, listed
+from service.descriptions.rows import LineReader, listed
 
 Partitions = dict[str, set[int]]
 
@@ -118,7 +118,7 @@ class _Group:
     leading: _Client = field(default_factory=_Client)
 
 
-class ConsumerLogs(ForeignText):
+class ConsumerLogs(LineReader):
     """The groups that the lines tell of.
 
     group, client, context : of the last line with a context; rows : how many of a member of librdkafka follow, and where they go

@@ -6,10 +6,10 @@ assignments are ``orders:0,1`` instead of ``orders(0,1)``. Rows without partitio
 
 import re
 from collections import defaultdict
-from typing import Final, Protocol
+from typing import Final
 
 from service.descriptions.model import Description, UnreadableDescription
-from service.descriptions.rows import END, ForeignText, GroupRows, PrintedTable, TopicRows, offset_in
+from service.descriptions.rows import END, GroupRows, LineReader, PrintedTable, TopicRows, offset_in
 
 SHARE: Final = "share"
 STREAMS: Final = "streams"
@@ -25,12 +25,7 @@ _TASKS: Final = re.compile(rf"{_KIND}(.*?)(?={_KIND}|$)")
 _TASK: Final = re.compile(r"([^\s:;,\[\]]+):\s*\[+([0-9, ]+)\]+")
 
 
-class _Lines(Protocol):
-    def take(self, number: int, line: str) -> bool:
-        """Read a line."""
-
-
-class OtherGroupsText(ForeignText):
+class OtherGroupsText(LineReader):
     """The groups that the lines describe.
 
     consumer_groups : reads the tables that turn out to be of kafka-consumer-groups; waiting : lines that may be
@@ -39,7 +34,7 @@ class OtherGroupsText(ForeignText):
 
     mark = ("GROUP", "Share group", "Streams group")
 
-    def __init__(self, consumer_groups: _Lines) -> None:
+    def __init__(self, consumer_groups: LineReader) -> None:
         super().__init__()
         self.consumer_groups = consumer_groups
         self.waiting: list[tuple[int, str]] = []

@@ -17,6 +17,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription
+from service.descriptions.rows import MOST_GAPS, LineReader
 
 _COLUMN: Final = re.compile(r"COORDINATOR \(ID\)|[#A-Z][A-Z-]*")
 _OFFSETS: Final = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
@@ -41,8 +42,6 @@ HEADER: Final = 1_000
 """Characters that the header of a table has at most, which is padded to the longest names."""
 PIECES: Final = 8
 """Lines at most into which one has been broken."""
-MOST_GAPS: Final = 1_000
-"""Partitions for each row of a topic: an id beyond that is no partition's."""
 _NUMERIC: Final = {"PARTITION", "#PARTITIONS", "#MEMBERS"}
 _NUMBER: Final = re.compile("-|[0-9]{1,10}")
 _NUMBERS: Final = {*_NUMERIC, "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CURRENT-EPOCH", "TARGET-EPOCH", "LEADER-EPOCH"}
@@ -90,17 +89,17 @@ def _width(lines: list[str]) -> int:
     return 0
 
 
-class GroupsText:
+class GroupsText(LineReader):
     """The groups that the lines describe.
 
     header : of the current table; name : of the group of a table without the column GROUP
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.groups: dict[str, _PastedGroup] = {}
         self.header: Header | None = None
         self.name = UNNAMED
-        self.notes: list[str] = []
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form, or cut off. Raises UnreadableDescription for a wrong cell."""

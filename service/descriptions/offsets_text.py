@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Final
 
 from service.descriptions.model import Description
-from service.descriptions.rows import END, START, ForeignText, TopicRows
+from service.descriptions.rows import END, START, LineReader, TopicRows
 
 _ROW: Final = re.compile(r"\s*(?P<topic>(?![0-9]+:)[A-Za-z0-9._-]{1,249}):(?P<partition>[0-9]{1,7}):(?P<offset>[0-9]{0,18})\s*")
 _COMMAND: Final = re.compile(r".*(?:kafka-get-offsets|GetOffsetShell)(?P<options>.*)")
@@ -18,7 +18,7 @@ MOST_SKEWS: Final = 3
 _TIMES: Final = {None: END, "-1": END, "latest": END, "-2": START, "earliest": START}
 
 
-class OffsetsText(ForeignText):
+class OffsetsText(LineReader):
     """The topics that the lines describe. time : the ``--time`` of the last command line"""
 
     mark = (":",)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import reduce
-from typing import Final, Protocol
+from typing import Final
 
 from service.descriptions import consumer_logs, strimzi
 from service.descriptions.brokers_text import BrokersText, read_rack_table
@@ -19,6 +19,7 @@ from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.offsets_text import OffsetsText
 from service.descriptions.prefixes import without_prefix
 from service.descriptions.records_text import RecordsText
+from service.descriptions.rows import LineReader
 from service.descriptions.strimzi import StrimziText
 from service.descriptions.topics_text import TopicsText
 
@@ -67,21 +68,6 @@ _PROPOSED: Final = "Proposed partition reassignment configuration"
 """What ``kafka-reassign-partitions --generate`` prints before a placement that is not the current one."""
 
 
-class _LineReader(Protocol):
-    """Reads the lines of some forms. notes : sentences about what they leave open"""
-
-    notes: list[str]
-
-    def take(self, number: int, line: str) -> bool:
-        """Read a line; False if it is of none of these forms. Raises UnreadableDescription if its content is at fault."""
-
-    def check_foreign(self, number: int, line: str) -> None:
-        """Raise UnreadableDescription for a line that ``take`` did not read although it belongs to one of these forms."""
-
-    def description(self) -> Description | None:
-        """What the lines describe; None if there were none. Raises UnreadableDescription if some are missing."""
-
-
 def utf8(data: bytes) -> bytes:
     """The bytes of a text in UTF-8 without a mark in front, also of UTF-16, which Windows writes."""
     if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -109,7 +95,7 @@ class _Pasted:
         self.topics, self.groups = TopicsText(), GroupsText()
         others = (StrimziText(), ConsumerLogs(), OtherGroupsText(self.groups), RpkText(), KcatText(), OffsetsText())
         found = (reader for reader in others if any(mark in text for mark in reader.mark))
-        self.readers: tuple[_LineReader, ...] = (self.topics, *found, self.groups, BrokersText())
+        self.readers: tuple[LineReader, ...] = (self.topics, *found, self.groups, BrokersText())
         self.records, self.loose = RecordsText(), LooseRows()
         self.documents: list[Description] = []
         self.waiting: deque[tuple[int, str, UnreadableDescription | None]] = deque()

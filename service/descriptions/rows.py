@@ -20,10 +20,10 @@ _NO_LEADER: Final = (-1, -2)
 START, END = "log_start_offsets", "log_end_offsets"
 
 
-class ForeignText:
-    """What readers of lines have in common that are of no form of Kafka's most used tools.
+class LineReader:
+    """Reads the lines of some forms.
 
-    mark : a text that they can read has one of these; notes : see _LineReader
+    mark : a text that it can read has one of these; notes : sentences about what the lines leave open
     """
 
     mark: ClassVar[tuple[str, ...]]
@@ -31,8 +31,16 @@ class ForeignText:
     def __init__(self) -> None:
         self.notes: list[str] = []
 
+    def take(self, number: int, line: str) -> bool:
+        """Read a line; False if it is of none of these forms. Raises UnreadableDescription if its content is at fault."""
+        raise NotImplementedError
+
     def check_foreign(self, number: int, line: str) -> None:
-        """No line has to be of these forms."""
+        """Raise UnreadableDescription for a line that ``take`` did not read although it belongs to one of these forms."""
+
+    def description(self) -> Description | None:
+        """What the lines describe; None if there were none. Raises UnreadableDescription if some are missing."""
+        raise NotImplementedError
 
 
 class TopicRows:

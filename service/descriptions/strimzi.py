@@ -10,7 +10,7 @@ import yaml
 
 from service.core.documents import Json
 from service.descriptions.model import Description
-from service.descriptions.rows import ForeignText, PrintedTable
+from service.descriptions.rows import LineReader, PrintedTable
 from service.descriptions.source import SourceText
 
 Fields = dict[str, Any]
@@ -36,7 +36,7 @@ def without_last_applied(text: str) -> str:
     return _LAST_APPLIED.sub(r"\1", text) if "last-applied-configuration: " in text else text
 
 
-class StrimziText(ForeignText):
+class StrimziText(LineReader):
     """The resources that the lines describe.
 
     path : (indent, key) of the keys around the current line; indent : of the current resource, -1 if there is none

@@ -10,6 +10,7 @@ from typing import Final
 
 from service.core.documents import Json
 from service.descriptions.model import Description, UnreadableDescription, brokers_of
+from service.descriptions.rows import LineReader
 
 _TOPIC: Final = re.compile(
     r"\s*Topic: ?(?P<name>\S+)\s+(?:TopicId: ?(?P<id>\S+)\s+)?PartitionCount: ?(?P<count>[0-9]{1,10})\s+"
@@ -29,17 +30,17 @@ LARGEST_ID: Final = (1 << 31) - 1
 _CHANGING: Final = re.compile(rf"(Adding|Removing) Replicas: ?(?P<ids>{_IDS})(?=\s|$)", re.IGNORECASE)
 
 
-class TopicsText:
+class TopicsText(LineReader):
     """The topics that the lines describe.
 
     counts : of the topics that have a line of their own; first_lines : the line on which each begins
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.topics: dict[str, Json] = {}
         self.counts: dict[str, int] = {}
         self.first_lines: dict[str, int] = {}
-        self.notes: list[str] = []
 
     def take(self, number: int, line: str) -> bool:
         """Read a line; False if it is of another form, or cut off. Raises UnreadableDescription for one that does not follow."""
