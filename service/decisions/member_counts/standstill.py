@@ -17,13 +17,12 @@ from service.decisions.budget import Budget
 from service.decisions.rebalances.question import RebalancesQuestion
 from service.decisions.rebalances.timeline import read_timeline
 from service.planner.member_counts.plans import MembersPlan
-from service.planner.timelines.clock import STEP_CELLS
-from service.planner.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
+from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 from service.planner.timelines.model import Event, NewMember, Timeline
 from service.planner.timelines.simulation import Simulation
 
 MOST_CELLS: Final = 6_000_000
-"""What all timelines of an answer may cost together, in cells (see ``core.timelines.clock``): 0.3 s."""
+"""What all timelines of an answer may cost together, in cells (see ``timelines.course.Clock``): 0.3 s."""
 
 AT_MS: Final = 60_000
 """When members come or go; so do the events of the command ``rebalances`` that are given no time."""

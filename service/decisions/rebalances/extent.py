@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from service.decisions.groups.rows import partitions_total
-from service.planner.timelines.clock import STEP_CELLS
-from service.planner.timelines.groups import MEMBER_CELLS, REBALANCE_CELLS
+from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
 
 if TYPE_CHECKING:
     from service.decisions.budget import Budget

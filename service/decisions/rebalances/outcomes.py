@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_DRAWS: Final = 100
 
 MOST_CELLS: Final = 6_000_000
-"""What all draws of an answer may cost together, in cells (see ``core.timelines.clock``), but one draw in any case: 0.3 s."""
+"""What all draws of an answer may cost together, in cells (see ``timelines.course.Clock``), but one draw in any case: 0.3 s."""
 
 FIGURES: Final[dict[str, Callable[[Totals], float]]] = {
     "rebalances": lambda totals: totals.rebalances,

@@ -13,9 +13,8 @@ from service.core.model import NONE
 from service.core.printable import counted
 from service.planner.assignor_changes import restarts
 from service.planner.timelines.classic.clients import ClassicClients
-from service.planner.timelines.clock import EVENTS, STEP_CELLS
 from service.planner.timelines.consumer.clients import ConsumerClients
-from service.planner.timelines.course import PASSED, Course
+from service.planner.timelines.course import EVENTS, PASSED, STEP_CELLS, Course
 from service.planner.timelines.members import Member
 from service.planner.timelines.model import NEVER, Event, NewMember, Timeline
 from service.planner.timelines.share import ShareClients

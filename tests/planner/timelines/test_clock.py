@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.planner.timelines.clock import EVENTS, STEP_CELLS, Clock
+from service.planner.timelines.course import EVENTS, STEP_CELLS, Clock
 from service.planner.timelines.model import NEVER
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from service.core.model import NONE, Int32s
 from service.planner.timelines.classic.coordinator import ClassicCoordinator
-from service.planner.timelines.clock import STEP_CELLS
 from service.planner.timelines.consumer.coordinator import EMPTY, RECONCILING, STABLE, ConsumerCoordinator, MemberWork
-from service.planner.timelines.course import PASSED, Course
+from service.planner.timelines.course import PASSED, STEP_CELLS, Course
 from service.planner.timelines.ledger import Wait
 from service.planner.timelines.members import Member
 from service.planner.timelines.model import NEVER
