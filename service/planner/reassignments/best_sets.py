@@ -166,7 +166,7 @@ class Search:
             return _Improved(0, copies if optimal else None)
         record = self._record(state, copies, amount)
         curve = trade(state, record, self.check)
-        if not (optimal and curve.optimal):
+        if not (optimal and curve.optimal and len(state.weights)):  # without brokers there is nothing to even out
             return _Improved(0, curve=curve)
         unit = float(state.weights[0] / self.brokers.weights[0])  # the sum with these weights is less than with the integers
         reached = squares(self.brokers, state.loads)
