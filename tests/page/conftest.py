@@ -224,6 +224,19 @@ def downloaded(page: Page, part: Locator, button: str) -> bytes:
     return download.value.path().read_bytes()
 
 
+def pasted(page: Page, text: str, label: str = "Paste your own") -> None:
+    """Paste a text into the field with this label, as a browser does it."""
+    page.get_by_label(label).evaluate(
+        """(field, text) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text/plain', text);
+        const paste = new ClipboardEvent('paste', { bubbles: true, cancelable: true, clipboardData });
+        if (field.dispatchEvent(paste)) throw new Error('the text would stay in the field');
+    }""",
+        text,
+    )
+
+
 def dropped(page: Page, label: str, files: dict[str, bytes]) -> None:
     """Drag files onto the place with this label and over the text in it, as a browser does it, and drop them there."""
     page.evaluate(

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.page.conftest import opened
+from tests.page.conftest import opened, pasted
 
 TOPICS = [{"topic_name": "t", "placements": [{"partition_id": i, "replicas": [1, 2]} for i in range(3)]}]
 LOG_DIRS = """\
@@ -22,12 +22,6 @@ Received log directory information from brokers 1
 DESCRIBED = "".join(f"\tTopic: t\tPartition: {i}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n" for i in range(3))
 
 
-def pasted(page, text):
-    field = page.get_by_label("Paste a snapshot, or kafka-log-dirs")
-    field.fill(text)
-    field.press("Tab")
-
-
 def disk(name, replicas, **more):
     rows = [{"topic_name": "t", "partition_ids": list(replicas), "partition_bytes": list(replicas.values())}] if replicas else []
     return {"log_dir": name, **more, "replicas": rows}
@@ -36,8 +30,8 @@ def disk(name, replicas, **more):
 def test_a_disk_is_emptied_by_pressing_it_and_the_plan_is_the_services(page, service):
     opened(page, "/#/disks")
     pasted(page, LOG_DIRS)
-    page.get_by_text("1 topic stays in place").wait_for()
-    pasted(page, DESCRIBED)
+    page.get_by_role("alert").filter(has_text="The placement is not known. Describe the topics as well").wait_for()
+    pasted(page, DESCRIBED, "Complete what was read")
     page.get_by_text("3 replicas in 2 log directories of 1 broker").wait_for()
     assert page.get_by_label("Disks at most, % full").input_value() == ""  # sizes are not known
     page.get_by_label("Throttle, MB/s").fill("")
@@ -97,6 +91,6 @@ def test_every_field_is_asked(page, service):
 def test_a_text_of_another_kind_is_refused_in_a_sentence(page):
     opened(page, "/#/disks")
     pasted(page, "hello")
-    page.get_by_role("alert").filter(has_text="No partitions were found").wait_for()
-    pasted(page, json.dumps({"snapshot_version": 1, "brokers": [], "topics": []}))
-    page.get_by_role("alert").filter(has_text="does not list the contents of the log directories").wait_for()
+    page.get_by_role("alert").filter(has_text="line 1: Not the output of").wait_for()
+    pasted(page, DESCRIBED)
+    page.get_by_role("alert").filter(has_text="What is on each disk and where replicas are is needed").wait_for()

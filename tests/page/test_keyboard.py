@@ -33,7 +33,7 @@ def tab_to(page, name):
 
 
 PATHS = [
-    ("groups", "Change of billing-2", ["ArrowDown", "ArrowDown"], "billing-5 joins and billing-2 leaves", "Who has what as SVG"),
+    ("groups", "Change of billing-2", ["ArrowDown", "ArrowDown"], "range gives 4 members", "Who has what as SVG"),
     ("timeline", "Away, s", ["1", "2", "Enter"], "without a reader for 427 s in all", "Standstill over time as CSV"),
     ("members", "Lag gone within, s", ["1", "2", "0", "Enter"], "With balanced, 5 members", "Load against members as PNG"),
     ("keys", "Number of partitions", ["ArrowRight"], "With java and 25 partitions", "Records per partition as CSV"),

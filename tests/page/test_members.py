@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
-from tests.page.conftest import link, opened
+from playwright.sync_api import expect
 
+from tests.page.conftest import link, opened, pasted
+
+DESCRIBED_TOPIC = "Topic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
 DESCRIBED = """\
 
 GROUP    TOPIC   PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST        CLIENT-ID
@@ -26,28 +29,18 @@ SMALL = {
 """A group whose plans take a moment, where those of the example take half a second."""
 
 
-def pasted(page, text):
-    page.get_by_text("Take a group from Kafka").click()
-    field = page.get_by_label("Paste kafka-consumer-groups --describe")
-    field.fill(text)
-    field.press("Tab")
-
-
 def test_the_recommendation_is_the_services(page, service):
     opened(page, link("members", SMALL))
     pasted(page, DESCRIBED)
-    page.get_by_text("100 records of lag in all").wait_for()
+    expect(page.get_by_label("Lag in all, records")).to_have_value("100")  # the last partition has no committed offset
     owned = [("c-1", [0, 1]), ("c-2", [2])]
-    lag = {"committed_offsets": [0, 0, None], "log_end_offsets": [60, 40, 90]}
+    lag = {"committed_offsets": [100, 100, None], "log_end_offsets": [160, 140, 90]}
     body = {
-        "assignor": "cooperative-sticky",
         "topics": [{"topic_name": "orders", "partitions_count": 3, "lag": lag}],
         "members": [
             {"member_id": name, "owned_partitions": [{"topic_name": "orders", "partition_ids": ids}]} for name, ids in owned
         ],
-        "members_counts": [1, 2, 3],
         "consumption_rate": 1,
-        "limits": {"max_lag_seconds": 60},
     }
     page.get_by_label("A member processes").fill("1")
     page.get_by_label("A member processes").press("Tab")
@@ -88,7 +81,7 @@ def test_pods_and_what_keda_would_choose_are_the_services_for_the_lag_of_a_snaps
     snapshot = {"topics": [topic | {"log_end_offsets": ends}], "groups": [group | {"committed_offsets": committed}]}
     opened(page, link("members", SMALL))
     pasted(page, json.dumps(snapshot))
-    page.get_by_text("121,000 records of lag in all").wait_for()  # the last partition has no committed offset
+    expect(page.get_by_label("Lag in all, records")).to_have_value("121000")  # the last partition has no committed offset
     page.get_by_text("KEDA's ScaledObject").click()
     for label, text in [
         ("Members in a pod", "2"),
@@ -128,7 +121,7 @@ def test_a_limit_that_cannot_be_kept_says_why(page):
     opened(page, link("members", SMALL))
     page.get_by_label("Lag gone within").fill("0.001")
     page.get_by_label("Lag gone within").press("Tab")
-    page.get_by_text("no number planned surely keeps the limits").wait_for()
+    page.get_by_text("none of the numbers planned").wait_for()
 
 
 def test_a_snapshot_is_dropped_and_a_group_picked(page, tmp_path):
@@ -147,15 +140,35 @@ def test_a_snapshot_is_dropped_and_a_group_picked(page, tmp_path):
     path = tmp_path / "snapshot.json"
     path.write_text(json.dumps({"snapshot_version": 1, "brokers": brokers, "topics": topics, "groups": groups}))
     opened(page, "/#/groups")
-    page.get_by_text("Take a group from Kafka").click()
-    page.locator("input[type=file]").set_input_files(path)
+    page.locator("input[type=file]").first.set_input_files(path)
     page.get_by_label("Group", exact=True).select_option("b")
-    page.get_by_label("Subscription of m-1").wait_for()
-    page.get_by_text("of 7 partitions").wait_for()
+    page.locator("summary", has_text="Subscriptions and capacities").click()
+    expect(page.get_by_label("Subscription of m-1")).to_have_value("orders")
+    page.get_by_text("range gives 1 member 7 partitions").wait_for()
     page.locator(".figures > div", has_text="Read within its zone").get_by_text("71%").wait_for()  # five have a replica on rack b
 
 
 def test_a_text_without_a_group_is_refused_in_a_sentence(page):
     opened(page, "/#/groups")
     pasted(page, "hello")
-    page.get_by_role("alert").filter(has_text="No group with members was found").wait_for()
+    page.get_by_role("alert").filter(has_text="line 1: Not the output of").wait_for()
+    pasted(page, DESCRIBED_TOPIC)
+    page.get_by_role("alert").filter(has_text="A group with its members is needed").wait_for()
+
+
+def test_topics_and_members_are_removed_and_the_lag_is_one_number(page):
+    opened(page, "/#/members")
+    page.get_by_role("button", name="Remove refunds").click()
+    filled(page, "Partitions of orders", "48")
+    filled(page, "Lag in all, records", "2000000")
+    filled(page, "A member processes, records/s", "3000")
+    page.locator(".verdict", has_text="12 members are the fewest within the limits").wait_for()
+    page.locator(".figures").get_by_text("gone after 55.6").wait_for()
+    page.get_by_role("button", name="Remove orders").click()
+    page.get_by_role("alert").wait_for()  # a limit needs a lag
+    expect(page.locator(".stale .verdict")).to_have_count(1)
+    for label in ("A member processes, records/s", "Lag gone within, s"):
+        filled(page, label, "")
+    filled(page, "Members now", "0")
+    expect(page.get_by_label("Lag in all, records")).to_have_value("")
+    page.locator(".verdict", has_text="There is nothing to read").wait_for()

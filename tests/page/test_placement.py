@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.page.conftest import link, linked, opened
+from tests.page.conftest import link, linked, opened, pasted
 
 DESCRIBED = """\
 Topic: orders\tTopicId: kJ5mZYJmQ_K4cXmVbGt2Wg\tPartitionCount: 3\tReplicationFactor: 2\tConfigs:
@@ -17,10 +17,19 @@ Topic: orders\tTopicId: kJ5mZYJmQ_K4cXmVbGt2Wg\tPartitionCount: 3\tReplicationFa
 """
 
 
-def pasted(page, text):
-    field = page.get_by_label("Paste kafka-topics --describe")
-    field.fill(text)
-    field.press("Tab")
+def test_a_paste_replaces_the_example_and_what_it_lacks_is_unknown(page, service):
+    opened(page, "/#/placement")
+    for text, label in [(DESCRIBED, "Paste your own"), ("broker,rack\n1,x\n2,y\n3,z\n", "Complete what was read")]:
+        texts = [DESCRIBED] if text == DESCRIBED else [DESCRIBED, text]
+        read = service.post("/v1/descriptions?bodies=true", json={"texts": texts}).json
+        with page.expect_request("**/v1/reassignments") as asked:
+            pasted(page, text, label)
+        assert asked.value.post_data_json == read["bodies"]["reassignment"]  # no rack, rate, limit or goal of the example
+        page.locator(".read").get_by_text(read["conclusion"], exact=True).wait_for()
+        expect(page.locator(".answer")).to_be_focused()
+        assert page.get_by_label("Throttle, MB/s").input_value() == ""
+        racks = ["rack unknown"] if text == DESCRIBED else ["rack x", "rack y", "rack z"]
+        expect(page.locator(".rack h4")).to_have_text(racks)
 
 
 def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(page, service):
@@ -29,16 +38,10 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
     page.get_by_text("orders: 3 partitions on 3 brokers").wait_for()
     page.get_by_role("button", name="broker 3").click()
     page.get_by_text("Empties broker 3").first.wait_for()
-    page.get_by_role("button", name="Add broker to rack c").click()
+    page.get_by_role("button", name="Add broker to rack unknown").click()
     page.get_by_role("button", name="broker 4").wait_for()
-    placements = [{"partition_id": i, "replicas": replicas} for i, replicas in enumerate([[1, 2], [2, 3], [3, 1]])]
-    racks = dict(zip(range(1, 5), "abcc", strict=True))  # those of the example stay
-    brokers = [{"broker_id": i, "rack_id": rack, "draining": i == 3} for i, rack in racks.items()]
-    body = {
-        "brokers": brokers,
-        "topics": [{"topic_name": "orders", "placements": placements}],
-        "limits": {"moves_per_broker": 5},
-    }
+    body = service.post("/v1/descriptions?bodies=true", json={"texts": [DESCRIBED]}).json["bodies"]["reassignment"]
+    body["brokers"] = [{"broker_id": i, "draining": i == 3} for i in range(1, 5)]
     plan = service.post("/v1/reassignments", json=body).json
     [*_, added] = plan["after"]["broker_load"]["replicas"]["counts"]
     page.get_by_role("button", name=f"broker 4 new 0 → {added}").wait_for()
@@ -49,6 +52,21 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
         assert json.loads(downloaded.value.path().read_text()) == plan[name]
     page.get_by_role("button", name="broker 3").press("Enter")  # by the keyboard, it stays again
     page.get_by_role("button", name="broker 3", pressed=False).wait_for()
+
+
+def test_brokers_that_are_added_are_offered_to_be_filled(page):
+    opened(page, "/#/placement")
+    pasted(page, DESCRIBED)
+    for broker in (4, 5):
+        page.get_by_role("button", name="Add broker to rack unknown").click()
+        page.get_by_role("button", name=f"broker {broker} new").wait_for()
+    page.locator(".verdict", has_text="stay empty").wait_for()
+    with page.expect_request("**/v1/reassignments") as asked:
+        page.get_by_role("button", name="Fill brokers 4 and 5").click()
+    assert asked.value.post_data_json["objective"] == "even"
+    assert asked.value.post_data_json["destinations"] == [4, 5]
+    page.get_by_role("button", name="broker 4 new 0 → 1").wait_for()
+    assert page.get_by_role("button", name="Fill").count() == 0
 
 
 def filled(page, label, text):
@@ -159,7 +177,13 @@ def test_a_reassignment_is_checked(page):
 def test_a_text_of_another_kind_is_refused_in_a_sentence(page):
     opened(page, "/#/placement")
     pasted(page, "hello")
-    page.get_by_role("alert").filter(has_text="No partitions were found").wait_for()
+    page.get_by_role("alert").filter(has_text="line 1: Not the output of kafka-topics --describe").wait_for()
+    expect(page.locator(".stale .verdict")).to_be_visible()  # it is none to what was pasted
+    pasted(page, "broker,rack\n1,a\n")
+    page.get_by_role("alert").filter(has_text="Read 1 broker. Where replicas are is needed").wait_for()
+    pasted(page, DESCRIBED, "Complete what was read")
+    page.get_by_text("orders: 3 partitions on 3 brokers").wait_for()
+    assert page.get_by_role("alert").count() == 0
 
 
 def test_a_large_cluster_is_shown_by_topic(page):

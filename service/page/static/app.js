@@ -14,7 +14,7 @@ import { timeline } from "./workbenches/timeline.js";
 const WORKBENCHES = { groups, timeline, members, keys, placement, disks };
 
 function Page() {
-  const { place, other, links, set } = usePlace(WORKBENCHES);
+  const { place, other, links, set, replace } = usePlace(WORKBENCHES);
   const [gallery, setGallery] = useState(/** @type {any} */ (null));
   const [asksToken, setAsksToken] = useState(false);
   const [session, setSession] = useState(0); // another with each token
@@ -43,6 +43,7 @@ function Page() {
       </nav>
       <span class="tools">
         <a href="#/${name}">Example</a>
+        <a href="#/${name}/blank">Blank</a>
         <${Copy} label="Copy link" text=${() => location.href} />
         <a href="docs/">API</a>
       </span>
@@ -57,7 +58,7 @@ function Page() {
           key="${name} ${session}"
           workbench=${WORKBENCHES[name]}
           state=${state}
-          set=${set}
+          ...${{ set, replace }}
           askForToken=${() => setAsksToken(true)}
         />`
       }

@@ -26,14 +26,22 @@ export function useCatalogue(name) {
 
 const PROTOCOLS = ["classic", "consumer", "share"];
 
-/** @typedef {{group_protocol: string, assignor: string, rebalance_protocol?: string}} Way how a group is run */
+/** The assignor of each protocol where none is named. @type {Record<string, string>} */
+export const DEFAULTS = { classic: "range", consumer: "uniform", share: "simple" };
 
-/** A protocol and an assignor as one value, and back: `classic:range`, `classic/eager:balanced`. @param {Partial<Way>} way */
-export function wayOf({ group_protocol = "classic", rebalance_protocol, assignor }) {
-  return `${group_protocol}${rebalance_protocol === "eager" ? "/eager" : ""}:${assignor}`;
+/** @typedef {{group_protocol?: string, assignor?: string, rebalance_protocol?: string}} Way how a group is run */
+
+/** The assignor of a group, also where it is not known. @param {Way} way */
+export function assignorOf({ group_protocol, assignor }) {
+  return assignor || `not known (${DEFAULTS[group_protocol || "classic"]})`;
 }
 
-/** @param {string} value @returns {Way} */
+/** A protocol and an assignor as one value, and back: `classic:range`, `classic/eager:balanced`, `classic:` if it is not known. @param {Way} way */
+export function wayOf({ group_protocol = "classic", rebalance_protocol, assignor }) {
+  return `${group_protocol}${rebalance_protocol === "eager" ? "/eager" : ""}:${assignor ?? ""}`;
+}
+
+/** @param {string} value @returns {Way & {group_protocol: string, assignor: string}} */
 export function wayFrom(value) {
   const [protocols, assignor] = value.split(/:(.*)/);
   const [group_protocol, rebalance_protocol] = protocols.split("/");

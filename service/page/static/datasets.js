@@ -6,7 +6,7 @@ import { hashOf, keep, kept } from "./link.js";
 /** @typedef {import("./key_formats.js").Key} Key */
 /** @typedef {{keys: Key[], records: number[]}} Counted keys as texts, whatever their format */
 /** @typedef {{key_format?: string, is_sample?: boolean}} Typed what a request says of keys that are not a topic's texts, all of them */
-/** @typedef {{origin: string, inline?: Counted, hash?: string, distinct: number, total: number, typed?: Typed}} Data */
+/** @typedef {{origin: string, inline?: Counted, hash?: string, distinct: number, total: number, typed?: Typed, example?: boolean}} Data */
 /** @typedef {{distinct: number, total: number, inline?: Counted, blob?: Blob, hash?: string}} Packed blob: an Arrow stream, with its hash */
 
 /** Distinct keys that a link holds. */

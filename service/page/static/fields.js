@@ -30,12 +30,13 @@ function useControl(place) {
 
 /**
  * The text of a control: what is being typed stays there when an answer comes meanwhile, and counts once it is left.
- * @param {string | number} value @param {(text: string) => void} set
+ * @param {string | number} value @param {(text: string) => void} set @param {string | number} [shown] what stands for it until it is edited
  */
-export function useDraft(value, set) {
+export function useDraft(value, set, shown = value) {
   const [draft, setDraft] = useState(/** @type {string | null} */ (null));
   return {
-    value: draft ?? value,
+    value: draft ?? shown,
+    onFocus: () => shown !== value && setDraft(String(value)),
     onInput: (/** @type {any} */ event) => setDraft(event.target.value),
     onChange: (/** @type {any} */ event) => {
       setDraft(null);
@@ -72,8 +73,9 @@ function Labelled({ place, label, hint, bare, children }) {
  * @param {string} props.place JSON pointer into the state @param {string} props.label @param {string} [props.hint]
  * @param {string | null} [props.value] @param {(value: string) => void} props.set @param {string} [props.placeholder]
  * @param {boolean} [props.bare] no label to be seen: a table's heading is it
+ * @param {string} [props.short] what stands for a long value until it is edited
  */
-export function Text({ place, label, hint, value, set, placeholder, bare }) {
+export function Text({ place, label, hint, value, set, placeholder, bare, short }) {
   const control = html`<input
     ...${useControl(place)}
     type="text"
@@ -81,7 +83,8 @@ export function Text({ place, label, hint, value, set, placeholder, bare }) {
     autocomplete="off"
     aria-label=${bare ? label : undefined}
     placeholder=${placeholder}
-    ...${useDraft(value ?? "", set)}
+    title=${short && short !== value ? value : undefined}
+    ...${useDraft(value ?? "", set, short)}
   />`;
   return html`<${Labelled} ...${{ place, label, hint, bare }}>${control}<//>`;
 }
@@ -117,10 +120,13 @@ export function Numeric({ place, label, hint, value, set, min = 0, max, bare, pl
  * @param {object} props
  * @param {string} props.place @param {string} props.label @param {string} [props.hint] @param {boolean} [props.bare]
  * @param {string | null} [props.value] none: the choice that is "" @param {Choice[]} props.choices @param {(value: string) => void} props.set
+ * @param {string} [props.other] what a value is called that is no choice
  */
-export function Select({ place, label, hint, value: chosen, choices, set, bare }) {
+export function Select({ place, label, hint, value: chosen, choices, set, bare, other }) {
   const value = chosen ?? "";
-  const known = choices.some((choice) => choice.value === value) ? choices : [{ value, label: value }, ...choices];
+  const known = choices.some((choice) => choice.value === value)
+    ? choices
+    : [{ value, label: other ?? value }, ...choices];
   const groups = [...new Set(known.map((choice) => choice.group ?? ""))];
   /** @param {Choice} choice */
   const option = (choice) =>
@@ -174,8 +180,11 @@ export function Lines({ place, label, hint, value, set, placeholder, most = Infi
   <//>`;
 }
 
-/** A place for a file, to be dropped or chosen. @param {{label: string, accept: string, take: (file: File) => void}} props */
-export function Drop({ label, accept, take }) {
+/**
+ * A place for a file, or for several, to be dropped or chosen.
+ * @param {{label: string, accept: string, multiple?: boolean, take: (...files: File[]) => void}} props
+ */
+export function Drop({ label, accept, multiple, take }) {
   const [over, setOver] = useState(false);
   const entered = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -187,15 +196,15 @@ export function Drop({ label, accept, take }) {
   const dropped = (/** @type {DragEvent} */ event) => {
     event.preventDefault();
     setOver(false);
-    const file = event.dataTransfer?.files[0];
-    if (file) take(file);
+    const files = event.dataTransfer?.files ?? [];
+    if (files.length > 0) take(...files);
   };
   const chosen = (/** @type {any} */ event) => {
-    if (event.target.files[0]) take(event.target.files[0]);
+    if (event.target.files.length > 0) take(...event.target.files);
     event.target.value = ""; // so that the same file can be chosen again
   };
   return html`<label class="drop ${over ? "over" : ""}" onDragOver=${entered} onDragLeave=${left} onDrop=${dropped}>
-    <span>${label}, or drop it here</span>
-    <input type="file" class="hidden" accept=${accept} onChange=${chosen} />
+    <span>${label}, or drop ${multiple ? "them" : "it"} here</span>
+    <input type="file" class="hidden" accept=${accept} multiple=${multiple} onChange=${chosen} />
   </label>`;
 }

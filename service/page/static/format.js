@@ -78,13 +78,37 @@ export function clipped(text, most) {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-/** Names in so many characters: where one is longer, the words that all begin with are left out. @param {string[]} names @param {number} most */
+/** What all texts begin with. @param {string[]} texts */
+function common([first, ...others]) {
+  let start = others.length > 0 ? first : "";
+  for (const text of others) while (!text.startsWith(start)) start = start.slice(0, -1);
+  return start;
+}
+
+/** @param {string} text */
+const reversed = (text) => [...text].reverse().join("");
+
+/** Characters of a name by which a reader knows it again. */
+const TOLD = 8;
+
+/**
+ * Names in so many characters: where one is longer, the words that all begin or end with are left out, and of the rest what is
+ * not needed to tell them apart.
+ * @param {string[]} names @param {number} most
+ */
 export function fitted(names, most) {
-  if (names.every(({ length }) => length <= most)) return names;
-  let start = names[0];
-  for (const name of names) while (!name.startsWith(start)) start = start.slice(0, -1);
-  const { length } = names.length > 1 ? start.replace(/[\p{L}\p{N}]+$/u, "") : "";
-  return names.map((name) => clipped(length > 2 ? `…${name.slice(length)}` : name, most));
+  const fit = (/** @type {string[]} */ texts) => texts.every(({ length }) => length <= most);
+  if (fit(names)) return names;
+  const start = common(names).replace(/[\p{L}\p{N}]+$/u, "").length;
+  const rests = start > 2 ? names.map((name) => `…${name.slice(start)}`) : names;
+  const end = common(rests.map(reversed)).replace(/[\p{L}\p{N}]+$/u, "").length;
+  const parts = end > 2 ? rests.map((rest) => `${rest.slice(0, -end)}…`) : rests;
+  if (fit(parts)) return parts;
+  const alike = (/** @type {number} */ length) =>
+    new Set(parts.map((part) => part.slice(0, length))).size < new Set(parts).size;
+  let told = TOLD + 1;
+  while (told + 1 < most && alike(told)) told += 1;
+  return parts.map((part) => clipped(part, Math.min(told + 1, most)));
 }
 
 /** Rows as CSV (RFC 4180). @param {string[]} columns @param {(string | number | null)[][]} rows */

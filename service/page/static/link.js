@@ -3,6 +3,7 @@
 /** Characters of a fragment that chats, mails and terminals still take whole. */
 const LONGEST = 16_000;
 const KEPT = "input:";
+const BLANK = "blank";
 
 /** @param {Uint8Array<ArrayBuffer>} bytes @param {ReadableWritablePair<Uint8Array, BufferSource>} through */
 async function piped(bytes, through) {
@@ -83,13 +84,13 @@ export async function linkTo(name, state) {
 }
 
 /**
- * What a fragment names. `state` is undefined if it names a workbench alone; `fault` says why it cannot be shown.
+ * What a fragment names. `state` is undefined if it names a workbench alone, or its `blank` start; `fault` says why it cannot be shown.
  * @param {string} fragment
- * @returns {Promise<{name: string, state?: any, fault?: string}>}
+ * @returns {Promise<{name: string, state?: any, blank?: boolean, fault?: string}>}
  */
 export async function followed(fragment) {
   const [, name = "", text = ""] = /^#?\/?([a-z]*)(?:\/(.*))?$/.exec(fragment) ?? [];
-  if (!text) return { name };
+  if (!text || text === BLANK) return { name, blank: text === BLANK };
   try {
     if (!text.startsWith(KEPT)) return { name, state: await unpacked(text) };
     const found = await kept(text.slice(KEPT.length));

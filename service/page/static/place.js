@@ -22,13 +22,14 @@ export function usePlace(workbenches) {
   const follow = async () => {
     const fragment = location.hash;
     latest.current.step = -ONE_STEP; // a change replaces no state that the reader went to
-    const { name, state, fault } = await followed(fragment);
+    const { name, state, blank, fault } = await followed(fragment);
     if (location.hash !== fragment) return; // the reader has gone on
     const known = name in workbenches ? name : Object.keys(workbenches)[0];
     latest.current.fragment = fragment;
     setOther(name in workbenches ? "" : name);
-    setLinks((old) => ({ ...old, [known]: state === undefined ? `#/${known}` : fragment }));
-    setPlace({ name: known, state: state ?? workbenches[known].example(), fault, linked: true });
+    const started = workbenches[known][blank ? "blank" : "example"]();
+    setLinks((old) => ({ ...old, [known]: state === undefined && !blank ? `#/${known}` : fragment }));
+    setPlace({ name: known, state: state ?? started, fault, linked: true });
   };
   const write = async (/** @type {Place} */ decided) => {
     const link = await linkTo(decided.name, decided.state);
@@ -54,5 +55,6 @@ export function usePlace(workbenches) {
 
   const set = (/** @type {any} */ change) =>
     setPlace((now) => now && { name: now.name, state: { ...now.state, ...change }, linked: false });
-  return { place, other, links, set };
+  const replace = (/** @type {any} */ state) => setPlace((now) => now && { name: now.name, state, linked: false });
+  return { place, other, links, set, replace };
 }

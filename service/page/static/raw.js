@@ -61,7 +61,7 @@ function Body({ request, state, set, rejected }) {
     try {
       const value = read(edited);
       if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("An object is needed.");
-      set(await request.take(value, state));
+      set({ ...(await request.take(value, state)), read: undefined });
       setRefused(null);
     } catch (error) {
       setRefused({ text: edited, fault: /** @type {Error} */ (error).message });

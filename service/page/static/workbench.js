@@ -4,6 +4,7 @@ import { Faults } from "./fields.js";
 import { copy, download } from "./files.js";
 import { duration } from "./format.js";
 import { html, useEffect, useRef, useState } from "./lib.js";
+import { Paste, Read } from "./paste.js";
 import { Raw } from "./raw.js";
 
 /** @typedef {import("./ask.js").Exchange} Exchange */
@@ -14,6 +15,8 @@ import { Raw } from "./raw.js";
  * @property {string} title
  * @property {string} question what it answers, as a heading
  * @property {() => State} example
+ * @property {() => State} blank a start without an example's values
+ * @property {import("./paste.js").Source<State>} [source] what a paste makes of it; the state has `read` then
  * @property {(state: State, post: Post) => Promise<Answer>} ask
  * @property {(props: {state: State, set: (change: Partial<State>) => void}) => any} Editor
  * @property {(props: {state: State, answer: Answer | undefined, set: (change: Partial<State>) => void}) => any} [Picker]
@@ -98,13 +101,28 @@ function useQuestion(state, views) {
   return question.current;
 }
 
-/** @param {{workbench: Workbench<any, any>, state: any, set: (change: any) => void, askForToken: () => void}} props */
-export function Bench({ workbench, state, set, askForToken }) {
+/**
+ * @param {object} props
+ * @param {Workbench<any, any>} props.workbench @param {any} props.state @param {(change: any) => void} props.set
+ * @param {(state: any) => void} props.replace @param {() => void} props.askForToken
+ */
+export function Bench({ workbench, state, set, replace, askForToken }) {
   const { views = [] } = workbench;
   const question = useQuestion(state, views);
   const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, question, askForToken);
   const shown = { ...asked, ...Object.fromEntries(views.map((name) => [name, state[name]])) };
   const answers = useRef(/** @type {HTMLElement | null} */ (null));
+  const [unread, setUnread] = useState({ fault: "", state });
+  const fault = unread.state === state ? unread.fault : ""; // until something else is asked
+  const took = useRef(false);
+  const take = (/** @type {any} */ next) => {
+    took.current = true;
+    replace(next);
+  };
+  useEffect(() => {
+    if (took.current) goToAnswer(); // once the form is as long as it stays
+    took.current = false;
+  }, [state]);
   const goToAnswer = () => {
     answers.current?.focus({ preventScroll: true });
     answers.current?.scrollIntoView();
@@ -119,14 +137,24 @@ export function Bench({ workbench, state, set, askForToken }) {
     <button type="button" class="to-answer" onClick=${goToAnswer}>Go to the answer ↓</button>
     <div class="bench">
       <section class="editor" aria-label="Input">
+        ${
+          workbench.source &&
+          html`<${Paste}
+            source=${workbench.source}
+            read=${state.read}
+            refuse=${(/** @type {string} */ text) => setUnread({ fault: text, state })}
+            ...${{ fault, take }}
+          />`
+        }
         <${workbench.Editor} state=${state} set=${set} />
         ${workbench.request && html`<${Raw} request=${workbench.request} ...${{ state, set, rejected }} />`}
       </section>
       <div class="answer" ref=${answers} tabindex="-1" aria-busy=${since ? "true" : "false"}>
         ${since !== 0 && html`<${Waiting} since=${since} cancel=${cancel} />`}
+        ${state.read && html`<${Read} ...${state.read} />`}
         ${workbench.Picker && html`<${workbench.Picker} ...${{ state, answer, set }} />`}
         ${rejected && html`<${ProblemBox} problem=${rejected.problem} again=${again} />`}
-        <div class=${rejected ? "stale" : ""}>
+        <div class=${rejected || fault || asked?.read !== state.read ? "stale" : ""}>
           ${answer !== undefined && html`<${workbench.Answer} state=${shown} answer=${answer} set=${set} />`}
         </div>
         ${made.length > 0 && html`<${Requests} made=${made} />`}

@@ -83,7 +83,7 @@ function ticks(count, cell) {
 
 /** Pixels of a letter of a name, and between names and picture. */
 const LETTER = 7.8;
-const SPACE = 12;
+const SPACE = 16;
 
 /**
  * Names as they fit beside a picture, of which they take a third at most, and where the picture then begins.

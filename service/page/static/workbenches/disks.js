@@ -6,15 +6,16 @@ import { DisksPicker } from "./disks_picker.js";
 
 const PATH = "/v1/log-dir-plans";
 /** What a state has beside its request. */
-const OWN = ["pressing"];
+const OWN = ["pressing", "read"];
 
-/** @typedef {import("../log_dirs.js").DiskBroker} DiskBroker */
-/** @typedef {import("../log_dirs.js").LogDir} LogDir */
+/** @typedef {{topic_name: string, partition_ids: number[], partition_bytes: number[]}} DirTopic */
+/** @typedef {{log_dir: string, capacity_bytes?: number, used_bytes?: number, draining?: boolean, cordoned?: boolean, replicas: DirTopic[]}} LogDir */
+/** @typedef {{broker_id: number, log_dirs: LogDir[]}} DiskBroker */
 /** @typedef {"draining" | "cordoned"} DiskFlag */
 /**
  * The request, and what the page has beside it.
  * @typedef {object} DisksState
- * @property {DiskBroker[]} brokers @property {import("../descriptions.js").PlacedTopic[]} topics
+ * @property {DiskBroker[]} brokers @property {import("../paste.js").PlacedTopic[]} topics
  * @property {string} [objective] @property {number | null} [tolerance]
  * @property {number | null} [max_moves] @property {number | null} [max_bytes]
  * @property {number | null} [disk_threshold]
@@ -100,6 +101,12 @@ export const disks = {
   title: "Disks",
   question: "What moves between the disks of a broker?",
   example,
+  blank: () => ({ brokers: [], topics: [] }),
+  source: {
+    needs:
+      "What is on each disk and where replicas are is needed: kafka-log-dirs --describe and kafka-topics --describe print it.",
+    found: ({ log_dir_plan }) => (log_dir_plan ? [{ name: "", state: log_dir_plan }] : []),
+  },
   ask,
   Editor: DisksEditor,
   Picker: DisksPicker,

@@ -2,8 +2,6 @@
 import { bound, Numeric } from "../fields.js";
 import { count } from "../format.js";
 import { html } from "../lib.js";
-import { diskPlacement } from "../log_dirs.js";
-import { Pasted } from "./pasted.js";
 import { Limits, Objective, WhichTopics } from "./plan_fields.js";
 
 /** @typedef {import("./disks.js").DisksState} DisksState */
@@ -26,16 +24,11 @@ export function DisksEditor({ state, set }) {
       <summary>Topics that move</summary>
       <${WhichTopics} state=${state} set=${set} />
     </details>
-    <${Source} state=${state} set=${set} />`;
+    <${Disks} state=${state} />`;
 }
 
-/** What is on the disks. @param {{state: DisksState, set: Set}} props */
-function Source({ state: { topics, brokers }, set }) {
-  const read = (/** @type {string} */ text) => {
-    const found = diskPlacement(text);
-    const sized = found.brokers?.some(({ log_dirs }) => log_dirs.some(({ capacity_bytes }) => capacity_bytes)) ?? true;
-    set(sized ? found : { ...found, disk_threshold: null }); // a share of what is not known
-  };
+/** What is on the disks. @param {{state: DisksState}} props */
+function Disks({ state: { topics, brokers } }) {
   const dirs = brokers.flatMap(({ log_dirs }) => log_dirs);
   const replicas = dirs.flatMap(({ replicas: rows }) => rows);
   const total = replicas.reduce((sum, { partition_ids }) => sum + partition_ids.length, 0);
@@ -45,11 +38,5 @@ function Source({ state: { topics, brokers }, set }) {
   const missing = `${count(unknown.length, "topic stays", "topics stay")} in place, as kafka-topics --describe was not pasted for ${unknown.length === 1 ? "it" : "them"}.`;
   return html`<h2>Current disks</h2>
     <p class="hint">${summary}</p>
-    ${unknown.length > 0 && html`<p class="hint">${missing}</p>`}
-    <${Pasted}
-      place="/brokers"
-      label="Paste a snapshot, or kafka-log-dirs --describe and then kafka-topics --describe"
-      placeholder='{"version":1,"brokers":[{"broker":1,"logDirs":[…]}]}'
-      read=${read}
-    />`;
+    ${unknown.length > 0 && html`<p class="hint">${missing}</p>`}`;
 }

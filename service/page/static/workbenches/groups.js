@@ -1,15 +1,16 @@
 /** Groups: who reads which partition, before and after a change of the group. */
 import { Rejected } from "../ask.js";
+import { assignorOf, DEFAULTS } from "../catalogue.js";
 import { bodyOf, rows, taken } from "../raw.js";
 import { GroupsAnswer } from "./groups_answer.js";
-import { DEFAULTS, GroupsEditor } from "./groups_editor.js";
+import { GroupsEditor } from "./groups_editor.js";
 import { fieldOf, withCount } from "./load.js";
 import { memberLoads, spread } from "./member_loads.js";
 import { ownership } from "./ownership.js";
 
 const PATH = "/v1/group-assignments";
 /** What a state has beside its request. */
-const OWN = ["assignor_then"];
+const OWN = ["assignor_then", "read"];
 
 /** @typedef {import("./ownership.js").TopicPartitions} TopicPartitions */
 /** @typedef {import("./load.js").Entry} Entry */
@@ -19,8 +20,8 @@ const OWN = ["assignor_then"];
 /**
  * The request for all members, those that join and those that leave, and what the page has beside it.
  * @typedef {object} GroupsState
- * @property {string} group_protocol @property {string} assignor
- * @property {string} assignor_then empty: the same
+ * @property {string} [group_protocol] @property {string} [assignor] none: not known
+ * @property {string} [assignor_then] none or empty: the same
  * @property {Topic[]} topics @property {Member[]} members
  * @property {number | null} [max_moves] partitions that balanced may move
  * @property {string} [kafka_version] @property {number | null} [price_per_gb]
@@ -65,7 +66,7 @@ function request(state) {
 
 /** What changes about members and topics stays as it is for those of the same name. @param {any} body @param {GroupsState} state @returns {Partial<GroupsState>} */
 function take({ group_protocol = "classic", ...body }, state) {
-  const { assignor = DEFAULTS[/** @type {"classic"} */ (group_protocol)] } = body;
+  const { assignor = DEFAULTS[group_protocol] } = body;
   const then = new Map(state.topics.map(({ topic_name, partitions_then }) => [topic_name, partitions_then]));
   const changes = new Map(state.members.map(({ member_id, change }) => [member_id, change]));
   const topics = rows(body, "topics", "topic_name").map((topic) => ({
@@ -112,7 +113,7 @@ function rival({ assignor, member_load, weighted_member_load, movement, zone_tra
 /** @param {GroupsState} state @param {import("../workbench.js").Post} post @returns {Promise<GroupsAnswerData>} */
 async function ask(state, post) {
   const { max_moves, compare: wanted, ...common } = request(state);
-  const { group_protocol, assignor, assignor_then, topics, members } = state;
+  const { group_protocol = "classic", assignor_then, topics, members } = state;
   const now = members.filter(({ change }) => change !== "joins");
   const stated = now.some(({ owned_partitions }) => owned_partitions?.length);
   const before = stated
@@ -120,18 +121,19 @@ async function ask(state, post) {
     : await post(
         PATH,
         { ...common, members: now.map((member) => memberOf(member)) },
-        { label: `${assignor}, before`, at: placesOf(members, "joins") },
+        { label: `${assignorOf(state)}, before`, at: placesOf(members, "joins") },
       );
   const had = new Map(settled(before).map(({ member_id, partitions }) => [member_id, partitions]));
   const later = members
     .filter(({ change }) => change !== "leaves")
     .map((member) => memberOf(member, had.get(member.member_id) ?? []));
-  const grown = { ...common, assignor: assignor_then || assignor, topics: topicsOf(topics, true), members: later };
+  const then = assignor_then ? { assignor: assignor_then } : {};
+  const grown = { ...common, ...then, topics: topicsOf(topics, true), members: later };
   const body = max_moves === undefined ? grown : { ...grown, max_moves };
-  const after = await post(PATH, body, { label: `${body.assignor}, after`, at: placesOf(members, "leaves") });
+  const after = await post(PATH, body, { label: `${assignorOf(body)}, after`, at: placesOf(members, "leaves") });
   const partitions = body.topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
   const names = partitions > SMALL ? [] : (RIVALS[group_protocol] ?? []);
-  const compare = wanted ?? names.filter((name) => name !== body.assignor).map((name) => ({ assignor: name }));
+  const compare = wanted ?? names.filter((name) => name !== after.assignor).map((name) => ({ assignor: name }));
   const rivals = compare.length
     ? await post(PATH, { ...body, compare }, { label: "other assignors, after" }).catch(refused)
     : null;
@@ -153,7 +155,7 @@ async function ask(state, post) {
     loads,
     after,
     rivals: [
-      { assignor: body.assignor, moved: owned.moved, largest, skew, local, chosen: true },
+      { assignor: after.assignor, moved: owned.moved, largest, skew, local, chosen: true },
       ...others.map((/** @type {any} */ each) => rival(each, capacities)),
     ],
   };
@@ -181,11 +183,20 @@ function example() {
   };
 }
 
+/** The group of a paste. @type {import("../paste.js").Source<any>} */
+export const source = {
+  needs: "A group with its members is needed: kafka-consumer-groups --describe --members --verbose prints one.",
+  found: ({ group_assignments }) =>
+    group_assignments.map((/** @type {any} */ state) => ({ name: state.group_id, state })),
+};
+
 /** @type {import("../workbench.js").Workbench<GroupsState, GroupsAnswerData>} */
 export const groups = {
   title: "Groups",
   question: "Who reads which partition, and what moves when the group changes?",
   example,
+  blank: () => ({ topics: [], members: [] }),
+  source,
   ask,
   Editor: GroupsEditor,
   Answer: GroupsAnswer,

@@ -1,14 +1,14 @@
 /** The answer about a group: what moves, who has what, and what other assignors would do. */
 import { DataTable, Figure, Figures, Legend } from "../figure.js";
-import { count, listed, number, percent, ratio } from "../format.js";
+import { count, number, percent, ratio } from "../format.js";
 import { html } from "../lib.js";
 import { linkTo } from "../link.js";
 import { frontier as frontierPicture } from "../pictures/frontier.js";
 import { MOST_BARS, loads as loadsPicture } from "../pictures/loads.js";
 import { Assigned } from "./assigned.js";
+import { Warnings } from "./warnings.js";
 
 /** @typedef {import("./groups.js").GroupsAnswerData} GroupsAnswerData */
-/** @typedef {import("./ownership.js").Ownership} Ownership */
 /** @typedef {import("./member_loads.js").MemberLoads} MemberLoads */
 
 /** What the timeline of a group shows beside its own protocol. */
@@ -38,14 +38,17 @@ export function GroupsAnswer({ state, answer: { owned, loads, after, rivals, fro
       tone: owned.idle ? /** @type {const} */ ("bad") : /** @type {const} */ (""),
     },
   ];
-  const rest = counted ? againstFewest(owned, least) : toLoad(loads, after.certificate);
-  return html`<p class="verdict" role="status">${conclusion(state, owned, rest)}</p>
+  return html`<p class="verdict" role="status">${after.conclusion}</p>
     <${Figures} figures=${figures.filter(Boolean)} />
-    <${Assigned} title="Who has what" owned=${owned} shared=${state.group_protocol === "share"} />
-    <${Loads} loads=${loads} />
+    ${
+      owned.members.length > 0 &&
+      html`<${Assigned} title="Who has what" owned=${owned} shared=${state.group_protocol === "share"} />
+        <${Loads} loads=${loads} />`
+    }
     <p><button type="button" class="button" onClick=${() => overTime(state)}>What happens over time →</button></p>
     ${frontier.length > 1 && html`<${Frontier} frontier=${frontier} moved=${owned.moved} largest=${loads.after.max} />`}
-    ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`}`;
+    ${rivals.length > 1 && html`<${Rivals} rivals=${rivals} />`}
+    <${Warnings} warnings=${after.warnings ?? []} />`;
 }
 
 /** Go on with the same group and change in the workbench Timeline. @param {import("./groups.js").GroupsState} state */
@@ -73,43 +76,6 @@ async function overTime({ group_protocol, assignor, topics, members: all }) {
 
 /** What a share is of. @param {import("./load.js").Kind} kind */
 const weighed = (kind) => (kind === "" ? "of the partitions" : "of the load");
-
-/** How far the moves are from the fewest. @param {Ownership} owned @param {number | null} least */
-function againstFewest({ moved }, least) {
-  if (least === null) return "";
-  return moved > least ? `; equally even loads need only ${number(least)}` : "; no equally even assignment moves fewer";
-}
-
-/** What the largest load becomes, and what is proven of it. @param {MemberLoads} loads @param {any} certificate */
-function toLoad({ before, after }, certificate) {
-  const change =
-    before.max === after.max
-      ? `; the largest load stays ${number(after.max)}`
-      : `; the largest load goes from ${number(before.max)} to ${number(after.max)}`;
-  return certificate?.load.gap === 0 ? `${change}, the lowest possible` : change;
-}
-
-/** @param {import("./groups.js").GroupsState} state @param {Ownership} owned @param {string} rest */
-function conclusion(state, owned, rest) {
-  if (!owned.partitions) return "The group has no topics: there is nothing to read.";
-  const named = (/** @type {string} */ kind) =>
-    owned.members.filter(({ change }) => change === kind).map(({ id }) => id);
-  const part = (/** @type {string[]} */ ids, /** @type {string} */ one, /** @type {string} */ many) =>
-    ids.length === 0
-      ? []
-      : ids.length < 4
-        ? [`${listed(ids)} ${ids.length === 1 ? one : many}`]
-        : [`${number(ids.length)} members ${many}`];
-  const changes = [...part(named("joins"), "joins", "join"), ...part(named("leaves"), "leaves", "leave")];
-  const assignor = state.assignor_then || state.assignor;
-  const when = changes.length ? `When ${listed(changes)}, ` : "";
-  const moves =
-    state.group_protocol === "share"
-      ? `${assignor} brings members ${count(owned.moved, "partition")} that others read`
-      : `${assignor} moves ${number(owned.moved)} of ${count(owned.partitions, "partition")}`;
-  const text = `${when}${moves}${rest}.`;
-  return text[0].toUpperCase() + text.slice(1);
-}
 
 /** What a member's load is, by what is known of the partitions. @type {Record<string, {title: string, told: (range: string) => string}>} */
 const MEASURES = {

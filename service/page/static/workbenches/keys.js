@@ -156,6 +156,9 @@ function writers({ pairs, pairs_count }, post) {
   return post(FINGERPRINTS, { ...count, observations }, { label: "who wrote the pairs" });
 }
 
+/** What an example limits, and its keys do not outlive. */
+export const NO_LIMITS = { max_skew: null, current: null };
+
 /** @returns {KeysState} */
 function example() {
   const keys = Array.from({ length: 400 }, (_, i) => `customer-${1000 + i}`);
@@ -163,6 +166,7 @@ function example() {
   return {
     data: {
       origin: "an example: 400 customers",
+      example: true,
       inline: { keys, records },
       distinct: 400,
       total: records.reduce((sum, each) => sum + each, 0),
@@ -183,6 +187,11 @@ export const keys = {
   title: "Keys",
   question: "How evenly do these keys fill a topic's partitions?",
   example,
+  blank: () => ({
+    ...example(),
+    data: { origin: "none yet", inline: { keys: [], records: [] }, distinct: 0, total: 0 },
+    ...NO_LIMITS,
+  }),
   ask,
   Editor: KeysEditor,
   Answer: KeysAnswer,

@@ -7,6 +7,7 @@ import { FORMATS } from "../key_formats.js";
 import { html, useState } from "../lib.js";
 import { MOST_RECORDS } from "../reading.js";
 import { keysOfFile, keysOfText } from "../worker.js";
+import { NO_LIMITS } from "./keys.js";
 
 /** @typedef {import("./keys.js").KeysState} KeysState */
 
@@ -116,6 +117,7 @@ function Source({ state, set }) {
   const [column, setColumn] = useState("");
   const [fault, setFault] = useState("");
   const [reading, setReading] = useState(false);
+  const replace = (/** @type {Partial<KeysState>} */ change) => set({ ...(data.example ? NO_LIMITS : {}), ...change });
   /** @param {() => Promise<void>} act */
   const tried = async (act) => {
     setReading(true);
@@ -143,7 +145,7 @@ function Source({ state, set }) {
           ? `${from.name}, column ${column}${part}`
           : `${from.name}${typed.is_sample ? ", a sample" : ""}`;
         const taken = await dataOf(read, origin, typed);
-        set(columns ? { data: taken } : { data: taken, partitioner: partitioner ?? state.partitioner, current });
+        replace(columns ? { data: taken } : { data: taken, partitioner: partitioner ?? state.partitioner, current });
       },
     );
   const paste = (/** @type {string} */ text) =>
@@ -151,7 +153,7 @@ function Source({ state, set }) {
       async (signal) => (text.length <= LONG ? pack(pasted(text)) : keysOfText(text, signal)),
       async (read) => {
         setFile(null);
-        set({ data: await dataOf(read, "pasted keys", { key_format: data.typed?.key_format }) });
+        replace({ data: await dataOf(read, "pasted keys", { key_format: data.typed?.key_format }) });
       },
     );
   const text = data.inline

@@ -21,22 +21,48 @@ export function withKind(topics, kind) {
     if (kind === "weights") return { ...topic, partition_weights: known ?? filled(topic, 1) };
     return {
       ...topic,
-      lag: lag ?? { committed_offsets: filled(topic, 0), log_end_offsets: known ?? filled(topic, 0) },
+      lag: lag ?? { committed_offsets: filled(topic, known ? 0 : null), log_end_offsets: known ?? filled(topic, null) },
     };
   });
 }
 
-/** @param {Topic} topic @param {number} value @returns {Entry[]} */
-function filled({ partitions_count }, value) {
-  return Array(Math.min(partitions_count, MOST)).fill(value);
+/** The load of all partitions of which it is known, added up; null if it is of none. @param {Topic[]} topics */
+export function totalOf(topics) {
+  const known = topics.flatMap(loads).filter((each) => each !== null);
+  return known.length > 0 ? known.reduce((sum, each) => sum + each, 0) : null;
 }
 
-/** The records of each partition that are not yet read. @param {import("./groups.js").Lag} lag @returns {number[]} */
+/** The topics with so much load in all, spread evenly over partitions in whole numbers; null: it is not known. @param {Topic[]} topics @param {number | null} total @returns {Topic[]} */
+export function withTotal(topics, total) {
+  if (total === null) return withKind(topics, "");
+  const count = topics.reduce((sum, { partitions_count }) => sum + partitions_count, 0);
+  const until = (/** @type {number} */ partitions) => Math.floor((total * partitions) / count);
+  let first = 0;
+  return withKind(topics, "").map((topic) => {
+    const { length } = filled(topic, 0);
+    const partition_weights = Array.from({ length }, (_, i) => until(first + i + 1) - until(first + i));
+    first += length;
+    return { ...topic, partition_weights };
+  });
+}
+
+/** @param {Topic} topic @param {Entry} value @returns {Entry[]} */
+function filled({ partitions_count }, value) {
+  return Array.from({ length: Math.min(partitions_count, MOST) }, () => value);
+}
+
+/** The records of each partition that are not yet read; null where that is not known. @param {import("./groups.js").Lag} lag @returns {(number | null)[]} */
 function behind({ committed_offsets, log_end_offsets }) {
   return log_end_offsets.map((end, i) => {
-    const committed = committed_offsets[i] ?? -1;
-    return Number(committed) < 0 ? 0 : Math.max(Number(end ?? 0) - Number(committed), 0);
+    const committed = Number(committed_offsets[i] ?? -1);
+    return end === null || committed < 0 ? null : Math.max(Number(end) - committed, 0);
   });
+}
+
+/** The load of each partition of a topic; null where it is not known. @param {Topic} topic @returns {(number | null)[]} */
+function loads({ partition_weights, lag }) {
+  const known = partition_weights ?? (lag ? behind(lag) : []);
+  return known.map((each) => (each === null || Number.isNaN(Number(each)) ? null : Number(each)));
 }
 
 /**
@@ -66,12 +92,12 @@ function mean(list) {
   return list.reduce((/** @type {number} */ sum, each) => sum + (Number(each) || 0), 0) / Math.max(list.length, 1);
 }
 
-/** The load of all partitions, topic by topic; null where each counts one. @param {Topic[]} topics @returns {number[] | null} */
+/** The load of all partitions, topic by topic, without what is not known; null where each counts one. @param {Topic[]} topics @returns {number[] | null} */
 export function weightsOf(topics) {
   if (kindOf(topics) === "") return null;
-  return topics.flatMap(({ partitions_count, partition_weights, lag }) => {
-    const known = partition_weights ?? (lag ? behind(lag) : []);
-    return Array.from({ length: partitions_count }, (_, i) => Number(known[i]) || 0);
+  return topics.flatMap((topic) => {
+    const known = loads(topic);
+    return Array.from({ length: topic.partitions_count }, (_, i) => known[i] ?? 0);
   });
 }
 

@@ -1,5 +1,7 @@
 /** Members: how many members a group needs. */
+import { assignorOf } from "../catalogue.js";
 import { bodyOf, rows, taken } from "../raw.js";
+import { source } from "./groups.js";
 import { fieldOf } from "./load.js";
 import { MembersAnswer } from "./members_answer.js";
 import { countsOf } from "./members_counts.js";
@@ -7,7 +9,7 @@ import { MembersEditor } from "./members_editor.js";
 
 const PATH = "/v1/member-count-plans";
 /** What a state has beside its request. */
-const OWN = ["most"];
+const OWN = ["most", "read"];
 
 /** @typedef {import("./groups.js").Topic} Topic */
 /** @typedef {import("./groups.js").Member} Member */
@@ -53,7 +55,7 @@ function take(body, state) {
 /** @param {MembersState} state @param {import("../workbench.js").Post} post @returns {Promise<any>} */
 function ask(state, post) {
   const at = (/** @type {string} */ pointer) => fieldOf(pointer.replace(/^\/members_counts\/.*/, "/members_counts"));
-  return post(PATH, request(state), { label: state.assignor, at });
+  return post(PATH, request(state), { label: assignorOf(state), at });
 }
 
 /** @returns {MembersState} */
@@ -78,6 +80,8 @@ export const members = {
   title: "Members",
   question: "How many members does this group need?",
   example,
+  blank: () => ({ topics: [], members: [] }),
+  source,
   ask,
   Editor: MembersEditor,
   Answer: MembersAnswer,

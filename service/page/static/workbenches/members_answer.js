@@ -25,7 +25,7 @@ export function MembersAnswer({ state, answer }) {
       note: recommended
         ? `the fewest planned within the limits${pods ? `, in ${count(planned.pods, "pod")}` : ""}`
         : Object.keys(state.limits ?? {}).length > 0
-          ? "no number planned surely keeps the limits"
+          ? "none of the numbers planned"
           : "there are no limits",
     },
     planned && {
@@ -98,7 +98,7 @@ function Load({ state, answer }) {
   const data = { series, marks: marksOf(answer), limit, x: "members", y: measured };
   return html`<${Figure}
     title="Load against members"
-    summary="A dot marks a number worth using: no smaller one ${isEach(plans) ? "has as low a largest load. Between dots, members are added in vain." : "that is planned has as low a largest load."}"
+    summary="A dot marks a number worth using: no smaller one ${isEach(plans) ? "" : "that is planned "}has as low a largest load."
     legend=${legend}
     table=${{ columns, rows }}
     picture=${(/** @type {number} */ width) => curve(data, width)}
@@ -152,7 +152,7 @@ function Standstill({ answer }) {
 }
 
 /** @param {{answer: any}} props */
-function Policies({ answer: { policies, recommended } }) {
+function Policies({ answer: { policies } }) {
   if (!policies?.length) return null;
   const rows = policies.map((/** @type {any} */ each) => [
     each.option ?? "none",
@@ -166,10 +166,7 @@ function Policies({ answer: { policies, recommended } }) {
   const title = `What KEDA ${policies[0].release} would choose`;
   return html`<section>
     <h3>${title}</h3>
-    <p class="soft small">
-      From the same lag, by each of its options, once it has
-      settled${recommended === null ? "." : `; ${count(recommended, "member")} would be enough.`}
-    </p>
+    <p class="soft small">From the same lag, by each of its options, once it has settled.</p>
     <${DataTable}
       caption=${title}
       columns=${["option", "lag", "pods", "members", "idle", "largest load", "gone after"]}

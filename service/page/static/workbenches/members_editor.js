@@ -1,13 +1,12 @@
 /** The editor of a number of members: the group, the lag, what a member manages and the limits. */
-import { useWays, wayFrom, wayOf } from "../catalogue.js";
+import { assignorOf, useWays, wayFrom, wayOf } from "../catalogue.js";
 import { bound, Checkbox, Numeric, Select } from "../fields.js";
 import { count, number } from "../format.js";
 import { html } from "../lib.js";
-import { TopicSizes, resized } from "./group_size.js";
-import { GroupSource } from "./group_source.js";
-import { weightsOf } from "./load.js";
+import { resized } from "./group_size.js";
+import { totalOf, withTotal } from "./load.js";
 import { countsOf } from "./members_counts.js";
-import { LoadKind } from "./load_editor.js";
+import { Topics } from "./topics_editor.js";
 
 /** @typedef {import("./members.js").MembersState} MembersState */
 /** @typedef {import("./members.js").Topic} Topic */
@@ -16,32 +15,28 @@ import { LoadKind } from "./load_editor.js";
 export function MembersEditor({ state, set }) {
   const choices = useWays();
   const counts = countsOf({ ...state, most: null });
-  const weights = weightsOf(state.topics);
-  const take = (/** @type {import("../descriptions.js").Group} */ group) =>
-    set({
-      topics: group.topics,
-      members: group.members,
-      most: null,
-      members_counts: undefined,
-      ...(choices.some(({ value }) => value === wayOf(group))
-        ? { assignor: group.assignor, group_protocol: group.group_protocol }
-        : {}),
-    });
   return html`<h2>Group</h2>
     <${Select}
       place="/assignor"
       label="Assignor"
       value=${wayOf(state)}
+      other=${assignorOf(state)}
       choices=${choices}
       set=${(/** @type {string} */ value) => set(wayFrom(value))}
     />
-    <${LoadKind} topics=${state.topics} set=${(/** @type {Topic[]} */ topics) => set({ topics })} />
-    <${TopicSizes} topics=${state.topics} set=${(/** @type {Topic[]} */ topics) => set({ topics })} />
+    <${Topics} topics=${state.topics} set=${(/** @type {Topic[]} */ topics) => set({ topics })} />
+    <${Numeric}
+      place="/total_lag"
+      label="Lag in all, records"
+      placeholder="not known"
+      hint=${state.topics.length > 0 ? "A number typed here is spread evenly over all partitions." : ""}
+      value=${totalOf(state.topics)}
+      set=${(/** @type {number | null} */ total) => set({ topics: withTotal(state.topics, total) })}
+    />
     <div class="pair">
       <${Numeric}
         place="/members"
         label="Members now"
-        min=${1}
         value=${state.members.length}
         set=${(/** @type {number | null} */ size) => set({ members: resized(state.members, size) })}
       />
@@ -54,10 +49,6 @@ export function MembersEditor({ state, set }) {
         set=${(/** @type {number | null} */ most) => set({ most, members_counts: undefined })}
       />
     </div>
-    <p class="hint">
-      ${weights ? `${number(weights.reduce((sum, each) => sum + each, 0))} records of lag in all` : "The lag is not known: loads are counted in partitions."}
-    </p>
-    <${GroupSource} take=${take} />
     <${Limits} state=${state} set=${set} />
     <${Scaling} state=${state} set=${set} />`;
 }

@@ -1,19 +1,20 @@
 /** Placement: what a decommission or an expansion moves, before anything happens. */
 import { Rejected } from "../ask.js";
-import { hasSizes, placement as placementIn } from "../descriptions.js";
 import { read } from "../json.js";
+import { described } from "../paste.js";
 import { bodyOf, rows, taken } from "../raw.js";
 import { Brokers } from "./brokers.js";
 import { PlacementAnswer } from "./placement_answer.js";
 import { PlacementEditor } from "./placement_editor.js";
+import { hasSizes } from "./placement_load.js";
 
 const PATH = "/v1/reassignments";
 /** Partitions up to which the whole frontier is asked for. */
 const SMALL = 2000;
 /** What a state has beside its request. */
-const OWN = ["pressing", "shown", "lint"];
+const OWN = ["pressing", "shown", "lint", "read"];
 
-/** @typedef {import("../descriptions.js").PlacedTopic} PlacedTopic */
+/** @typedef {import("../paste.js").PlacedTopic} PlacedTopic */
 /** @typedef {"draining" | "demoted" | "cordoned" | "fenced"} Flag */
 /**
  * @typedef {{broker_id: number, rack_id?: string | null, weight?: number | null, max_replicas?: number | null,
@@ -67,9 +68,12 @@ function request(state) {
   return bodyOf({ ...state, limits: Object.keys(set).length > 0 ? set : null }, OWN);
 }
 
-/** @param {any} body @param {PlacementState} state @returns {Partial<PlacementState>} */
-function take({ reassignment, ...body }, state) {
-  const topics = reassignment && !body.topics ? placementIn(JSON.stringify(reassignment)).topics : body.topics;
+/** @param {any} body @param {PlacementState} state @returns {Promise<Partial<PlacementState>>} */
+async function take({ reassignment, ...body }, state) {
+  const topics =
+    reassignment && !body.topics
+      ? (await described([JSON.stringify(reassignment)])).bodies.reassignment?.topics
+      : body.topics;
   rows(body, "brokers", "broker_id");
   for (const topic of rows({ topics }, "topics", "topic_name")) rows(topic, "placements", "partition_id");
   return taken({ ...body, topics }, state, OWN);
@@ -105,7 +109,9 @@ async function lint({ lint: text = "", topics, brokers }, post) {
   try {
     reassignment = read(text);
   } catch (error) {
-    return { findings: [{ severity: "error", rule: "json", pointer: "", detail: /** @type {Error} */ (error).message }] };
+    return {
+      findings: [{ severity: "error", rule: "json", pointer: "", detail: /** @type {Error} */ (error).message }],
+    };
   }
   try {
     return await post(`${PATH}:lint`, { brokers, topics, reassignment }, { label: "lint" });
@@ -150,6 +156,11 @@ export const placement = {
   title: "Placement",
   question: "What moves when brokers come and go, and what does it do to each rack?",
   example,
+  blank: () => ({ brokers: [], topics: [] }),
+  source: {
+    needs: "Where replicas are is needed: kafka-topics --describe prints it.",
+    found: ({ reassignment }) => (reassignment ? [{ name: "", state: reassignment }] : []),
+  },
   ask,
   Editor: PlacementEditor,
   Picker: Brokers,

@@ -2,10 +2,8 @@
 import { bound, Checkbox, Lines, Select } from "../fields.js";
 import { count, listed } from "../format.js";
 import { html, useMemo } from "../lib.js";
-import { hasSizes, placement } from "../descriptions.js";
 import { holders } from "./brokers.js";
-import { Pasted } from "./pasted.js";
-import { Balance, Rates } from "./placement_load.js";
+import { Balance, hasSizes, Rates } from "./placement_load.js";
 import { Limits, Objective } from "./plan_fields.js";
 import { Rules } from "./placement_rules.js";
 
@@ -16,6 +14,7 @@ const RACKS = [
   { value: "strict", label: "strict" },
   { value: "spread", label: "spread" },
   { value: "none", label: "ignored" },
+  { value: "unknown", label: "unknown: accepted" },
 ];
 const LEADERS = [
   { value: "", label: "kept when brokers leave" },
@@ -39,7 +38,7 @@ export function PlacementEditor({ state, set }) {
     />
     <${Rules} state=${state} set=${set} />
     <${Rates} state=${state} set=${set} />
-    <${Source} state=${state} set=${set} />
+    <${Placed} state=${state} />
     <details open=${Boolean(state.lint)}>
       <summary>Check a reassignment JSON</summary>
       <${Lines}
@@ -73,25 +72,14 @@ function Goal({ state, set }) {
     />`;
 }
 
-/** Where the placement comes from. @param {{state: PlacementState, set: (change: Partial<PlacementState>) => void}} props */
-function Source({ state: { topics, brokers }, set }) {
-  const read = (/** @type {string} */ text) => {
-    const found = placement(text);
-    const racks = new Map(brokers.map(({ broker_id, rack_id }) => [broker_id, rack_id]));
-    set({
-      topics: found.topics,
-      brokers: found.brokers.map((broker) => ({ rack_id: racks.get(broker.broker_id), ...broker })),
-    });
-  };
+/** Where replicas are now, in a sentence. @param {{state: PlacementState}} props */
+function Placed({ state: { topics } }) {
   const partitions = topics.reduce((sum, { placements }) => sum + placements.length, 0);
-  const names = topics.length > 3 ? count(topics.length, "topic") : listed(topics.map(({ topic_name }) => topic_name));
+  const names =
+    topics.length > 3 || topics.length === 0
+      ? count(topics.length, "topic")
+      : listed(topics.map(({ topic_name }) => topic_name));
   const summary = `${names}: ${count(partitions, "partition")} on ${count(useMemo(() => holders(topics), [topics]).size, "broker")}`;
   return html`<h2>Current placement</h2>
-    <p class="hint">${summary}</p>
-    <${Pasted}
-      place="/topics"
-      label="Paste kafka-topics --describe, a reassignment JSON, or a snapshot"
-      placeholder="Topic: orders  Partition: 0  Leader: 1  Replicas: 1,2,3  Isr: 1,2,3"
-      read=${read}
-    />`;
+    <p class="hint">${summary}</p>`;
 }

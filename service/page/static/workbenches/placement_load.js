@@ -34,6 +34,11 @@ function resourcesOf(balance) {
   return { names: [balance ?? RESOURCES[0].value], weights: null };
 }
 
+/** Whether the bytes of each partition are known, without which no duration is. @param {PlacementState["topics"]} topics */
+export function hasSizes(topics) {
+  return topics.every(({ partition_bytes }) => partition_bytes);
+}
+
 /** @param {{state: PlacementState, set: Set}} props */
 export function Balance({ state, set }) {
   const { names, weights } = resourcesOf(state.balance);

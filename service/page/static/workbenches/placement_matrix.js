@@ -24,7 +24,7 @@ function columns({ brokers, topics }) {
   const replaced = new Set(brokers.map(({ replaces }) => replaces));
   const listed = order.map(({ broker_id, rack_id, draining, fenced }) => ({
     id: broker_id,
-    rack: rack_id ? `rack ${rack_id}` : "no rack",
+    rack: rack_id ? `rack ${rack_id}` : "rack unknown",
     change: draining || fenced || replaced.has(broker_id) ? "leaves" : held.has(broker_id) ? "" : "joins",
   }));
   const known = new Set(brokers.map(({ broker_id }) => broker_id));

@@ -115,7 +115,7 @@ function Loads({ caption, name, ids, kind, plan, copied = [], brokers = [] }) {
     ...(traffic ? ["received", "sent"] : []),
   ];
   const rows = ids.map((id, i) => [
-    id === null ? "none" : String(id),
+    id === null ? "unknown" : String(id),
     become(before.replicas.counts[i], after.replicas.counts[i]),
     ...copied.map((counts) => counts[i]),
     become(before.leaders.counts[i], after.leaders.counts[i]),

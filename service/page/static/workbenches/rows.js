@@ -4,7 +4,7 @@ import { count } from "../format.js";
 import { html, useState } from "../lib.js";
 
 /** Rows that are shown at first, and added by each "more". */
-const PAGE = 20;
+const PAGE = 30;
 
 /** @returns {[number, () => void]} how many rows are shown, and what shows more */
 export function useMore() {

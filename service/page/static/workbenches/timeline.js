@@ -1,12 +1,14 @@
 /** Timeline: the rebalances that events cause, and how long partitions stand still, in several protocols. */
 import { Rejected } from "../ask.js";
+import { DEFAULTS } from "../catalogue.js";
 import { bodyOf, rows, taken } from "../raw.js";
+import { source } from "./groups.js";
 import { TimelineAnswer } from "./timeline_answer.js";
 import { TimelineEditor } from "./timeline_editor.js";
 
 const PATH = "/v1/group-rebalances";
 /** What a state has beside its requests. */
-const OWN = ["ways", "generation"];
+const OWN = ["ways", "generation", "read"];
 
 /** @typedef {import("./groups.js").Topic} Topic */
 /** @typedef {import("./groups.js").Member} Member */
@@ -64,8 +66,10 @@ async function ask(state, post) {
 }
 
 /** @param {Way} way */
-export function nameOf({ group_protocol, assignor, rebalance_protocol, static: all }) {
-  const name = [assignor, rebalance_protocol, all && "static members"].filter(Boolean).join(", ");
+export function nameOf({ group_protocol = "classic", assignor, rebalance_protocol, static: all }) {
+  const name = [assignor || DEFAULTS[group_protocol], rebalance_protocol, all && "static members"]
+    .filter(Boolean)
+    .join(", ");
   return group_protocol === "classic" ? name : `${group_protocol}: ${name}`;
 }
 
@@ -89,11 +93,22 @@ function example() {
   };
 }
 
+/** A group to which nothing happens yet. @param {import("./groups.js").GroupsState} group @returns {TimelineState} */
+function ofGroup({ group_protocol, assignor, topics, ...group }) {
+  const alone = topics.map(({ lag: _, ...topic }) => topic); // a timeline has rates, not lag
+  return { ...group, ways: [{ group_protocol, assignor }], topics: alone, events: [], generation: 0 };
+}
+
 /** @type {import("../workbench.js").Workbench<TimelineState, TimelineAnswerData>} */
 export const timeline = {
   title: "Timeline",
   question: "Which rebalances do these events cause, and what stands still meanwhile?",
   example,
+  blank: () => ofGroup({ topics: [], members: [] }),
+  source: {
+    needs: source.needs,
+    found: (bodies) => source.found(bodies).map(({ name, state }) => ({ name, state: ofGroup(state) })),
+  },
   ask,
   Editor: TimelineEditor,
   Answer: TimelineAnswer,

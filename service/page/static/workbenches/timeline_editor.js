@@ -1,12 +1,12 @@
 /** The editor of a timeline: the protocols to compare, the group, its events and what clients and broker wait for. */
-import { useWays, wayFrom, wayOf } from "../catalogue.js";
+import { assignorOf, useWays, wayFrom, wayOf } from "../catalogue.js";
 import { bound, Checkbox, Numeric, Select } from "../fields.js";
 import { html } from "../lib.js";
 import { replaced } from "../lists.js";
-import { TopicSizes, resized } from "./group_size.js";
-import { GroupSource } from "./group_source.js";
+import { resized } from "./group_size.js";
 import { Remove } from "./rows.js";
 import { Events } from "./timeline_events.js";
+import { Topics } from "./topics_editor.js";
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
 /** @typedef {(change: Partial<TimelineState>) => void} Set */
@@ -24,21 +24,13 @@ export function TimelineEditor({ state, set }) {
     <${Numeric}
       place="/members"
       label="Members at the start"
-      min=${1}
       value=${members.length}
       set=${(/** @type {number | null} */ size) => set({ members: resized(members, size), generation: 0 })}
     />
-    <${TopicSizes}
+    <${Topics}
+      loaded=${false}
       topics=${topics}
       set=${(/** @type {import("./groups.js").Topic[]} */ next) => set({ topics: next, generation: 0 })}
-    />
-    <${GroupSource}
-      take=${(/** @type {import("../descriptions.js").Group} */ group) =>
-        set({
-          topics: group.topics.map(({ lag: _, ...topic }) => topic),
-          members: group.members,
-          generation: 0,
-        })}
     />
     <${Events} state=${state} set=${set} />
     <${Timing} state=${state} set=${set} />`;
@@ -64,6 +56,7 @@ function Ways({ state: { ways }, set }) {
               place="/ways/${i}/assignor"
               label=${i === 0 ? "Shown in detail" : `Compared with it, ${i}`}
               value=${wayOf(way)}
+              other=${assignorOf(way)}
               choices=${choices}
               set=${(/** @type {string} */ value) => change(i)({ ...wayFrom(value), static: way.static })}
             />

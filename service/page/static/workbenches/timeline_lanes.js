@@ -120,7 +120,7 @@ function drawn(state, lanes) {
   for (const [, change] of needed) most = Math.max(most, (sum += change));
   return {
     lanes: rows,
-    end: [...times, ...ends].reduce((latest, at) => Math.max(latest, at), 1) * 1.03,
+    end: [...times, ...ends].reduce((latest, at) => Math.max(latest, at), 1000) * 1.03,
     partitions: most,
     events: state.events.map((event) => ({ at: event.at_ms, label: labelOf(event) })).sort((a, b) => a.at - b.at),
     chosen: state.generation,

@@ -1,4 +1,4 @@
-/** The topics of a group: their partitions, before and after the change, and the load of these. */
+/** The topics of a group: their partitions, now and after a change, and the load of these. */
 import { bound, Numeric, Text } from "../fields.js";
 import { html } from "../lib.js";
 import { fresh, replaced } from "../lists.js";
@@ -8,8 +8,13 @@ import { Remove, Rows } from "./rows.js";
 
 /** @typedef {import("./groups.js").Topic} Topic */
 
-/** @param {{topics: Topic[], set: (topics: Topic[]) => void}} props */
-export function Topics({ topics, set }) {
+/**
+ * @param {object} props
+ * @param {Topic[]} props.topics @param {(topics: Topic[]) => void} props.set
+ * @param {boolean} [props.grows] whether topics may have more partitions after a change
+ * @param {boolean} [props.loaded] whether the load of a partition is chosen here
+ */
+export function Topics({ topics, set, grows = false, loaded = true }) {
   const kind = kindOf(topics);
   const add = () => {
     const names = topics.map(({ topic_name }) => topic_name);
@@ -31,15 +36,18 @@ export function Topics({ topics, set }) {
             set=${(/** @type {number | null} */ count) => put(withCount(topic, /** @type {number} */ (count)))}
           />
         </td>
-        <td class="narrow">
-          <${Numeric}
-            bare
-            min=${1}
-            ...${field("partitions_then")}
-            label="${partitions} after the change"
-            placeholder="same"
-          />
-        </td>
+        ${
+          grows &&
+          html`<td class="narrow">
+            <${Numeric}
+              bare
+              min=${1}
+              ...${field("partitions_then")}
+              label="${partitions} after the change"
+              placeholder="same"
+            />
+          </td>`
+        }
         <td class="act"><${Remove} name=${topic.topic_name} act=${() => put(null)} /></td>
       </tr>
       ${
@@ -50,6 +58,11 @@ export function Topics({ topics, set }) {
       }`;
   };
   return html`<h2>Topics</h2>
-    <${LoadKind} topics=${topics} set=${set} />
-    <${Rows} noun="topic" columns=${["Topic", "Partitions", "Then"]} items=${topics} ...${{ row, add }} />`;
+    ${loaded && html`<${LoadKind} topics=${topics} set=${set} />`}
+    <${Rows}
+      noun="topic"
+      columns=${["Topic", "Partitions", ...(grows ? ["Then"] : [])]}
+      items=${topics}
+      ...${{ row, add }}
+    />`;
 }
