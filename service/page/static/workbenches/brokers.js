@@ -1,6 +1,6 @@
 /** The brokers by rack: pressing one says what becomes of it; and what else each is. */
 import { bound, Text } from "../fields.js";
-import { number, percent, size } from "../format.js";
+import { listed, number, percent, size } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { replaced } from "../lists.js";
 import { Chip, Chips, Pressing } from "./chip.js";
@@ -9,7 +9,7 @@ import { NumbersOfEach } from "./rows.js";
 /** @typedef {import("./placement.js").PlacementState} PlacementState */
 /** @typedef {import("./placement.js").Broker} Broker */
 /** @typedef {import("./placement.js").Flag} Flag */
-/** @typedef {(change: Partial<PlacementState>) => void} Set */
+/** @typedef {(change: Partial<PlacementState>) => void} Change */
 
 /** @type {{value: Flag, label: string, word: string}[]} */
 const FLAGS = [
@@ -24,10 +24,12 @@ export function holders(topics) {
   return new Set(topics.flatMap(({ placements }) => placements.flatMap(({ replicas }) => replicas)));
 }
 
-/** @param {{state: PlacementState, answer: import("./placement.js").PlacementAnswerData | undefined, set: Set}} props */
+/** @param {{state: PlacementState, answer: import("./placement.js").PlacementAnswerData | undefined, set: Change}} props */
 export function Brokers({ state, answer, set }) {
   const { brokers, pressing = "draining" } = state;
-  const racks = [...new Set(brokers.map(({ rack_id }) => rack_id ?? ""))].sort();
+  const racks = [
+    ...new Set([...brokers, ...(brokers.length > 0 ? [] : [{ rack_id: "" }])].map(({ rack_id }) => rack_id ?? "")),
+  ].sort();
   const held = useMemo(() => holders(state.topics), [state.topics]);
   const { load, shown } = loadOf(state, answer?.plan);
   const most = brokers.reduce((top, broker) => Math.max(top, ...Object.values(load(broker))), Number.MIN_VALUE);
@@ -47,7 +49,7 @@ export function Brokers({ state, answer, set }) {
       ${racks.map(
         (rack) =>
           html`<div class="rack">
-            <h4>${rack ? `rack ${rack}` : "no rack"}</h4>
+            <h4>${rack ? `rack ${rack}` : "rack unknown"}</h4>
             ${brokers
               .filter(({ rack_id }) => (rack_id ?? "") === rack)
               .map(
@@ -66,15 +68,32 @@ export function Brokers({ state, answer, set }) {
             <button
               type="button"
               onClick=${() => add(rack)}
-              aria-label="Add broker to ${rack ? `rack ${rack}` : "no rack"}"
+              aria-label="Add broker to ${rack ? `rack ${rack}` : "rack unknown"}"
             >
               Add broker
             </button>
           </div>`,
       )}
     <//>
+    <${Fill} ...${{ state, held, set }} />
     <${Details} state=${state} set=${set} />
   </section>`;
+}
+
+/** Offers to fill brokers without replicas, which the fewest copies leave so. @param {{state: PlacementState, held: Set<number>, set: Change}} props */
+function Fill({ state: { brokers, objective, destinations }, held, set }) {
+  const leaves = (/** @type {Broker} */ { draining, fenced }) => draining || fenced;
+  const empty = brokers
+    .filter((broker) => !leaves(broker) && !broker.cordoned && !held.has(broker.broker_id))
+    .map(({ broker_id }) => broker_id);
+  const filled = objective === "even" && empty.every((id) => destinations?.includes(id) ?? true);
+  if (empty.length === 0 || held.size === 0 || filled) return null;
+  const fill = () => set({ objective: "even", destinations: brokers.some(leaves) ? null : empty });
+  return html`<p>
+    <button type="button" class="button" onClick=${fill}>
+      Fill ${empty.length === 1 ? "broker" : "brokers"} ${listed(empty.map(String))}
+    </button>
+  </p>`;
 }
 
 /**
@@ -123,7 +142,7 @@ const COLUMNS = [
   { name: "replaces", label: "replaces broker" },
 ];
 
-/** What brokers are. @param {{state: PlacementState, set: Set}} props */
+/** What brokers are. @param {{state: PlacementState, set: Change}} props */
 function Details({ state: { brokers }, set }) {
   const row = (/** @type {Broker} */ broker, /** @type {number} */ i) => {
     const change = (/** @type {Partial<Broker>} */ part) =>
@@ -134,7 +153,7 @@ function Details({ state: { brokers }, set }) {
       bare
       ...${field("rack_id")}
       label="${name}: rack"
-      placeholder="none"
+      placeholder="unknown"
       set=${(/** @type {string} */ rack_id) => change({ rack_id: rack_id || undefined })}
     />`;
     return { id: broker.broker_id, name, text, field };
