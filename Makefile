@@ -5,7 +5,7 @@ export PORT ?= 8000
 # Some containers set it; every command would compile all modules again, which takes seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run setup test test-fast check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo lock clean
+.PHONY: help run setup test test-fast check same-answers boundscheck parity extremes fuzz soak lint lint-page format openapi warm-requests vendor screenshots chart chart-tools bench demo pipeline-demo pipeline-proof lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -93,6 +93,9 @@ demo: .venv/.dev ## answer the three questions for 336,776 real flights
 
 pipeline-demo: .venv/.dev ## run skew on the flights and on 50 million keys on Spark (needs a JDK)
 	$(BIN)/python -m demo.pipeline
+
+pipeline-proof: .venv/.dev ## run the pipeline on ten billion keys, and under faults, an hour (docs/pipeline.md)
+	$(BIN)/python -m benchmarks.pipeline_proof
 
 lock: ## resolve the dependencies again (needs uv)
 	uv pip compile --universal --generate-hashes --no-annotate --no-header -q pyproject.toml --group build -o requirements.lock

@@ -1,0 +1,358 @@
+"""``make pipeline-proof``: the pipeline at size, predicted before it is run, and the same bytes under faults.
+
+``python -m benchmarks.pipeline_proof [scale [RECORDS RECORDS] | faults [RECORDS] | kafka-clients [KEYS]]`` runs a part of it.
+
+``skew`` of the first 10^8 records, then of more, with one partitioner and count (10^10), and with four and twenty (10^9).
+What the small run predicts of the large one is printed before that starts, and how far it was off after. All runs read the same
+records, made in the tasks. Memory and CPU time are those of all processes of a run, read twice a second.
+
+Then 10^8 records on a cluster of executors with one core each, in tasks of a sixteenth of the usual size, so that they are many
+and their results pass by a shuffle:
+undisturbed, while an executor is killed in each stage, while one stands still and others take over its tasks, while the cluster
+grows from one to four executors, and with a full disk, where the job has to end with an error and no result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import pyarrow.parquet as pq
+
+from service.core.kafka_versions import LATEST
+from tests.support.parity import command
+from tests.support.serving import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SECONDS = 0.5
+"""Between two looks at the processes of a run."""
+
+FIRST = 100_000_000
+"""Records of the run that predicts."""
+
+START = 1_000_000
+"""Records of the run that is nearly all start."""
+
+KEYS = 10**10
+
+ONE = ("--partitioner", "java", "--partitions", "12")
+FOUR = ("java", "librdkafka:consistent_random", "sarama", "spark")
+FOUR_BY_TWENTY = (*(word for name in FOUR for word in ("--partitioner", name)), "--partitions", "10-200:10")
+
+
+SMALL_TASKS = (
+    "-c",
+    "from service.spark.cluster import arrow_tasks as t; t.TASK_BYTES //= 16; from service.cli import main; main()",
+)
+"""The command with smaller tasks."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run took and gave.
+
+    seconds, core_seconds : of wall and of CPU time, from the start of Python to its end
+    driver, jvm, worker : peak resident memory of the driver's Python, of the JVM, and of the largest Python worker, in bytes
+    tasks, shuffled, returned : of Spark's event log: tasks, bytes written to shuffles, bytes of results sent to the driver
+    lost, executors : executors that ended before the job, and that ran a task
+    speculative, repeated : tasks that were started beside a slow one, and that did not succeed
+    counts : partitioner,partitions_count,partition_id,records in a line each
+    """
+
+    seconds: float
+    core_seconds: float
+    driver: int
+    jvm: int
+    worker: int
+    tasks: int
+    shuffled: int
+    returned: int
+    lost: int
+    speculative: int
+    repeated: int
+    executors: int
+    counts: str
+
+    @property
+    def sha256(self) -> str:
+        """The digest of ``counts``."""
+        return hashlib.sha256(self.counts.encode()).hexdigest()
+
+    def print(self, title: str) -> None:
+        """A line for each figure."""
+        print(f"\n{title}\n  counts per partition: SHA-256 {self.sha256}")
+        print(f"  {self.core_seconds:.0f} core-seconds, {self.seconds:.0f} s of wall time, {self.tasks} tasks")
+        print(f"  {self.shuffled:,} bytes shuffled, {self.returned:,} bytes of results sent to the driver")
+        print(
+            f"  peak memory: driver's Python {self.driver / 1e6:.0f} MB, JVM {self.jvm / 1e6:.0f} MB, "
+            f"largest worker {self.worker / 1e6:.0f} MB",
+            flush=True,
+        )
+
+
+def source(records: int) -> str:
+    """The first ``records`` of a topic by Zipf's law."""
+    return f"keys:{records}?distribution=zipf:0.99&keys={KEYS}&length=16&seed=1"
+
+
+def run(
+    of: str, *arguments: str, script: Sequence[str] = ("-m", "service"), disturb: Callable[[Seen], None] = lambda _: None
+) -> Run:
+    """Run ``pipeline skew`` in a process of its own. disturb : is called twice a second. Raises Failed."""
+    with tempfile.TemporaryDirectory(prefix="pipeline-proof-") as folder:
+        log = ("spark.eventLog.enabled=true", f"spark.eventLog.dir=file://{folder}", "spark.eventLog.rolling.enabled=false")
+        options = settings(*log, "spark.eventLog.compress=false")
+        words = [sys.executable, *script, "pipeline", "skew", of, *arguments, *options, "--into", f"{folder}/results"]
+        start = time.monotonic()
+        with Path(folder, "output").open("wb") as output:
+            process = subprocess.Popen(words, stdout=output, stderr=output)
+            seen: Seen = {}
+            while process.poll() is None:
+                for each in tree(process.pid):
+                    before = seen.get(each.id, each)  # of a process that is ending, the kernel no longer tells the memory
+                    seen[each.id] = replace(each, memory=max(each.memory, before.memory))
+                disturb(seen)
+                time.sleep(SECONDS)
+        seconds = time.monotonic() - start
+        if process.returncode:
+            raise Failed(process.returncode, Path(folder, "output").read_text(), list(Path(folder, "results").glob("*.parquet")))
+        table = pq.read_table(f"{folder}/results/partitions.parquet").select(
+            ["partitioner", "partitions_count", "partition_id", "records"]
+        )
+        (log_file,) = (path for path in Path(folder).iterdir() if path.name.startswith(("local-", "app-")))
+        events = [json.loads(line) for line in log_file.read_text().splitlines()]
+    tasks = [each for each in events if each["Event"] == "SparkListenerTaskEnd"]
+    metrics: list[dict[str, Any]] = [task["Task Metrics"] for task in tasks if "Task Metrics" in task]
+    return Run(
+        seconds,
+        sum(each.cpu for each in seen.values()),
+        driver=seen[process.pid].memory,
+        jvm=max(each.memory for each in seen.values() if each.name == "java"),
+        worker=max(each.memory for each in seen.values() if each.name != "java" and each.id != process.pid),
+        tasks=len(tasks),
+        lost=sum(each["Event"] == "SparkListenerExecutorRemoved" for each in events),
+        speculative=sum(task["Task Info"]["Speculative"] for task in tasks),
+        repeated=sum(task["Task End Reason"]["Reason"] != "Success" for task in tasks),
+        executors=len({task["Task Info"]["Executor ID"] for task in tasks}),
+        shuffled=sum(each["Shuffle Write Metrics"]["Shuffle Bytes Written"] for each in metrics),
+        returned=sum(each["Result Size"] for each in metrics),
+        counts="".join(",".join(map(str, row.values())) + "\n" for row in table.to_pylist()),
+    )
+
+
+class Failed(Exception):
+    """A job that ended with another exit status than 0: the status, what it printed, and the tables that it left."""
+
+
+def settings(*texts: str) -> list[str]:
+    """Settings of Spark, as arguments."""
+    return [word for text in texts for word in ("--spark-option", text)]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process at a moment. cpu : seconds so far; memory : the largest resident bytes so far"""
+
+    id: int
+    name: str
+    cpu: float
+    memory: int
+
+
+Seen = dict[int, Process]
+"""The processes of a run by their ids, as they were last seen."""
+
+
+def tree(root: int) -> list[Process]:
+    """A process and all that it started."""
+    found, chosen = [], [root]
+    while chosen:
+        entry = Path(f"/proc/{chosen.pop()}")
+        try:
+            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(")")
+            status = (entry / "status").read_text()
+            chosen += [int(child) for task in entry.glob("task/*/children") for child in task.read_text().split()]
+        except OSError:
+            continue  # it has ended
+        fields = rest.split()
+        peak = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+        found.append(Process(int(entry.name), name, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), peak))
+    return found
+
+
+def predicted(start: Run, first: Run, records: int) -> float:
+    """Core-seconds of all records: those of the start once, and the others in proportion."""
+    per_record = (first.core_seconds - start.core_seconds) / (FIRST - START)
+    return start.core_seconds + per_record * (records - START)
+
+
+def compare(records: int, name: str, *arguments: str) -> None:
+    """Predict a run of all records from one of the first, run it, and print both."""
+    start, first = (run(source(count), *arguments) for count in (START, FIRST))
+    start.print(f"{name}, {START:,} records")
+    first.print(f"{name}, {FIRST:,} records")
+    seconds = predicted(start, first, records)
+    print(f"\n{name}, predicted from those: {seconds:.0f} core-seconds for {records:,} records,")
+    print(f"  {predicted(start, first, KEYS):.0f} core-seconds for {KEYS:,}", flush=True)
+    done = run(source(records), *arguments)
+    done.print(f"{name}, {records:,} records")
+    print(f"  {done.core_seconds / records * 1e9:.0f} core-seconds for 10^9 records")
+    print(f"  the prediction of core-seconds is off by {seconds / done.core_seconds - 1:+.1%}")
+    of_first, of_all = ([int(line.rpartition(",")[2]) for line in each.counts.splitlines()] for each in (first, done))
+    worst = max(abs(few * records / FIRST / many - 1) for few, many in zip(of_first, of_all, strict=True))
+    print(f"  records of a partition, predicted in proportion, are off by at most {worst:.2%}")
+    print(done.counts if len(of_all) <= 12 else "", flush=True)
+
+
+def scale(one: str = "1e10", four: str = "1e9") -> None:
+    """Small runs, what they predict, and large ones."""
+    compare(int(float(one)), "1 partitioner x 1 count", *ONE)
+    compare(int(float(four)), "4 partitioners x 20 counts", *FOUR_BY_TWENTY)
+
+
+def kafka_clients(keys: str = "1e7") -> None:
+    """The keys of KIP-1299 by this pipeline, and by the partitioner of kafka-clients."""
+    count = int(float(keys))
+    program = command(str(Path(__file__).parent / "java" / "CountPartitions.java"), f"org.apache.kafka:kafka-clients:{LATEST}")
+    theirs = json.loads(subprocess.run([*program, str(count), "12"], check=True, capture_output=True, text=True).stdout)
+    ours = [int(line.rpartition(",")[2]) for line in run(f"keys:{count}?distribution=range", *ONE).counts.splitlines()]
+    said = "the same counts" if ours == theirs else "OTHER COUNTS"
+    print(f"\n{count:,} keys of KIP-1299, by kafka-clients {LATEST}: {said}\n  {theirs}", flush=True)
+
+
+def executors(seen: Seen) -> list[int]:
+    """The executors that are there now."""
+    return [each.id for each in seen.values() if b"CoarseGrainedExecutorBackend" in _command(each.id)]
+
+
+def _command(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@dataclass
+class Killer:
+    """Kills one executor in each stage of tasks, as soon as a task of the stage is done. port : of Spark's page"""
+
+    port: int
+    killed: set[int] = field(default_factory=set)
+
+    def __call__(self, seen: Seen) -> None:
+        """Look whether there is a stage whose turn it is."""
+        for stage in stages(self.port):
+            if stage["numCompleteTasks"] and stage["stageId"] not in self.killed and (found := executors(seen)):
+                self.killed.add(stage["stageId"])
+                os.kill(found[0], signal.SIGKILL)
+
+
+@dataclass
+class Stopper:
+    """Lets one executor stand still from its first task on, for half a minute. port : of Spark's page"""
+
+    port: int
+    stopped: tuple[int, float] | None = None
+
+    def __call__(self, seen: Seen) -> None:
+        """Stop it, or let it go on."""
+        if self.stopped is None:
+            if any(stage["numCompleteTasks"] for stage in stages(self.port)) and (found := executors(seen)):
+                self.stopped = found[0], time.monotonic() + 30
+                os.kill(found[0], signal.SIGSTOP)
+        elif time.monotonic() > self.stopped[1]:
+            self.stopped = self.stopped[0], math.inf
+            with suppress(ProcessLookupError):
+                os.kill(self.stopped[0], signal.SIGCONT)
+
+
+def stages(port: int) -> list[dict[str, Any]]:
+    """The active stages of the application with that page; none before it is there."""
+    address = f"http://127.0.0.1:{port}/api/v1/applications"
+    try:
+        with urlopen(address, timeout=5) as answer:
+            (application,) = json.load(answer)
+        with urlopen(f"{address}/{application['id']}/stages?status=active", timeout=5) as answer:  # noqa: S310
+            found: list[dict[str, Any]] = json.load(answer)
+    except (OSError, ValueError):
+        return []
+    return found
+
+
+def faults(records: str = "1e8") -> None:
+    """The same records, undisturbed and with each fault."""
+    of = source(int(float(records)))
+    page = free_port()
+    on_page = settings("spark.ui.enabled=true", f"spark.ui.port={page}")
+
+    def cluster(count: int, *more: str) -> list[str]:
+        memory = settings("spark.executor.memory=512m", "spark.executor.memoryOverhead=0", "spark.driver.memory=1g", *more)
+        return ["--master", f"local-cluster[{count},1,512]", *memory]
+
+    undisturbed = run(of, *ONE, script=SMALL_TASKS)
+    undisturbed.print(f"undisturbed, on this machine, {of}")
+    speculation = ("spark.speculation=true", "spark.speculation.quantile=0.3", "spark.speculation.multiplier=1.2")
+    growing = (
+        "spark.dynamicAllocation.enabled=true", "spark.dynamicAllocation.shuffleTracking.enabled=true",
+        "spark.dynamicAllocation.minExecutors=1", "spark.dynamicAllocation.initialExecutors=1",
+        "spark.dynamicAllocation.maxExecutors=4",
+    )  # fmt: skip
+    disturbed: dict[str, tuple[list[str], Callable[[Seen], None]]] = {
+        "an executor killed in each stage": ([*cluster(2), *on_page], Killer(page)),
+        "from one to four executors": (cluster(4, *growing), lambda _: None),
+        "an executor stands still, with speculation": ([*cluster(2, *speculation), *on_page], Stopper(page)),
+    }
+    for name, (options, disturb) in disturbed.items():
+        done = run(of, *ONE, *options, script=SMALL_TASKS, disturb=disturb)
+        print(f"\n{name}: {'the same bytes' if done.counts == undisturbed.counts else 'OTHER BYTES'}")
+        print(f"  {done.executors} executors ran {done.tasks} tasks in {done.core_seconds:.0f} core-seconds")
+        print(f"  {done.lost} executors were lost, {done.repeated} tasks did not succeed, {done.speculative} were speculative")
+    full_disk(of)
+
+
+def full_disk(of: str) -> None:
+    """A run whose shuffles have a megabyte of disk (a tmpfs, which only root can mount)."""
+    with tempfile.TemporaryDirectory(prefix="pipeline-proof-") as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False).returncode:
+            return
+        try:
+            run(of, *ONE, *settings(f"spark.local.dir={folder}"), script=SMALL_TASKS)
+            print("\na full disk: the job did not need it", flush=True)
+        except Failed as error:
+            status, printed, tables = error.args
+            print(f"\na full disk: exit status {status}, {len(tables)} tables are left; it says\n  {printed.strip()}", flush=True)
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
+def main(arguments: list[str]) -> None:
+    """The parts that are named, or all."""
+    match arguments:
+        case ["scale", *records]:
+            scale(*records)
+        case ["faults", *records]:
+            faults(*records)
+        case ["kafka-clients", *keys]:
+            kafka_clients(*keys)
+        case _:
+            kafka_clients()
+            scale()
+            faults()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
