@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks import jvm
 from benchmarks.harness import Row, benchmark
-from service.api.streams.document import FORM
+from service.api.streams import FORM
 from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.racks import STRATEGIES
 from service.decisions.budget import Budget

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from service.api import catalogue, probes
+from service.api import catalogue, probes, views
 from service.config import Settings
 from service.core.kafka_versions import LATEST
-from service.decisions.families import FAMILIES
 from service.page import views as page
 from service.web.application import add_hooks, new_app
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from service.telemetry.tracing import Tracing
 
 RESOURCES: tuple[object, ...] = (
-    *(import_module(f"service.api.{family.name}.views").blueprint for family in FAMILIES),
+    *views.BLUEPRINTS.values(),
     *catalogue.BLUEPRINTS,
 )
 

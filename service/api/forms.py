@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 def form_of(path: str) -> Form[Any, Any]:
     """The form of the family that has this path. Only its modules are imported."""
-    form: Form[Any, Any] = import_module(f"service.api.{BY_PATH[path].name}.document").FORM
+    form: Form[Any, Any] = import_module(f"service.api.{BY_PATH[path].name}").FORM
     return form

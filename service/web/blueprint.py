@@ -1,8 +1,6 @@
 """HTTP only: what flask-smorest needs to speak the contract of ``openapi.yaml``.
 
-A resource is a module with a ``Blueprint``, and its docstring the text of the operation::
-
-    blueprint.decision("/v1/co-partitionings", FORM, "checkCoPartitioning", "co_partitioning", __doc__, example=EXAMPLE)
+``service.api.views`` makes a resource of each family's form.
 """
 
 from __future__ import annotations
@@ -31,16 +29,15 @@ from service.web.fields import INT32, INT64, Bool, from_query
 from service.web.json.codec import loads
 from service.web.media_types import JSON
 from service.web.middleware import current_request
-from service.web.schemas import DetailSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from apispec import APISpec
     from apispec.ext.marshmallow.openapi import OpenAPIConverter
     from flask import Flask, Request, Response
 
-    from service.web.forms import Form
+    from service.web.forms import Form, Operation
 
 INT32_NAMES: Final = frozenset(
     (
@@ -195,39 +192,23 @@ class Blueprint(flask_smorest.Blueprint):
         """As flask-smorest's, but with one instance of the schema for all requests: making one takes half a millisecond."""
         return super().arguments(resolve_schema_instance(schema), **kwargs)
 
-    def operation(
-        self,
-        path: str,
-        form: Form[Any, Any],
-        name: str,
-        *,
-        example: dict[str, Any],
-        query: type[Schema] = DetailSchema,
-    ) -> Any:
-        """A POST whose view gets the question of its body.
+    def decision(
+        self, path: str, form: Form[Any, Any], operation: Operation, about: str | None, offered: Callable[[Any], Iterable[str]]
+    ) -> None:
+        """A POST that answers the question of its body as ``decide`` does.
 
-        name : the operationId; example : a body for the reference page
-        query : the parameters, each a field of the question. One of another family may lack it
+        about : the operation, in Markdown; offered : media types of the answer to a question, as for ``preferred``
         """
 
-        def decorate(view: Callable[[Any], Any]) -> Any:
-            def with_query(question: Any, parameters: dict[str, Any]) -> Any:
-                return view(replace(question, **{each: value for each, value in parameters.items() if hasattr(question, each)}))
+        def view(question: Any, parameters: dict[str, Any]) -> Response:
+            # The body may ask a question of another family, which lacks a parameter.
+            question = replace(question, **{name: value for name, value in parameters.items() if hasattr(question, name)})
+            return decide(operation.metric, form, question, *offered(question))
 
-            asked = self.arguments(query, location="query")(wraps(view)(with_query))
-            documented = self.doc(operationId=name)(self.response(200, form.answer_schema)(asked))
-            return self.post(path)(self.arguments(form.schema, example=example)(documented))
-
-        return decorate
-
-    def decision(self, path: str, form: Form[Any, Any], name: str, decision: str, about: str | None, **options: Any) -> None:
-        """An ``operation`` that answers as ``decide`` does. decision : its name in metrics; about : the operation, in Markdown"""
-
-        def view(question: Any) -> Response:
-            return decide(decision, form, question)
-
-        view.__name__, view.__doc__ = name, about
-        self.operation(path, form, name, **options)(view)
+        view.__name__, view.__doc__ = operation.name, about
+        asked = self.arguments(operation.query, location="query")(view)
+        documented = self.doc(operationId=operation.name)(self.response(200, form.answer_schema)(asked))
+        self.post(path)(self.arguments(form.schema, example=operation.example)(documented))
 
     def query(self, schema: type[QuerySchema]) -> Any:
         """As ``arguments(schema, location="query")``, read field by field: 10 µs where webargs and Schema.load take 80."""

@@ -16,6 +16,7 @@ from service.web.json.codec import LongText, dumps, loads
 from service.web.json.limits import JsonRejected, memory_bytes
 from service.web.media_types import CSV
 from service.web.problems import of_allocator_error, of_messages, problem, reword
+from service.web.schemas import DetailSchema
 
 
 class Refused(Exception):
@@ -36,6 +37,27 @@ class FamilyAnswer(Protocol):
 
 Q = TypeVar("Q")
 A = TypeVar("A", bound=FamilyAnswer)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The POST of a family.
+
+    tag : its resource in the contract, and about : what that answers
+    name : the operationId
+    metric : the decision's name in metrics
+    example : a body for the reference page
+    query : the parameters, each a field of the question
+    columns : the members of a body that an Arrow stream replaces; the field of the first gets the stream
+    """
+
+    tag: str
+    name: str
+    metric: str
+    about: str
+    example: dict[str, Any]
+    query: type[Schema] = DetailSchema
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

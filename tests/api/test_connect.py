@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.api.connect.views import EXAMPLE
+from service.api.connect import EXAMPLE
 from tests.support.golden import lines
 
 PATH = "/v1/connect-assignments"

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from service.api.decodings.document import FORM
-from service.api.decodings.records import table
+from service.api.decoded_records import table
+from service.api.decodings import FORM
 from service.core.kafka_versions import FORMATTERS_3_9, LATEST
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.decodings import DecodingQuestion, RecordsToDecode

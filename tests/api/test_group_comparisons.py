@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given
 
-from service.api.groups import schema
+from service.api import group_schemas as schema
 from service.app import create_app
 from service.config import Settings
 from tests.support.groups import bodies, flat

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields
 
-from service.api.groups import schema
+from service.api import group_schemas as schema
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST

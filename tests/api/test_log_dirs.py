@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from service.api.log_dirs.views import EXAMPLE
+from service.api.log_dirs import EXAMPLE
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient

@@ -16,8 +16,7 @@ import pyarrow.csv
 import pytest
 import requests
 
-from service.api.partition_counts.document import LISTED
-from service.api.partition_counts.schema import MOST
+from service.api.partition_counts import LISTED, MOST
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api.placements.document import FORM, Placed, placements_json, reassignment_json
+from service.api.placements import FORM, Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
 from service.core.kafka_versions import LATEST

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from service.api.rebalances.schema import GroupRebalancesSchema
+from service.api.rebalance_schemas import GroupRebalancesSchema
 from service.decisions.rebalances.question import variants
 from service.decisions.rebalances.timeline import read_timeline
 from service.planner.timelines.simulation import varied

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from service.api.rebalances.document import FORM
+from service.api.rebalances import FORM
 from service.decisions.budget import Budget
 from service.decisions.rebalances import outcomes
 from service.web.forms import Refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.api.streams.views import EXAMPLE
+from service.api.streams import EXAMPLE
 from service.decisions.budget import Budget
 from service.decisions.streams.answer import answer
 from service.decisions.streams.question import StreamsQuestion

@@ -7,7 +7,7 @@ import random
 import re
 from typing import Any
 
-from service.api.groups.document import FORM
+from service.api.groups import FORM
 from service.decisions.budget import Budget
 from service.web.forms import Refused
 

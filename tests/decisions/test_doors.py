@@ -21,7 +21,7 @@ EVERY = pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family 
 
 
 def example(family):
-    return import_module(f"service.api.{family.name}.views").EXAMPLE
+    return import_module(f"service.api.{family.name}").EXAMPLE
 
 
 @pytest.fixture(scope="module")

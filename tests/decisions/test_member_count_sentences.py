@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from service.api.member_counts.document import FORM
+from service.api.member_counts import FORM
 from service.decisions.budget import Budget
 from service.web.forms import Refused
 

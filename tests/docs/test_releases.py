@@ -12,7 +12,7 @@ CONTRIBUTING = (PROJECT / "CONTRIBUTING.md").read_text()
 
 GENERATED = {"openapi.yaml", "docs/evidence/parity.md"}
 CHANGES = {
-    "service/api/streams/schema.py": "4.4.0",
+    "service/api/streams.py": "4.4.0",
     "service/wire/schemas.py": "4.4.0",
     "service/clients/streams/__init__.py": "4.4.0",
     "service/clients/streams/sticky.py": "4.4.0",

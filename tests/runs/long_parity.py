@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from service.api.groups.document import assignments_json
+from service.api.groups import assignments_json
 from service.conformance import coordinator_groups
 from service.conformance.groups import change, first_group, give
 from service.conformance.shrinking import smaller

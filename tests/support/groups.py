@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from service.api.groups.schema import MEMBER, TOPIC
+from service.api.group_schemas import MEMBER, TOPIC
 from service.decisions.groups.rows import read_group
 from tests.support.choices import choices
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.api.rebalances.schema import GroupRebalancesSchema
+from service.api.rebalance_schemas import GroupRebalancesSchema
 from service.core.errors import raise_all
 from service.decisions.rebalances.question import faults
 from service.decisions.rebalances.timeline import read_timeline

@@ -10,8 +10,8 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from service.api.connect.document import FORM as CONNECT
-from service.api.streams.document import FORM as STREAMS
+from service.api.connect import FORM as CONNECT
+from service.api.streams import FORM as STREAMS
 from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.racks import STRATEGIES
 from service.conformance.connect_groups import connect_group

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import Schema, ValidationError, fields
 
-from service.api.fingerprints.schema import ObservationSchema
-from service.api.partition_counts.schema import HistogramRowSchema
-from service.api.partitions.schema import RecordSchema
+from service.api.fingerprints import ObservationSchema
+from service.api.partition_counts import HistogramRowSchema
+from service.api.partitions import RecordSchema
 from service.core.errors import MAX_ERRORS
 from service.web.columns_field import Columns
 

@@ -12,8 +12,8 @@ from marshmallow import Schema, ValidationError, fields, validate
 from marshmallow.experimental.context import Context
 
 import service.api
-from service.api.connect.schema import ConnectAssignmentSchema
-from service.api.groups.schema import GroupAssignmentSchema
+from service.api.connect import ConnectAssignmentSchema
+from service.api.group_schemas import GroupAssignmentSchema
 from service.app import create_app
 from service.config import Settings
 from service.core.errors import MAX_ERRORS

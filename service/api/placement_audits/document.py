@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from service.api.placement_audits.schema import PlacementAuditSchema
-from service.api.placements.document import BrokerLoadSchema, RackLoadSchema, load_documents
+from service.api.placements import BrokerLoadSchema, RackLoadSchema, load_documents
 from service.core.model import NONE
 from service.decisions.placement_audits import AuditAnswer, answer
 from service.planner.placement_audits.audit import CreatedPart, PlacerRuleBroken, verdict

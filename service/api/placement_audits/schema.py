@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, post_load, validate
 
-from service.api.placements.schema import BrokerSchema
+from service.api.placement_schemas import BrokerSchema
 from service.core.kafka_versions import LATEST
 from service.decisions.placement_audits import AuditQuestion
 from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from marshmallow import Schema, post_load
 
-from service.api.reassignments.schema import PlacedTopicSchema, TargetBrokerSchema
+from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
 from service.decisions.placement_checks import CheckQuestion
 from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
 from service.web.columns_field import Rows

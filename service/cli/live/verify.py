@@ -113,7 +113,7 @@ def _written_by(name: str, partitions_count: int, sample: Sequence[tuple[bytes, 
     import numpy as np  # noqa: PLC0415 - imports that --help does not need
     import pyarrow as pa  # noqa: PLC0415
 
-    from service.api.fingerprints.document import conclusion  # noqa: PLC0415
+    from service.api.fingerprints import conclusion  # noqa: PLC0415
     from service.core.errors import AllocatorError  # noqa: PLC0415
     from service.decisions.budget import Budget  # noqa: PLC0415
     from service.decisions.fingerprints import FingerprintQuestion, answer  # noqa: PLC0415

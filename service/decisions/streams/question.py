@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 class StreamsQuestion:
     """A group of Streams.
 
-    subtopologies : rows (see ``api.streams.schema``), each well-formed, at least one
+    subtopologies : rows (see ``api.streams``), each well-formed, at least one
     members : of the streams protocol, likewise; clients : of the classic protocol. One of them
     member_protocol : streams (the broker assigns) or classic (the group leader does); default: streams
     assignor, kafka_version : default: that of the protocol, and its newest release

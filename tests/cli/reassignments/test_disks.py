@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from service.api.log_dirs.views import EXAMPLE
+from service.api.log_dirs import EXAMPLE
 from service.cli import main
 from tests.support.golden import CHOICE
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from service.api.connect.document import FORM
+from service.api.connect import FORM
 from service.clients.connect.incremental import backoff
 from service.clients.connect.work import TASK_BITS, Work, serialized
 from service.core.jvm.hashing import java_hash_codes

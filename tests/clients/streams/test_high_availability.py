@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.streams.document import FORM
+from service.api.streams import FORM
 from service.clients.streams.classic import client_queue, high_availability
 from service.clients.streams.classic.client import Client
 from service.core.clock import UNLIMITED

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.streams.document import FORM
+from service.api.streams import FORM
 from service.core.jvm.priority_queue import PriorityQueue
 from service.decisions.budget import Budget
 from tests.support.golden import each

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from service.api.connect.document import FORM
+from service.api.connect import FORM
 from service.cli import main
 from service.conformance.connect_groups import connect_group
 from service.decisions.budget import Budget

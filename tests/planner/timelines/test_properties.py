@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.api.rebalances.schema import GroupRebalancesSchema
+from service.api.rebalance_schemas import GroupRebalancesSchema
 from service.core.errors import InvalidQuestion, KafkaAssignorFails, raise_all
 from service.core.model import NONE
 from service.decisions.rebalances.question import faults

@@ -1,0 +1,145 @@
+"""Compare partitioners: the share of the records on which each pair agrees, and examples of keys on which they do not.
+
+Partitioners that agree by construction (the same hash and sign rule) are one writer. Records whose
+partition depends on a counter or on chance (most clients' records without a key) are not compared. The body may also be an
+Arrow stream with a column `key`, the other fields being query parameters, `partitioners` separated by commas. As `text/csv`
+or Arrow the answer is the table of pairs.
+"""
+
+from typing import Any, Final
+
+import pyarrow as pa
+from marshmallow import validate
+
+from service.api.partitioner_classes import ExcludedSchema, WriterSchema, excluded_documents, writer_document
+from service.core.keys.formats import FORMATS
+from service.decisions.comparisons import ComparisonAnswer, ComparisonQuestion, answer
+from service.decisions.keys.values import json_value
+from service.web import described as fields
+from service.web.fields import Array, Int
+from service.web.forms import Form, Operation
+from service.web.keys import KeyList, read_body
+from service.web.schemas import AnswerSchema, KafkaVersion, QuestionSchema, SpreadSchema
+
+MOST_EXAMPLES: Final = 100
+
+
+class PartitionerComparisonsSchema(QuestionSchema):
+    """Keys of one topic, and the partitioners to compare."""
+
+    asks = ComparisonQuestion
+
+    kafka_version = KafkaVersion()
+    partitioners = Array(
+        fields.String(),
+        "names of GET /v1/partitioners; default: all",
+        validate=validate.Length(min=1),
+        example=["java", "librdkafka:consistent_random"],
+    )
+    partitions_count = Int("the topic's partitions", required=True, minimum=1, example=12)
+    key_format = fields.String("as in /v1/partitions; default `string`", validate=validate.OneOf(FORMATS))
+    keys = KeyList("null is a record without a key", required=True, example=["order-1"])
+    examples = Int("the maximum number of keys shown for each disagreement", minimum=0, maximum=MOST_EXAMPLES, load_default=3)
+
+
+class ComparedWriterSchema(WriterSchema):
+    """Partitioners that put each of these keys on the same partition."""
+
+    distribution = fields.Nested(
+        SpreadSchema, "of the records whose partition follows from their key; absent above a million partitions", optional=True
+    )
+
+
+class DisagreementSchema(AnswerSchema):
+    """A key that two partitioners put on different partitions."""
+
+    row = fields.Integer("of the key among the keys")
+    key = fields.Raw(allow_none=True)
+    partition_ids = fields.List(fields.Integer(), "the partition by either, in the order of `partitioners`")
+
+
+class PairSchema(AnswerSchema):
+    """Two writers beside each other."""
+
+    partitioners = fields.List(fields.String(), "the first name of either writer")
+    keys = fields.Integer("records whose partition follows from their key in both; a key counts as often as it occurs")
+    agreeing_keys = fields.Integer("the number of these records that both put on the same partition")
+    agreement = fields.Float("their share; null where there are no such records", allow_none=True)
+    disagreements = fields.List(fields.Nested(DisagreementSchema), "the first few")
+
+
+class PartitionerComparisonsAnswerSchema(AnswerSchema):
+    """Which partitioners agree."""
+
+    kafka_version = fields.String()
+    partitions_count = fields.Integer()
+    keys_count = fields.Integer("records: every key of the request, repeated ones and null included")
+    chance_agreement = fields.Float("the agreement expected of two unrelated hashes")
+    writers = fields.List(fields.Nested(ComparedWriterSchema), "partitioners that agree on every one of these keys")
+    pairs = fields.List(fields.Nested(PairSchema), "each pair of writers")
+    not_compared = fields.List(fields.Nested(ExcludedSchema), "partitioners that were not considered")
+
+
+def document(answer: ComparisonAnswer) -> dict[str, Any]:
+    """The answer, as PartitionerComparisonsAnswerSchema has it."""
+    question, result = answer.question, answer.result
+    spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
+    return {
+        "kafka_version": question.kafka_version,
+        "partitions_count": question.partitions_count,
+        "keys_count": result.records,
+        "chance_agreement": 1 / question.partitions_count,
+        "writers": [writer_document(writer) | spread for writer, spread in zip(result.classes, spreads, strict=True)],
+        "pairs": [
+            row
+            | {
+                "disagreements": [
+                    {"row": one.row, "key": json_value(question.keys, one.row), "partition_ids": one.partitions}
+                    for one in pair.examples
+                ]
+            }
+            for row, pair in zip(_pairs(answer), result.pairs, strict=True)
+        ],
+        "not_compared": excluded_documents(result.partitioners),
+    }
+
+
+def table(answer: ComparisonAnswer) -> pa.Table:
+    """The pairs."""
+    columns = {"partitioner": pa.string(), "other_partitioner": pa.string(), "keys": pa.int64(), "agreeing_keys": pa.int64()}
+    rows = [dict(zip(("partitioner", "other_partitioner"), each["partitioners"], strict=True)) | each for each in _pairs(answer)]
+    return pa.Table.from_pylist(rows, pa.schema(columns | {"agreement": pa.float64()}))
+
+
+def _pairs(answer: ComparisonAnswer) -> list[dict[str, Any]]:
+    """The pairs without their disagreements."""
+    names = [writer.names[0] for writer in answer.result.classes]
+    return [
+        {
+            "partitioners": [names[pair.first], names[pair.second]],
+            "keys": pair.keys,
+            "agreeing_keys": pair.agreeing,
+            "agreement": pair.agreeing / pair.keys if pair.keys else None,
+        }
+        for pair in answer.result.pairs
+    ]
+
+
+FORM: Final = Form(PartitionerComparisonsSchema(), answer, PartitionerComparisonsAnswerSchema, document, table, read=read_body)
+
+
+EXAMPLE: Final = {
+    "partitioners": ["java", "librdkafka:consistent_random"],
+    "partitions_count": 6,
+    "keys": ["order-1", "order-2", "order-3"],
+}
+
+
+OPERATION: Final = Operation(
+    "partitioner-comparisons",
+    "comparePartitioners",
+    "partitioner_comparison",
+    "the same keys, different partitioners",
+    EXAMPLE,
+    columns=("keys",),
+)

@@ -1,1 +1,0 @@
-"""``POST /v1/log-dir-plans``."""

@@ -1,1 +1,0 @@
-"""``/v1/member-count-plans``."""

@@ -1,0 +1,277 @@
+"""Place partitions' replicas on brokers.
+
+As an Arrow stream (`Accept: application/vnd.apache.arrow.stream`) or `text/csv` the answer is its table: `topic_name`,
+`partition_id`, `replicas` (a list, or text with commas).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import chain, islice
+from typing import Any, Final, cast
+
+import numpy as np
+import pyarrow as pa
+
+from service.api.placement_schemas import ReplicaPlacementSchema
+from service.core.measures.broker_load import COUNTS, Load, rack_load
+from service.core.model import Cluster, Int32s, Ragged
+from service.core.placers.controller import TopicResult, protocol_name
+from service.decisions.placements.answer import PlacementAnswer, answer
+from service.decisions.placements.commands import CommandResult, Created, Generated, NotPlaced, Operated, Placed, created
+from service.decisions.placements.question import UNNAMED
+from service.decisions.rows.names import NAME
+from service.web import described as fields
+from service.web.forms import Form, Operation
+from service.web.json.codec import LongText, dumps
+from service.web.json.rows import Part, enclosed, json_list, rows
+from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, CountsSchema, ExplainSchema, ImplementationSchema, ZoneTrafficSchema
+
+
+class PlacementSchema(AnswerSchema):
+    """Where a partition's replicas go."""
+
+    partition_id = fields.Integer()
+    replicas = fields.List(fields.Integer(), "broker ids, the leader (the preferred replica) first")
+
+
+class BrokerLoadSchema(AnswerSchema):
+    """What brokers get, over all topics placed."""
+
+    broker_ids = fields.List(fields.Integer(), "in request order")
+    replicas = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema)
+
+
+class RackLoadSchema(AnswerSchema):
+    """What racks get, over all topics placed."""
+
+    rack_ids = fields.List(fields.String(allow_none=True), "in the order in which they first appear; null: no rack")
+    replicas = fields.Nested(CountsSchema)
+    leaders = fields.Nested(CountsSchema)
+
+
+class ReassignedSchema(AnswerSchema):
+    """One partition of a reassignment."""
+
+    topic = fields.String()
+    partition = fields.Integer()
+    replicas = fields.List(fields.Integer())
+    log_dirs = fields.List(
+        fields.String(), "from `kafka-reassign-generate`: `any` for each of `replicas`", optional=True, example=["any", "any"]
+    )
+
+
+class ReassignmentSchema(AnswerSchema):
+    """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
+
+    version = fields.Integer()
+    partitions = fields.List(fields.Nested(ReassignedSchema))
+
+
+class TopicPlacementSchema(AnswerSchema):
+    """What became of one of several topics."""
+
+    topic_name = fields.String()
+    placements = fields.List(fields.Nested(PlacementSchema), optional=True)
+    error = fields.String("Kafka's name of the error, if it refuses this topic", optional=True)
+    exception = fields.String("the Java class that Kafka throws", optional=True)
+    message = fields.String("Kafka's message", allow_none=True, optional=True)
+
+
+class ControllerPlacementSchema(PlacementSchema):
+    """A partition that a controller has made."""
+
+    in_sync_replicas = fields.List(fields.Integer())
+    leader = fields.Integer()
+
+
+class ControllerTopicSchema(TopicPlacementSchema):
+    """What a controller answers for one topic; errors by the protocol's names."""
+
+    topic_name = fields.String("absent if Kafka refuses the whole request", optional=True)
+    placements = fields.List(fields.Nested(ControllerPlacementSchema), optional=True)
+
+
+class ReplicaPlacementAnswerSchema(AnswerSchema):
+    """The placement; which of `placements`, `topics`, `results` and `proposed_json` it has goes by the request's form."""
+
+    kafka_version = fields.String()
+    placer = fields.String()
+    implementation = fields.Nested(ImplementationSchema)
+    conclusion = fields.String("what is placed, and where; that racks are not known")
+    warnings = fields.List(fields.String(), "brokers without a rack where others have one")
+    placements = fields.List(fields.Nested(PlacementSchema), "one topic", optional=True)
+    topics = fields.List(fields.Nested(TopicPlacementSchema), "several topics, in request order", optional=True)
+    results = fields.List(
+        fields.List(fields.Nested(ControllerTopicSchema)), "operations: for each, its topics in order", optional=True
+    )
+    proposed_json = fields.String("kafka-reassign-generate: what the tool prints", optional=True)
+    broker_load = fields.Nested(BrokerLoadSchema)
+    rack_load = fields.Nested(RackLoadSchema)
+    zone_traffic = fields.Nested(ZoneTrafficSchema, PLACED_TRAFFIC, optional=True)
+    reassignment = fields.Nested(
+        ReassignmentSchema,
+        "the placement as the file that kafka-reassign-partitions takes; a topic without a `topic_name` is "
+        f'called "{UNNAMED}". Not for operations',
+        optional=True,
+    )
+    explanation = fields.Dict("with `explain=true`: draws and lists, and for each replica the rule that placed it", optional=True)
+
+
+def document(answer: PlacementAnswer) -> dict[str, Any]:
+    """The answer, as ReplicaPlacementAnswerSchema has it."""
+    body = {
+        "kafka_version": answer.question.version,
+        "placer": answer.placer.name,
+        "implementation": answer.placer.implementation_fields,
+        "conclusion": answer.conclusion,
+        "warnings": answer.warnings,
+        **_outcome(answer.cluster, answer.outcome),
+        **load_documents(answer.cluster, answer.load),
+    }
+    if answer.traffic is not None:
+        body["zone_traffic"] = answer.traffic.figures(answer.question.price_per_gb)
+    if answer.outcome.explanation:
+        body["explanation"] = answer.outcome.explanation
+    return body
+
+
+def table(answer: PlacementAnswer) -> pa.Table:
+    """The columns topic_name, partition_id and replicas, a row for each partition."""
+    placed = answer.outcome.placed
+    topic = np.repeat(np.arange(len(placed), dtype=np.int32), [len(each.partition_ids) for each in placed])
+    replicas = [_rows(answer.cluster, each) for each in placed]
+    empty = pa.array([], pa.list_(pa.int32()))
+    lists = pa.concat_arrays([pa.ListArray.from_arrays(pa.array(o, pa.int32()), pa.array(v)) for o, v in replicas] or [empty])
+    return pa.table(
+        {
+            "topic_name": pa.DictionaryArray.from_arrays(pa.array(topic), pa.array([each.topic_name for each in placed], NAME)),
+            "partition_id": pa.array(np.concatenate([each.partition_ids for each in placed] or [np.empty(0, np.int32)])),
+            "replicas": lists,
+        }
+    )
+
+
+def _rows(cluster: Cluster, placed: Placed) -> tuple[Int32s, Int32s]:
+    """The broker ids of a placement as offsets and values."""
+    partitions, factor = placed.replicas.shape
+    return np.arange(partitions + 1, dtype=np.int32) * np.int32(factor), cluster.broker_ids[placed.replicas].ravel()
+
+
+def _outcome(cluster: Cluster, outcome: CommandResult) -> dict[str, Any]:
+    """The members of the answer that only this form of the question has."""
+    if isinstance(outcome, Generated):
+        proposed, again = (reassignment_json(cluster, outcome.placed, log_dirs=True) for _ in range(2))
+        return {"proposed_json": in_quotes(proposed), "reassignment": again}
+    if isinstance(outcome, Operated):
+        return {"results": [_operated(cluster, request) for request in outcome.results]}
+    topics = cast("Created", outcome)
+    file = {"reassignment": reassignment_json(cluster, topics.placed)}
+    if topics.alone:
+        return {"placements": placements_json(cluster, topics.placed[0]), **file}
+    return {"topics": [_created(cluster, result) for result in topics.results], **file}
+
+
+def _created(cluster: Cluster, result: Placed | NotPlaced) -> dict[str, Any]:
+    if isinstance(result, Placed):
+        return {"topic_name": result.topic_name, "placements": placements_json(cluster, result)}
+    error = result.error
+    body = {"error": type(error).__name__, "exception": error.exception, "message": error.message}
+    return {"topic_name": result.topic_name, **body}
+
+
+def _operated(cluster: Cluster, request: list[TopicResult] | NotPlaced) -> list[dict[str, Any]]:
+    if isinstance(request, NotPlaced):
+        error = request.error
+        return [{"error": protocol_name(error), "exception": error.exception, "message": error.message}]
+    return [
+        {"topic_name": topic.topic_name, "error": topic.error.name, "message": topic.error.message}
+        if topic.error
+        else {"topic_name": topic.topic_name, "placements": controller_placements_json(cluster, created(topic))}
+        for topic in request
+    ]
+
+
+def load_documents(cluster: Cluster, load: Load) -> dict[str, Any]:
+    """An answer's `broker_load` and `rack_load`. load : of the brokers"""
+    rack_ids, of_racks = rack_load(cluster, load)
+    return {
+        "broker_load": {"broker_ids": cluster.broker_ids, **_measures(load)},
+        "rack_load": {"rack_ids": rack_ids, **_measures(of_racks)},
+    }
+
+
+def _measures(load: Load) -> dict[str, Any]:
+    return {
+        name: {"counts" if name in COUNTS else "totals": totals, **asdict(load.spread(name))}
+        for name, totals in load.totals.items()
+    }
+
+
+def placements_json(cluster: Cluster, placed: Placed) -> LongText:
+    """``[{"partition_id", "replicas"}]``."""
+    return json_list(len(placed.partition_ids), *_opened(cluster, placed, b'{"partition_id":'), Part([b"]}"]))
+
+
+def controller_placements_json(cluster: Cluster, placed: Placed) -> LongText:
+    """``[{"partition_id", "replicas", "in_sync_replicas", "leader"}]``: a controller's new partitions."""
+    in_sync = ~cluster.fenced[placed.replicas]
+    offsets = np.append(0, np.cumsum(np.count_nonzero(in_sync, axis=1))).astype(np.int32)
+    return json_list(
+        len(placed.partition_ids),
+        *_opened(cluster, placed, b'{"partition_id":'),
+        Part([b'],"in_sync_replicas":['], numbers=Ragged(offsets, placed.replicas[in_sync]), ids=cluster.broker_ids),
+        Part([b'],"leader":'], numbers=placed.replicas[:, 0], ids=cluster.broker_ids),
+        Part([b"}"]),
+    )
+
+
+def reassignment_json(cluster: Cluster, placed: Sequence[Placed], *, log_dirs: bool = False) -> LongText:
+    """``{"version":1,"partitions":[{"topic","partition","replicas"}]}``, to the letter as Kafka's tool prints it.
+
+    log_dirs : with ``"log_dirs":["any", …]`` besides, as ``--generate`` has them
+    """
+    texts = [_reassigned(cluster, topic, log_dirs=log_dirs) for topic in placed if len(topic.partition_ids)]
+    commas = chain.from_iterable((b",", *text.pieces) for text in texts)
+    return reassignment(LongText(islice(commas, 1, None), max(0, sum(1 + text.size for text in texts) - 1), exact=True))
+
+
+def reassignment(rows: LongText) -> LongText:
+    """A reassignment. rows : the text of its partitions"""
+    return enclosed(b'{"version":1,"partitions":[', rows, b"]}")
+
+
+def _reassigned(cluster: Cluster, placed: Placed, *, log_dirs: bool) -> LongText:
+    count, factor = placed.replicas.shape
+    after = b'],"log_dirs":[' + b",".join([b'"any"'] * factor) + b"]}" if log_dirs else b"]}"
+    before = b'{"topic":%s,"partition":' % dumps(placed.topic_name)
+    return rows(count, *_opened(cluster, placed, before), Part([after]))
+
+
+def _opened(cluster: Cluster, placed: Placed, before: bytes) -> tuple[Part, Part]:
+    """The beginning of a row for each partition: a text, its id, and its replicas."""
+    replicas = Part([b',"replicas":['], numbers=placed.replicas, ids=cluster.broker_ids)
+    return Part([before], numbers=placed.partition_ids), replicas
+
+
+def in_quotes(text: LongText) -> LongText:
+    """A text as a JSON string; its pieces are whole characters."""
+    return enclosed(b'"', LongText((dumps(piece.decode())[1:-1] for piece in text.pieces), 2 * text.size, exact=False), b'"')
+
+
+FORM: Final = Form(ReplicaPlacementSchema(), answer, ReplicaPlacementAnswerSchema, document, table)
+
+
+EXAMPLE: Final = {
+    "placer": "striped",
+    "random_seed": 7,
+    "topic_name": "orders",
+    "partitions_count": 6,
+    "replication_factor": 2,
+    "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
+}
+
+
+OPERATION: Final = Operation(
+    "replica-placements", "placeReplicas", "placement", "replicas → brokers", EXAMPLE, query=ExplainSchema
+)

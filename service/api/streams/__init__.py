@@ -1,1 +1,0 @@
-"""``/v1/streams-assignments``: which member of a Kafka Streams group runs which tasks."""

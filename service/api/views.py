@@ -1,0 +1,131 @@
+"""The operations: a POST for each family, and what else some of them take."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+from flask import Request, Response, request
+from werkzeug.exceptions import BadRequest
+
+from service.api import coordinators, partitions
+from service.core.keys.columns import INTEGERS
+from service.decisions.coordinators import CoordinatorQuestion
+from service.decisions.decodings import OFFSETS_TOPIC, DecodingQuestion
+from service.decisions.families import FAMILIES, Family
+from service.decisions.keys.values import TEXTUAL, fields_of
+from service.decisions.partitions import PartitionsQuestion
+from service.descriptions.pasted import utf8
+from service.web import described as fields
+from service.web.arrow.parser import ArrowParser
+from service.web.blueprint import Blueprint, Parser, QuerySchema
+from service.web.bodies import read_body
+from service.web.context import reserve
+from service.web.deciding import decide
+from service.web.fields import INT64, Int, from_query
+from service.web.json.lines import LinesParser
+from service.web.media_types import ARROW_STREAM, CSV, JSON, JSON_LINES
+from service.web.schemas import ExplainSchema
+
+TEXT: Final = "text/plain"
+OF_KEY: Final = fields_of(keys=("key",))
+
+
+class TextParser(Parser):
+    """The service's parser, which also takes a text as it is."""
+
+    media_types = (*Parser.media_types, TEXT)
+
+    def _raw_load_json(self, req: Request) -> Any:
+        if req.mimetype != TEXT:
+            return super()._raw_load_json(req)
+        text = read_body(req)
+        reserve(2 * len(text))
+        try:
+            return {"texts": [utf8(text).decode()]}
+        except UnicodeDecodeError as error:
+            raise BadRequest(f"The text is not UTF-8 at byte {error.start}: {error.reason}.") from None
+
+
+class PartitionQuerySchema(partitions.PartitionsSchema, ExplainSchema, QuerySchema):
+    """The same for one key, in a query."""
+
+    class Meta:
+        """Without the fields that a query cannot hold."""
+
+        fields = ("key", "partitions_count", "partitioner", "key_format", "counter", "random_seed", "topic_name", "explain")
+
+    key = fields.String("absent: a record without a key", example="order-1")
+    counter = Int("the round robin's counter; default 0", minimum=-INT64 - 1, maximum=INT64)
+    random_seed = Int(
+        "seed of java.util.Random; default 0. Neighbouring seeds have similar first draws", minimum=-INT64 - 1, maximum=INT64
+    )
+
+    def question(self, body: dict[str, Any], **_: Any) -> PartitionsQuestion:
+        """The question."""
+        value = _json_value(body.pop("key", None), body.get("key_format", "string"))
+        return PartitionsQuestion(keys=[value], **body)
+
+
+def _json_value(key: str | None, key_format: str) -> Any:
+    """A query's text as the JSON value of its format; other text as it is, for the format to refuse."""
+    if key is None or key_format in TEXTUAL:
+        return key
+    if key_format in INTEGERS:
+        return from_query(key)
+    if key_format == "boolean":
+        return {"true": True, "false": False}.get(key, key)
+    if key in ("NaN", "Infinity", "-Infinity"):
+        return key
+    try:
+        return float(key) if key.isascii() and "_" not in key else key
+    except ValueError:
+        return key
+
+
+def offered(question: Any) -> tuple[str, ...]:
+    """The media types of the answer, that of a stream first."""
+    if isinstance(question, PartitionsQuestion) and request.mimetype == ARROW_STREAM:
+        return ARROW_STREAM, JSON, CSV
+    if not isinstance(question, DecodingQuestion):
+        return ()
+    if question.records is None or question.kind == OFFSETS_TOPIC:
+        return (JSON,)
+    own = {ARROW_STREAM: ARROW_STREAM, JSON: JSON}.get(request.mimetype, JSON_LINES)
+    return (own, *(each for each in (JSON, JSON_LINES, ARROW_STREAM, CSV) if each != own))
+
+
+def resource(family: Family) -> Blueprint:
+    """The POST of a family; its text is the docstring of the family's module."""
+    module = import_module(f"service.api.{family.name}")
+    form, operation = module.FORM, module.OPERATION
+    parser = Parser(form.read)
+    if family.name == "descriptions":
+        parser = TextParser()
+    elif operation.columns:
+        parser = (LinesParser if form.lines else ArrowParser)(*operation.columns, read_json=form.read)
+    blueprint = Blueprint(operation.tag, module.__name__, parser, description=operation.about)
+    blueprint.decision(family.path, form, operation, module.__doc__, offered)
+    return blueprint
+
+
+BLUEPRINTS: Final = {family.name: resource(family) for family in FAMILIES}
+
+
+@BLUEPRINTS["partitions"].get("/v1/partitions")
+@BLUEPRINTS["partitions"].query(PartitionQuerySchema)
+@BLUEPRINTS["partitions"].response(200, partitions.FORM.answer_schema)
+@BLUEPRINTS["partitions"].doc(operationId="allocatePartition")
+def allocate_partition(question: PartitionsQuestion) -> Response:
+    """Compute the partition of one key, like POST with `keys: [key]`."""
+    with OF_KEY:
+        return decide("partition", partitions.FORM, question)
+
+
+@BLUEPRINTS["coordinators"].get("/v1/coordinators")
+@BLUEPRINTS["coordinators"].arguments(coordinators.CoordinatorQuerySchema, location="query")
+@BLUEPRINTS["coordinators"].response(200, coordinators.FORM.answer_schema)
+@BLUEPRINTS["coordinators"].doc(operationId="getCoordinator")
+def get_coordinator(question: CoordinatorQuestion) -> Response:
+    """Compute the partition that coordinates a group or a transactional id."""
+    return decide("coordinator", coordinators.FORM, question)
