@@ -161,7 +161,7 @@ GROUP: Final = all_of(
     click.option(
         "--client", help="Library of the group's leader, such as librdkafka. Default: the one in the description, or java."
     ),
-    click.option("--client-version", help="Release of this library, where releases differ. Default: the newest compared."),
+    click.option("--client-version", help="Release of this library. Default: the newest compared."),
 )
 BATCH: Final = all_of(
     click.option("--starting-offsets", metavar="JSON", help='Spark: where a batch starts: {"orders":{"0":23,"1":0}}.'),

@@ -1,6 +1,6 @@
 """aiokafka: its group leader's assignors. The leader drops instance_ids, so that static members count as any other.
 
-Source: aiokafka.coordinator.assignors (0.14.0), aiokafka.consumer.group_coordinator.GroupCoordinator._perform_assignment.
+Source: aiokafka.coordinator.assignors of each of RELEASES, and GroupCoordinator._perform_assignment.
 """
 
 from functools import partial
@@ -16,7 +16,8 @@ classic_roundrobin = Later("service.core.assignors.classic.roundrobin")
 names = Later("service.clients.names")
 sticky = Later("service.clients.python_sticky.sticky")
 
-RELEASE: Final = "0.14.0"
+RELEASES: Final = ("0.10.0", "0.11.0", "0.12.0", "0.14.0")
+RELEASE: Final = RELEASES[-1]
 
 STICKY: Final = Library(
     "aiokafka",
@@ -32,7 +33,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         name="aiokafka:range",
         run=partial(classic_ranges.ranges_by, names.by_member_id),
         implementation=Implementation("aiokafka", RELEASE, "aiokafka.coordinator.assignors.range.RangePartitionAssignor"),
-        client_releases=(RELEASE,),
+        client_releases=RELEASES,
         summary="Kafka's range without racks; static members do not come first.",
         setting="partition_assignment_strategy=[RangePartitionAssignor]",
     ),
@@ -42,7 +43,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "aiokafka", RELEASE, "aiokafka.coordinator.assignors.roundrobin.RoundRobinPartitionAssignor"
         ),
-        client_releases=(RELEASE,),
+        client_releases=RELEASES,
         summary="Kafka's roundrobin; static members do not come first.",
         setting="partition_assignment_strategy=[RoundRobinPartitionAssignor]",
         is_default=True,
@@ -53,7 +54,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         implementation=Implementation(
             "aiokafka", RELEASE, "aiokafka.coordinator.assignors.sticky.sticky_assignor.StickyPartitionAssignor"
         ),
-        client_releases=(RELEASE,),
+        client_releases=RELEASES,
         summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
         setting="partition_assignment_strategy=[StickyPartitionAssignor]",
         is_timed=True,

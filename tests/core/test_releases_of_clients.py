@@ -38,8 +38,8 @@ def test_balanced_has_no_releases_of_a_client():
 
 
 def test_one_release_speaks_for_no_other():
-    with pytest.raises(InvalidQuestion, match=r"kafka-go:range was compared with 0\.4\.51 only, not with '0\.3'"):
-        GROUP_PROTOCOLS["classic"]["kafka-go:range"].of_client("0.3")
+    with pytest.raises(InvalidQuestion, match=r"franz-go:range was compared with 1\.22\.2 only, not with '1\.10'"):
+        GROUP_PROTOCOLS["classic"]["franz-go:range"].of_client("1.10")
 
 
 def test_sticky_of_kafka_python_2_0_2_cannot_be_joined_again():

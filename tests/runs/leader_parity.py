@@ -14,7 +14,7 @@ from service.core.errors import KafkaAssignorFails
 from service.core.releases import reaches
 from service.strategies import GROUP_PROTOCOLS
 from tests.runs.client_groups import Answer, Body, Differs, answer_of, answered, in_order, rebalances
-from tests.support.clients import Library, kafkajs, of_go, of_python, older_sarama
+from tests.support.clients import Library, kafkajs, of_go, of_python, older_of_go
 from tests.support.groups import group_of, named
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ HASH_SEEDS = (1, 2, 3)
 GO = ("sarama", "kafka-go")
 PYTHON = ("kafka-python", "aiokafka")
 OLDER = (
+    "aiokafka 0.10.0",
+    "kafka-go 0.3.10",
     "kafka-python 2.0.2",
     "kafka-python 2.0.6",
     "kafka-python 2.3.3",
@@ -47,7 +49,7 @@ def commands(client: str, release: str) -> list[Command]:
     if client in PYTHON:
         return [of_python(client, seed, release) for seed in HASH_SEEDS]
     if release and client in GO:
-        return [older_sarama(release)]
+        return [older_of_go(client, release)]
     return [of_go(client) if client in GO else kafkajs(release)]
 
 

@@ -126,18 +126,20 @@ def of_go(client: str, flag: str = UNOPTIMIZED) -> Command:
 
 
 @cache
-def older_sarama(release: str) -> Command:
-    """The assignors of a release of sarama before 1.61; raises NotHere."""
+def older_of_go(client: str, release: str) -> Command:
+    """The assignors of another release of sarama or kafka-go; raises NotHere."""
     compiler = go()
-    module = f"github.com/{'IBM' if reaches(release, '1.40') else 'Shopify'}/sarama"
-    with _folder(f"sarama-{release}") as folder:
-        for name in ("leader/leader.go", "older_sarama/main.go"):
+    module, program = f"github.com/{'IBM' if reaches(release, '1.40') else 'Shopify'}/sarama", "older_sarama"
+    if client == "kafka-go":
+        module, program = "github.com/segmentio/kafka-go", "kafka_go"
+    with _folder(f"{client}-{release}") as folder:
+        for name in ("leader/leader.go", f"{program}/main.go"):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text((GO / name).read_text().replace("github.com/IBM/sarama", module))
         if not (folder / "go.mod").exists():
             (folder / "go.mod").write_text(f"module leaders\n\ngo 1.26.0\n\nrequire {module} v{release}\n")
             _run(folder, compiler, "mod", "tidy")
-        _run(folder, compiler, "build", UNOPTIMIZED, "-o", "program", "./older_sarama")
+        _run(folder, compiler, "build", UNOPTIMIZED, "-o", "program", f"./{program}")
         return (str(folder / "program"),)
 
 
