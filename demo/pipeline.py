@@ -48,7 +48,7 @@ def _skew(records: Path, into: Path, *arguments: str) -> None:
     chosen = [word for name in PARTITIONERS for word in ("--partitioner", name)]
     everything = [str(records), *arguments, *chosen, "--current", "12", "--partitions", "6,12,18,24,48,96"]
     with suppress(SystemExit):  # status 1: no partition count is within the limit
-        command.main(["pipeline", "skew", *everything, "--into", str(into), "--figures"], standalone_mode=False)
+        command.main(["pipeline", "skew", *everything, "--into", str(into), "--output", "table"], standalone_mode=False)
 
 
 def _draw(target: Path, keys: int) -> None:

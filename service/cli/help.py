@@ -16,7 +16,7 @@ GROUPS: Final = {
     "Limits": "disk_threshold tolerance moves_per_broker moves_per_log_dir moves_per_batch bytes_in_flight min_insync_replicas "
     "throttle_bytes_per_second throttle_utilization batch_seconds order time_limit seconds",
     "Output": "output out folder into svg html explain frontier examples hottest_keys price_per_gb host port metrics_port "
-    "as_json verbose run_id append tables",
+    "verbose run_id append tables",
 }
 """Group → the parameters in it; those of a column are input, and those named ``max_…`` limits. All others are what is asked."""
 

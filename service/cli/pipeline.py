@@ -6,7 +6,6 @@ It is imported without PySpark: where that is not installed, the command exists 
 from __future__ import annotations
 
 import re
-import sys
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli import into as into_folder
+from service.cli import options
 from service.cli.errors import BadInput, PrintableGroup
 from service.cli.help import Command
 from service.core.errors import AllocatorError
@@ -51,9 +51,9 @@ COMMON = (
     ),
     click.Option(["--verbose"], is_flag=True, help="Show Spark's log."),
     click.Option(
-        ["--json/--figures", "as_json"],
-        default=None,
-        help="Print the summary as JSON, or its key figures. Default: the figures on a terminal, else JSON.",
+        ["--output"],
+        type=click.Choice(["table", "json"]),
+        help="The key figures of the summary, or all of it. Default: table on a terminal, else json.",
     ),
 )
 
@@ -102,7 +102,7 @@ def _run(
     spark_options: tuple[str, ...],
     packages: tuple[str, ...],
     verbose: bool,
-    as_json: bool | None,
+    output: str | None,
     run_id: str | None,
     append: bool,
     estimate: bool = False,
@@ -126,7 +126,7 @@ def _run(
         raise BadInput(str(error)) from None
     if done is None:
         return
-    as_json = not sys.stdout.isatty() if as_json is None else as_json
+    as_json = options.form(output) == "json"
     into_folder.show(done.summary_text, done.headline, done.places, within_limits=done.within_limits, as_json=as_json)
 
 

@@ -56,7 +56,9 @@ def test_fleet_and_reassign_read_them(tables: Path, tmp_path: Path) -> None:
     assert {row["obeys"] for row in placed} == {True}
 
     plan = ("--brokers", str(tables / "brokers.parquet"), "--replication-factor", "1", "--balance", "bytes")
-    planned = run("pipeline", "reassign", str(tables / "placements.parquet"), *plan, "--into", str(tmp_path / "plan"), "--json")
+    planned = run(
+        "pipeline", "reassign", str(tables / "placements.parquet"), *plan, "--into", str(tmp_path / "plan"), "--output", "json"
+    )
     assert json.loads(planned.stdout)
     assert pq.read_table(tmp_path / "plan" / "reassignment.parquet").num_rows > 0
 
@@ -68,7 +70,9 @@ def test_load_reads_them(tables: Path, tmp_path: Path, watched: Callable[[str], 
     pq.write_table(records, tmp_path / "records.parquet")
     options = ("--groups", str(tables / "groups.parquet"), "--placements", str(tables / "topics.parquet"))
     with watched("load"):
-        done = run("pipeline", "load", str(tmp_path / "records.parquet"), *options, "--into", str(tmp_path / "load"), "--json")
+        done = run(
+            "pipeline", "load", str(tmp_path / "records.parquet"), *options, "--into", str(tmp_path / "load"), "--output", "json"
+        )
     summary: dict[str, Any] = json.loads(done.stdout)
     assert summary["records"] == 6
     assert summary["records_nobody_reads"] == 0
