@@ -265,7 +265,7 @@ def _cannot_join(group: Group, library: Library, member: int) -> KafkaAssignorFa
         "TypeError",
         "object of type 'dict_itemiterator' has no len()",
         cause=f"member {group.member_ids[member]!r} has been in the group before, and cannot encode what it owned to join again",
-        remedy="use release 2.0.3 or later, or start all members anew",
+        remedy="use release 2.0.3 or later, or restart all members",
         library=library.name,
     )
 
