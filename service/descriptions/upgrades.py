@@ -230,7 +230,7 @@ def _why_not_classic(group: Json, before: Software, after: Software) -> Iterator
     elif before.name != CLASSIC and client != _client(before):
         leader = leader_of(group)
         could = leader is not None and _client(before) in leader.candidates
-        yield f"nothing tells whether its client is {_client(before)}" if could else f"its client is {client}", not could
+        yield f"it is not known whether its client is {_client(before)}" if could else f"its client is {client}", not could
 
 
 def _leading(group: Json) -> str:
@@ -345,11 +345,11 @@ def sentences(found: Upgrade) -> Iterator[str]:
     yield _of_groups(found)
     assumed = [each.group_id for each in found.groups if each.assumed]
     if assumed:
-        yield f"The client of {first_few(assumed, NAMED)} is assumed: nothing tells which it is."
+        yield f"The client of {first_few(assumed, NAMED)} is assumed: it is not known which it is."
     for what, left in (("not affected", found.unaffected), ("not known", found.unknown)):
         if left:
             yield f"{len(left):,} {'is' if len(left) == 1 else 'are'} {what}: {_reasons(left)}."
-    if any("nothing tells" in each.because for each in found.unknown):
+    if any("is not known whether" in each.because for each in found.unknown):
         yield "--client plans them as groups of that client."
     yield from _of_keys(found)
     if found.placements:
