@@ -32,6 +32,7 @@ _TABLE_HEADER: Final = re.compile(r"broker(?:_?id)?\s*[,;\t]\s*rack(?:_?id)?\s*"
 _TABLE_ROW: Final = re.compile(rf"\s*{_ID}\s*[,;:\t]\s*(?P<rack>\S.*)")
 _BARE_ROW: Final = re.compile(rf"\s*{_ID}(?:\s*[,;\t]\s*|:)(?P<rack>[\w-]*[A-Za-z][\w-]*)\s*")
 """Without a header a rack is one word with a letter: numbers are sizes, and words with dots hosts."""
+_TWO_CELLS: Final = re.compile(r"[^,;\t]+[,;\t][^,;\t]+")
 _NO_RACK: Final = ("", "null")
 
 
@@ -42,6 +43,7 @@ class BrokersText(LineReader):
         super().__init__()
         self.brokers: dict[int, Json] = {}
         self.configured: Json = {}
+        self.headed = False
 
     def take(self, _: int, line: str) -> bool:
         """Read a line; False if it is of another form."""
@@ -51,7 +53,12 @@ class BrokersText(LineReader):
             self.configured = self._broker(match["id"])
         elif match := _RACK.fullmatch(line):
             self._add(self.configured, match["rack"], None)
+        elif _TABLE_HEADER.fullmatch(line):
+            self.headed = True
+        elif self.headed and (match := _TABLE_ROW.fullmatch(line)):
+            self._add(self._broker(match["id"]), match["rack"], None)
         else:
+            self.headed = False
             return _DETAIL.fullmatch(line) is not None
         return True
 
@@ -72,7 +79,7 @@ class BrokersText(LineReader):
 
 
 def read_rack_table(text: str) -> Description | None:
-    """The brokers of a table of racks; None if the text is something else. Raises UnreadableDescription."""
+    """The brokers of a table of racks; None if the text is something else, or more. Raises UnreadableDescription."""
     lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
     brokers: dict[int, Json] = {}
     headed = False
@@ -83,7 +90,7 @@ def read_rack_table(text: str) -> Description | None:
             brokers[int(match["id"])] = {"broker_id": int(match["id"]), "rack_id": match["rack"].strip()}
         elif not brokers and not headed and _TABLE_HEADER.fullmatch(line):
             headed = True
-        elif headed:
+        elif headed and _TWO_CELLS.fullmatch(line):
             raise UnreadableDescription("Not a broker and its rack, such as 1,a.", number)
         else:
             return None

@@ -167,6 +167,15 @@ def test_brokers_without_a_rack() -> None:
     assert read_description(text).brokers == ({"broker_id": 1, "fenced": True}, {"broker_id": 2, "fenced": True})
 
 
+def test_a_table_of_racks_beside_other_output() -> None:
+    table = "".join(f"{broker['broker_id']},r{broker['broker_id']}\n" for broker in read_description(TOPICS).brokers)
+    for text in (f"{TOPICS}\nbroker,rack\n{table}", f"broker,rack\n{table}{TOPICS}"):
+        read = read_description(text)
+        assert read.topics == read_description(TOPICS).topics
+        assert all(broker["rack_id"] == f"r{broker['broker_id']}" for broker in read.brokers)
+        assert read.notes == read_description(TOPICS).notes
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
