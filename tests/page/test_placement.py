@@ -135,6 +135,7 @@ def test_the_request_is_edited_as_json_and_faults_have_their_line(page):
         raw.fill(text)
         raw.press("Tab")
         faults.get_by_text(fault).wait_for()
+        expect(page.locator(".stale .verdict")).to_be_visible()
     body["topics"][1]["placements"][2]["replicas"] = [1, "x"]
     raw.fill(json.dumps(body))
     raw.press("Tab")

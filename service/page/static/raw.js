@@ -42,17 +42,19 @@ export function rows(body, name, id) {
   return list;
 }
 
-/** @param {{request: RawRequest<any>, state: any, set: (change: any) => void, rejected: import("./ask.js").Rejected | null}} props */
-export function Raw({ request, state, set, rejected }) {
+/** @typedef {{request: RawRequest<any>, state: any, set: (change: any) => void, refuse: () => void, rejected: import("./ask.js").Rejected | null}} Props */
+
+/** @param {Props} props */
+export function Raw(props) {
   const [open, setOpen] = useState(false);
   return html`<details class="raw" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
     <summary>Request as JSON</summary>
-    ${open && html`<${Body} ...${{ request, state, set, rejected }} />`}
+    ${open && html`<${Body} ...${props} />`}
   </details>`;
 }
 
-/** @param {{request: RawRequest<any>, state: any, set: (change: any) => void, rejected: import("./ask.js").Rejected | null}} props */
-function Body({ request, state, set, rejected }) {
+/** @param {Props} props */
+function Body({ request, state, set, refuse, rejected }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const [refused, setRefused] = useState(/** @type {{text: string, fault: string} | null} */ (null));
   const body = useMemo(() => request.of(state), [state]);
@@ -65,6 +67,7 @@ function Body({ request, state, set, rejected }) {
       setRefused(null);
     } catch (error) {
       setRefused({ text: edited, fault: /** @type {Error} */ (error).message });
+      refuse();
     }
   };
   const typing = useDraft(refused?.text ?? text, take);

@@ -112,8 +112,8 @@ export function Bench({ workbench, state, set, replace, askForToken }) {
   const { made, answer, asked, rejected, since, cancel, again } = useAnswer(workbench, question, askForToken);
   const shown = { ...asked, ...Object.fromEntries(views.map((name) => [name, state[name]])) };
   const answers = useRef(/** @type {HTMLElement | null} */ (null));
-  const [unread, setUnread] = useState({ fault: "", state });
-  const fault = unread.state === state ? unread.fault : ""; // until something else is asked
+  const [refused, setRefused] = useState(/** @type {{pasted: string, state: any}} */ ({ pasted: "", state: null }));
+  const older = refused.state === state; // than what was entered last and refused
   const took = useRef(false);
   const take = (/** @type {any} */ next) => {
     took.current = true;
@@ -142,19 +142,27 @@ export function Bench({ workbench, state, set, replace, askForToken }) {
           html`<${Paste}
             source=${workbench.source}
             read=${state.read}
-            refuse=${(/** @type {string} */ text) => setUnread({ fault: text, state })}
-            ...${{ fault, take }}
+            fault=${older ? refused.pasted : ""}
+            refuse=${(/** @type {string} */ pasted) => setRefused({ pasted, state })}
+            take=${take}
           />`
         }
         <${workbench.Editor} state=${state} set=${set} />
-        ${workbench.request && html`<${Raw} request=${workbench.request} ...${{ state, set, rejected }} />`}
+        ${
+          workbench.request &&
+          html`<${Raw}
+            request=${workbench.request}
+            refuse=${() => setRefused({ pasted: "", state })}
+            ...${{ state, set, rejected }}
+          />`
+        }
       </section>
       <div class="answer" ref=${answers} tabindex="-1" aria-busy=${since ? "true" : "false"}>
         ${since !== 0 && html`<${Waiting} since=${since} cancel=${cancel} />`}
         ${state.read && html`<${Read} ...${state.read} />`}
         ${workbench.Picker && html`<${workbench.Picker} ...${{ state, answer, set }} />`}
         ${rejected && html`<${ProblemBox} problem=${rejected.problem} again=${again} />`}
-        <div class=${rejected || fault || asked?.read !== state.read ? "stale" : ""}>
+        <div class=${rejected || older || asked?.read !== state.read ? "stale" : ""}>
           ${answer !== undefined && html`<${workbench.Answer} state=${shown} answer=${answer} set=${set} />`}
         </div>
         ${made.length > 0 && html`<${Requests} made=${made} />`}
