@@ -142,7 +142,7 @@ def run(
         sum(each.cpu for each in seen.values()),
         driver=seen[process.pid].memory,
         jvm=max(each.memory for each in seen.values() if each.name == "java"),
-        worker=max(each.memory for each in seen.values() if each.name != "java" and each.id != process.pid),
+        worker=max(each.memory for each in seen.values() if each.name.startswith("python") and each.id != process.pid),
         tasks=len(tasks),
         lost=sum(each["Event"] == "SparkListenerExecutorRemoved" for each in events),
         speculative=sum(task["Task Info"]["Speculative"] for task in tasks),
