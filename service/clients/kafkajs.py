@@ -5,8 +5,8 @@ JavaScript sorts strings. Until 1.12 each topic began with the first member agai
 that member. It does not look at other members' subscriptions. A member drops what it does not subscribe to, so that no member
 reads it; nor does anybody read topics to which only others than the leader subscribe.
 
-Source: src/consumer/assigners/roundRobinAssigner, src/consumer/consumerGroup.js (kafkajs 1.8.1, 1.12.0, 1.13.0, 2.2.4). The
-previous assignment, racks and instance_ids play no part.
+Source: src/consumer/assigners/roundRobinAssigner, src/consumer/consumerGroup.js (kafkajs 1.8.1 to 2.2.4). The previous
+assignment, racks and instance_ids play no part.
 """
 
 from functools import partial
@@ -71,7 +71,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         name="kafkajs:RoundRobinAssigner",
         run=assign,
         implementation=Implementation("kafkajs", "2.2.4", "PartitionAssigners.roundRobin"),
-        client_releases=("1.8.1", "1.12.0", "1.13.0", "2.2.4"),
+        client_releases=("1.8.1", "1.12.0", "1.13.0", "1.16.0", "2.0.0", "2.2.4"),
         forms={"1.13.0": {}, "1.8.1": {"run": assign_until_1_12, "warnings": partial(warnings, in_order=False)}},
         summary="The topics of the leader are dealt to all members in turn, whether these subscribe to them or not.",
         warnings=warnings,
