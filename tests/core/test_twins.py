@@ -61,7 +61,6 @@ COVERED = {
     "planner/reassignments/resources/state.py": "planner/reassignments/resources/test_resources.py",
     "planner/reassignments/resources/swaps.py": "planner/reassignments/resources/test_resources.py",
     "planner/reassignments/search/byte_balance.py": "planner/reassignments/search/test_improvement.py",
-    "planner/reassignments/search/curve.py": "planner/reassignments/search/test_improvement.py",
     "planner/reassignments/search/exchanges.py": "planner/reassignments/search/test_improvement.py",
     "planner/reassignments/search/paths.py": "planner/reassignments/search/test_improvement.py",
     "planner/reassignments/search/same_rack.py": "planner/reassignments/test_racks.py",

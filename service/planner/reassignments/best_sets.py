@@ -15,12 +15,11 @@ from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.order import copied, in_order
 from service.planner.reassignments.resources.search import even_out_replicas
 from service.planner.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
-from service.planner.reassignments.search.curve import Curve, Record
 from service.planner.reassignments.search.exchanges import ReplicaSets, in_turns
 from service.planner.reassignments.search.paths import improve
 from service.planner.reassignments.search.same_rack import Swaps, stay_on_racks
 from service.planner.reassignments.search.topic_balance import even_out_topics
-from service.planner.reassignments.search.trade import even_out_freely, trade
+from service.planner.reassignments.search.trade import Curve, Record, even_out_freely, trade
 
 
 @dataclass(frozen=True)

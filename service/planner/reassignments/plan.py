@@ -37,7 +37,7 @@ from service.planner.reassignments.model import NO_LIMIT, ROUNDING, Brokers, Goa
 from service.planner.reassignments.order import copied, has_room
 from service.planner.reassignments.resources.loads import Loads, evenness_of_resources, fewest_for_resources, weighted
 from service.planner.reassignments.resources.search import even_out_leaders
-from service.planner.reassignments.search.curve import Curve
+from service.planner.reassignments.search.trade import Curve
 from service.planner.reassignments.topic_leaders import enough, pin
 
 _ROUNDS: Final = 100

@@ -11,7 +11,6 @@ import numpy as np
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Int64s
 from service.planner.reassignments.model import NO_LIMIT
-from service.planner.reassignments.search.curve import Record, mark
 from service.planner.reassignments.search.exchanges import (
     DONE,
     IMPOSSIBLE,
@@ -25,6 +24,7 @@ from service.planner.reassignments.search.exchanges import (
     replace_broker,
     touched,
 )
+from service.planner.reassignments.search.trade import Record, mark
 
 EXCEEDED: Final = -1
 """Instead of a number of moves: some broker exceeds its capacity whatever moves."""
