@@ -195,6 +195,7 @@ class Topics:
     leader_racks : int32[partitions]   the rack of each partition's first replica, its leader, or NONE; None where ``racks`` is
     offsets : int64[3, partitions]   where readers of each partition are, where its log ends and where it begins; NONE: not
         known. None when the request gives none
+    unknown : bool[partitions]   those whose load is not known, with a weight of 0; None: the load of each is
     """
 
     names: tuple[str, ...]
@@ -205,6 +206,7 @@ class Topics:
     listed: Int32s | None = None
     leader_racks: Int32s | None = None
     offsets: Int64s | None = None
+    unknown: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -64,3 +64,34 @@ def test_conclusions_of_small_random_groups_are_those_of_their_figures() -> None
         nobody = re.search(r"; ([0-9]+) partitions? go(?:es)? to no member", text)
         assert int(nobody[1] if nobody else 0) == sum(len(part["partition_ids"]) for part in last["unassigned"])
     assert moves == {True, False}
+
+
+def test_a_lag_that_is_not_known_is_no_lag_of_zero() -> None:
+    """``balanced`` gives each member as many of these partitions, whatever the load of the others, and says so."""
+    loads = [10, 7, 5, 3]
+    lag = {"committed_offsets": [0] * 4 + [None] * 9, "log_end_offsets": [*loads] + [50] * 9}
+    topic: dict[str, Any] = {"topic_name": "t", "partitions_count": 13}
+    owns = {"owned_partitions": [{"topic_name": "t", "partition_ids": [*range(13)]}]}
+    members: list[dict[str, Any]] = [{"member_id": f"m{i}"} for i in range(3)]
+    for first, options in (({}, {}), (owns, {}), (owns, {"max_moves": 3}), ({}, {"group_protocol": "consumer"})):
+        body = {
+            "assignor": "balanced",
+            "topics": [{**topic, "lag": lag}],
+            "members": [members[0] | first, *members[1:]],
+            **options,
+        }
+        answer = ask(body)
+        ids = [[i for part in row["partitions"] for i in part["partition_ids"]] for row in answer["assignments"]]
+        unknown = [sum(i >= 4 for i in of_member) for of_member in ids]
+        assert ("max_moves" in options) or unknown == [3, 3, 3]
+        certificate = answer["certificate"]
+        assert certificate["load"]["value"] == max(sum(loads[i] for i in of_member if i < 4) for of_member in ids) == 10
+        assert certificate["moves"]["value"] == answer["movement"]["moved"]
+        assert certificate["moves"]["gap"] == 0
+        assert certificate["coverage"]["value"] == 13
+        assert answer["warnings"][-2:] == [
+            "The lag of 9 of 13 partitions is not known, for want of an offset; loads leave it out.",
+            "These partitions are shared out by their number, beside the load of the others.",
+        ]
+    known = {"committed_offsets": [0] * 13, "log_end_offsets": [*loads] + [0] * 9}
+    assert "warnings" not in ask({"assignor": "balanced", "topics": [{**topic, "lag": known}], "members": members})

@@ -1,6 +1,8 @@
 """How good an assignment is, and how good any could be."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,11 @@ class Objective:
         apart = self.bound - self.value if self.most else self.value - self.bound
         return apart / max(self.value, self.bound) if apart > 0 else 0.0
 
+    def joined(self, other: Objective) -> Objective:
+        """The aim for two parts that are assigned by themselves."""
+        method = self.method if self.method == other.method else f"{self.method} {other.method}"
+        return Objective(self.value + other.value, self.bound + other.bound, method, self.most)
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -41,6 +48,12 @@ class Certificate:
     evenness: Objective | None
     moves: Objective
     rack_local: Objective | None
+
+    def joined(self, other: Certificate) -> Certificate:
+        """With that of partitions which are assigned by themselves and have no load."""
+        rack_local = self.rack_local and other.rack_local and self.rack_local.joined(other.rack_local)
+        moves = self.moves.joined(other.moves)
+        return replace(self, coverage=self.coverage.joined(other.coverage), moves=moves, rack_local=rack_local)
 
     @property
     def proves_even(self) -> bool:

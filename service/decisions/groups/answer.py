@@ -170,7 +170,7 @@ def told(
 def _warnings(assignor: Assignor, first: Assigned) -> list[str]:
     left_open = first.outcome.assignment.left_open
     return [
-        *warnings(first.group),
+        *warnings(first.group, by_load=first.outcome.assignment.certificate is not None),
         *(assignor.warnings(first.group) if assignor.warnings else ()),
         *(() if left_open is None else (left_open.warning,)),
     ]
@@ -219,22 +219,22 @@ def capacity_warnings(question: GroupQuestion) -> list[str]:
     return [f"{unknown} no capacity, which counts as 1."] if 0 < given.null_count < len(given) else []
 
 
-def warnings(group: Group) -> list[str]:
-    """What is odd in a question, though it can be answered."""
+def warnings(group: Group, *, by_load: bool = False) -> list[str]:
+    """What is odd in a question, though it can be answered. by_load : does the assignor even out loads?"""
     sentences = []
     if group.topics.racks is None and (group.racks != NONE).any():
         sentences.append("The rack_id of a member does not matter, because no topic has partition_racks.")
-    if group.topics.offsets is not None:
-        committed, ends, _ = group.topics.offsets
-        unknown_lags = int(np.count_nonzero((ends < 0) | ((committed < 0) & (ends > 0))))
-        if unknown_lags:
-            of_all = counted(len(ends), "partition")
-            sentences.append(f"The lag of {unknown_lags:,} of {of_all} is not known, for want of an offset; loads leave it out.")
+    unknown = group.topics.unknown
+    if unknown is not None:
+        of_all = counted(len(unknown), "partition")
+        sentences.append(f"The lag of {unknown.sum():,} of {of_all} is not known, for want of an offset; loads leave it out.")
+        if by_load and not unknown.all():
+            sentences.append("These partitions are shared out by their number, beside the load of the others.")
     is_subscribed = np.zeros(group.total_topics, np.bool_)
     if group.unknown_topic_names:
         is_subscribed[group.subscriptions.values] = True
-    unknown = zip(group.unknown_topic_names, is_subscribed[len(group.topics) :].tolist(), strict=True)
-    missing = [name for name, subscribed in unknown if subscribed]
+    absent = zip(group.unknown_topic_names, is_subscribed[len(group.topics) :].tolist(), strict=True)
+    missing = [name for name, subscribed in absent if subscribed]
     if missing:
         named = first_few(missing, NAMED, repr)
         sentences.append(f"Members subscribe to topics that are not in `topics`, and so do not exist: {named}.")

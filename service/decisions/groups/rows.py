@@ -175,6 +175,7 @@ def read_group(topics: pa.StructArray, members: pa.StructArray) -> Group:
             rank,
             leader_racks,
             offsets,
+            None if offsets is None else unknown_lags(offsets),
         ),
         member_ids=tuple(members.field("member_id").to_pylist()),
         instance_ids=tuple(members.field("instance_id").to_pylist()),
@@ -310,6 +311,13 @@ def lag_offsets(topics: pa.StructArray) -> Int64s:
     for offsets, lists in zip(found, topics.field("lag").flatten(), strict=True):
         offsets[np.repeat(~_nulls(lists), counts)] = pc.fill_null(lists.flatten(), NONE).to_numpy()
     return found
+
+
+def unknown_lags(offsets: Int64s) -> Bools | None:
+    """bool[partitions], those whose lag is not known, for want of an offset; None if there are none. offsets : see Topics"""
+    committed, ends, _ = offsets
+    unknown = (ends < 0) | ((committed < 0) & (ends > 0))
+    return unknown if unknown.any() else None
 
 
 def _weights(topics: pa.StructArray, offsets: Int64s | None) -> Float64s | None:

@@ -114,7 +114,7 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     lags = lags_of(group, question.offset_reset_policy)
     planning = partial(plans, current=current, check_time=budget.check_time, loads=lags.loads)
     if group.topics.offsets is not None:
-        group = replace(group, topics=replace(group.topics, weights=lags.loads.most))
+        group = replace(group, topics=replace(group.topics, weights=lags.loads.most, unknown=lags.endless))
     several = [(each, planning(group, counts=counts, assignor=each)) for each in _assignors(question, own, len(counts), budget)]
     standing, notes = _standstills(question, present, further, several, budget)
     assignor, made = several[0]

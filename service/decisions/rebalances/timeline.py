@@ -202,8 +202,9 @@ def _world(topics: Topics, created: Int32s, names: Names, events: tuple[Event, .
         leader_racks = np.full(int(first[-1]), NONE, np.int32)
         leader_racks[to_world] = topics.leader_racks
     weights = None if topics.weights is None else _weights(topics.weights, to_world, first)
+    unknown = None if topics.unknown is None else np.isin(np.arange(first[-1]), to_world[topics.unknown])
     listed = places if topics.listed is None else places[topics.listed]
-    return World(names.names, tuple(ids), first, counts, listed, racks, leader_racks, weights), to_world
+    return World(names.names, tuple(ids), first, counts, listed, racks, leader_racks, weights, unknown), to_world
 
 
 def _weights(own_weights: Float64s, to_world: Int32s, first: Int32s) -> Float64s:

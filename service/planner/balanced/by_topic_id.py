@@ -54,6 +54,7 @@ def _reordered(topics: Topics, order: Int32s, moved: Ragged) -> Topics:
         ids=tuple(topics.ids[topic] for topic in order),
         weights=None if topics.weights is None else topics.weights[partitions],
         listed=None,
+        unknown=None if topics.unknown is None else topics.unknown[partitions],
         leader_racks=None if topics.leader_racks is None else topics.leader_racks[partitions],
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from service.core.kernels import kernel
 from service.core.measures.certificate import Certificate, Objective
-from service.core.model import NONE, Bools, Group, Int32s, Ragged, distinct
+from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged, distinct
 from service.core.ragged import taken, transposed
 from service.planner.balanced.bounds import fewest_given
 from service.planner.balanced.exhaustive import MOST_ITEMS, Choices
@@ -39,13 +39,45 @@ def weigh(
 ) -> tuple[Int32s, Certificate]:
     """The member of each partition, by its place in ``order``, or NONE: int32[partitions]; and what is proven of it.
 
+    Partitions whose load is not known are shared out by themselves, by their number ÷ capacity; ``load`` is that of the others.
+
     order : int32[members], the members by member_id; glance : as of ``share_out``
     """
     kinds = Kinds.of(group, order, racks_matter=False)
-    topic_of, heaviest = group.topics.topic_of, group.topics.heaviest_first
-    weights = np.ones(len(topic_of)) if group.topics.weights is None else group.topics.weights
-    capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
+    topic_of, heaviest, unknown = group.topics.topic_of, group.topics.heaviest_first, group.topics.unknown
+    weights, ones = group.topics.weights, np.ones(len(topic_of))
+    weights = ones if weights is None else weights
     partitions = heaviest[kinds.topics[topic_of[heaviest]] != NONE]
+    if unknown is None or not unknown.any():
+        return _weigh(group, order, kinds, partitions, weights, check_time, max_moves, glance)
+    known, others = partitions[~unknown[partitions]], partitions[unknown[partitions]]
+    spare = None if max_moves is None else max_moves - _forced(group, order, kinds, others)
+    holders, certificate = _weigh(group, order, kinds, known, weights, check_time, spare, glance)
+    spare = None if max_moves is None else max_moves - int(certificate.moves.value)
+    rest, of_rest = _weigh(group, order, kinds, others, ones, check_time, spare, glance)
+    return np.where(rest == NONE, holders, rest).astype(np.int32), certificate.joined(of_rest)
+
+
+def _forced(group: Group, order: Int32s, kinds: Kinds, partitions: Int32s) -> int:
+    """How many of these partitions must move, because no member that claims them subscribes."""
+    topic_of = group.topics.topic_of
+    claims, claimed = claims_of(taken(group.owned, order), kinds.subscribed, topic_of)
+    return int((claimed[partitions] & ~np.isin(partitions, claims.values)).sum())
+
+
+def _weigh(
+    group: Group,
+    order: Int32s,
+    kinds: Kinds,
+    partitions: Int32s,
+    weights: Float64s,
+    check_time: Callable[[], None],
+    max_moves: int | None,
+    glance: Glance | None,
+) -> tuple[Int32s, Certificate]:
+    """The same of these partitions alone. partitions : heaviest first; weights : float64[all partitions]"""
+    topic_of = group.topics.topic_of
+    capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
     units, scale = units_of(weights[partitions])
     claims, claimed = claims_of(taken(group.owned, order), kinds.subscribed, topic_of)
     items = Items(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from service.core.assignors import Assignor
 from service.core.measures.skew import Spread
 from service.core.measures.zone_traffic import ZoneTraffic
-from service.core.model import Float64s, Group, Int32s, Ragged
+from service.core.model import Bools, Float64s, Group, Int32s, Ragged
 from service.planner.rebalances.rebalance import Movement
 
 SLOW_IF_MIXED: Final = ("sticky", "cooperative-sticky")
@@ -96,7 +96,7 @@ class World:
     names, ids : of each topic; first : int32[topics + 1], for the most partitions that it ever has
     counts : int32[topics], the partitions at 0 ms; 0 for a topic that does not exist then
     listed : int32[...], the topics in the order of the leader's metadata: those of the request, then those that are created
-    racks, leader_racks, weights : of each partition, or None, as in ``core.model.Topics``
+    racks, leader_racks, weights, unknown : of each partition, or None, as in ``core.model.Topics``
     """
 
     names: tuple[str, ...]
@@ -107,6 +107,7 @@ class World:
     racks: Ragged | None
     leader_racks: Int32s | None
     weights: Float64s | None
+    unknown: Bools | None = None
 
 
 @dataclass(frozen=True)

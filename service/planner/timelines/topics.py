@@ -70,6 +70,7 @@ def view_of(world: World, counts: Int32s) -> View:
         weights=None if world.weights is None else world.weights[to_world],
         listed=index[world.listed[exists[world.listed]]],
         leader_racks=None if world.leader_racks is None else world.leader_racks[to_world],
+        unknown=None if world.unknown is None else world.unknown[to_world],
     )
     return View(counts, topics, index, tuple(world.names[i] for i in np.flatnonzero(~exists)), to_world, from_world)
 
