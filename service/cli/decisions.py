@@ -377,7 +377,7 @@ def _comparison_rows(answer: dict[str, Any]) -> Shown:
             share = one.get("zone_traffic", {}).get("local_share")
             cells.append("—" if share is None else f"{share:.4g}")
         rows.append((f"{one['group_protocol']} {one['assignor']}", *cells))
-    return ("assignor", "largest load", "skew", "moved", *["read on the reader's rack"] * racks), rows
+    return ("assignor", "largest load", "skew", "moved", *["can be read on the reader's rack"] * racks), rows
 
 
 def _frontier_rows(_: dict[str, Any], answer: dict[str, Any]) -> Shown:

@@ -152,13 +152,14 @@ class ZoneTrafficSchema(AnswerSchema):
     """What is read on the reader's rack, and what crosses zones."""
 
     local_share = fields.Float(
-        "the share that is read on the reader's rack, by weight if there are weights; what has no rack does not count. This "
-        "assumes that consumers fetch from the closest replica (KIP-392). Null if no rack is known",
+        "the share that can be read on the reader's rack, by weight if there are weights, if consumers fetch from the closest "
+        "replica (KIP-392: `replica.selector.class`, `client.rack`); by default they read from leaders. What has no rack does "
+        "not count. Null if no rack is known",
         allow_none=True,
         example=0.75,
     )
     cross_zone_bytes_per_second = fields.Float(
-        "the rate of reads from other racks, if weights are bytes per second; null without weights", allow_none=True
+        "the rate of reads from other racks then, if weights are bytes per second; null without weights", allow_none=True
     )
     cost_per_month = fields.Float(
         "of these bytes in 730 hours, at `price_per_gb` for 10⁹ bytes; null without a price", allow_none=True

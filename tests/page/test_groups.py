@@ -92,7 +92,8 @@ def test_racks_and_a_price_that_are_typed_give_what_crosses_zones(page, service)
     body = {"assignor": "roundrobin", "kafka_version": "3.9.2", "topics": [topic], "members": state["members"]}
     traffic = service.post("/v1/group-assignments", json=body | {"price_per_gb": 0.02}).json["zone_traffic"]
     page.locator(".figures > div", has_text="Price of the rest").get_by_text(f"{traffic['cost_per_month']:,.0f}").wait_for()
-    page.locator(".figures > div", has_text="Read within its zone").get_by_text(f"{100 * traffic['local_share']:.0f}%").wait_for()
+    share = f"{100 * traffic['local_share']:.0f}%"
+    page.locator(".figures > div", has_text="Can be read within its zone").get_by_text(share).wait_for()
     assert page.get_by_label("Racks of t").input_value() == "a b, c"
 
 

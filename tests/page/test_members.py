@@ -145,7 +145,7 @@ def test_a_snapshot_is_dropped_and_a_group_picked(page, tmp_path):
     page.locator("summary", has_text="Subscriptions and capacities").click()
     expect(page.get_by_label("Subscription of m-1")).to_have_value("orders")
     page.get_by_text("range gives 1 member 7 partitions").wait_for()
-    page.locator(".figures > div", has_text="Read within its zone").get_by_text("71%").wait_for()  # five have a replica on rack b
+    page.locator(".figures > div", has_text="Can be read within its zone").get_by_text("71%").wait_for()  # five of rack b
 
 
 def test_a_text_without_a_group_is_refused_in_a_sentence(page):

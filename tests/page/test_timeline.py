@@ -84,12 +84,12 @@ def test_added_racks_and_partitions_are_listed(page, service):
     body["events"] = [{"at_ms": 30_000, "type": "partitions_added", "topic_name": "orders", "partitions_count": 9}]
     raw.fill(json.dumps(body))
     raw.press("Tab")
-    page.get_by_role("columnheader", name="read within its zone").wait_for()
+    page.get_by_role("columnheader", name="can be read within its zone").wait_for()
     *_, last = service.post("/v1/group-rebalances", json=body).json["rebalances"]
     share = f"{100 * last['zone_traffic']['local_share']:.0f}%"
-    page.locator(".figures > div", has_text="Read within its zone").get_by_text(share).wait_for()
+    page.locator(".figures > div", has_text="Can be read within its zone").get_by_text(share).wait_for()
     page.get_by_label("Rebalance", exact=True).press("End")
-    page.get_by_text(f"Then {share} is read within its zone.").wait_for()
+    page.get_by_text(f"Then {share} can be read within its zone.").wait_for()
     picture = page.get_by_role("group", name="Rebalance")
     expect(picture.locator("rect.kept, rect.taken")).to_have_count(9)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from service.report.numbers import duration, number
+from service.report.numbers import CLOSEST, duration, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,5 +117,5 @@ def notes(answer: Json) -> Iterator[str]:
     if any(plan["drain_seconds"] is not None for plan in answer["plans"]):
         yield "Drain: until the most loaded member has processed its lag, if no more records arrive."
     if _known_traffic(answer):
-        yield "Own rack: the share that is read on the reader's rack. Cost: per month, of what crosses racks."
+        yield f"{CLOSEST}, own rack: the share that can be read there. Cost: per month, of what then crosses racks."
     yield from answer["warnings"]

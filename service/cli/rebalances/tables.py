@@ -119,5 +119,5 @@ def notes(answer: Json) -> list[str]:
     sentences = [f"Timings: members heartbeat every {' or '.join(beats)} and {notice}; {others}."]
     traffic = [text for one in answer.get("rebalances", ()) if (text := zone_traffic(one.get("zone_traffic", {})))]
     if traffic:
-        sentences.append(f"After the last rebalance: {traffic[-1]}.")
+        sentences.append(f"After the last rebalance: {traffic[-1][0].lower()}{traffic[-1][1:]}.")
     return [*answer.get("warnings", ()), *sentences]

@@ -111,7 +111,10 @@ def test_traffic_between_zones_has_a_price() -> None:
     crossing = {"local_share": 0.25, "cross_zone_bytes_per_second": 3e6, "cost_per_month": 157.68}
     assert answer("assign", "--price-per-gb", "0.02", stdin=body)["zone_traffic"] == pytest.approx(crossing)
     shown = run("assign", "--price-per-gb", "0.02", "--output", "table", stdin=body).stdout
-    line = "read on the reader's rack: share 0.25; across racks 3,000,000 bytes/s, cost per month 157.68"
+    line = (
+        "If consumers fetch from the closest replica (replica.selector.class of brokers, client.rack), share 0.25 can be read on "
+        "the reader's rack; then across racks 3,000,000 bytes/s, cost per month 157.68; by default they read from leaders"
+    )
     assert line in " ".join(shown.split())
     assert "cost" not in run("assign", "--output", "table", stdin=body).stdout
     placed = json.dumps(

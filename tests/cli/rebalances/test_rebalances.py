@@ -198,12 +198,12 @@ def test_the_table_of_totals_alone_and_what_crosses_racks_after_the_last_rebalan
     topics = [{"topic_name": "t", "partitions_count": 2, "partition_racks": [["x"], ["y"]], "partition_weights": [1e6, 3e6]}]
     body = {"topics": topics, "members": [{"member_id": "a", "rack_id": "x"}], "price_per_gb": 0.02}
     path = tmp_path / "body.json"
-    said = "read on the reader's rack: share 0.25; across racks 3,000,000 bytes/s, cost per month 157.68."
+    said = "share 0.25 can be read on the reader's rack; then across racks 3,000,000 bytes/s, cost per month 157.68;"
     for detail, expected in (("totals", False), ("rebalances", True)):
         path.write_text(json.dumps(body | {"detail": detail}))
         result = CliRunner().invoke(main, ["rebalances", str(path), "--output", "table"], env={"COLUMNS": "200"})
         assert result.exit_code == 0
-        assert (f"After the last rebalance: {said}" in result.stdout) == expected
+        assert (said in " ".join(result.stdout.split())) == expected
 
 
 def test_a_terminal_of_80_columns() -> None:

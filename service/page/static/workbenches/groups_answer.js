@@ -30,7 +30,7 @@ export function GroupsAnswer({ state, answer: { owned, loads, after, rivals, fro
     },
     { label: "Largest load", value: number(loads.after.max), note: `before: ${number(loads.before.max)}` },
     { label: "Skew", value: ratio(loads.after.skew), note: `before: ${ratio(loads.before.skew)}` },
-    share !== undefined && { label: "Read within its zone", value: percent(share), note: weighed(loads.kind) },
+    share !== undefined && { label: "Can be read within its zone", value: percent(share), note: weighed(loads.kind) },
     typeof cost === "number" && { label: "Price of the rest", value: number(cost), note: "a month, across zones" },
     {
       label: "Unassigned",
@@ -136,7 +136,7 @@ function Rivals({ rivals }) {
     <h3>The same change with other assignors</h3>
     <${DataTable}
       caption="The same change with other assignors"
-      columns=${["assignor", "moved", "largest load", "skew", ...(rivals.some(({ local }) => local !== undefined) ? ["read within its zone"] : [])]}
+      columns=${["assignor", "moved", "largest load", "skew", ...(rivals.some(({ local }) => local !== undefined) ? ["can be read within its zone"] : [])]}
       rows=${rows}
     />
   </section>`;

@@ -34,7 +34,7 @@ export function MembersAnswer({ state, answer }) {
       note: planned.drain_seconds === null ? "" : `gone after ${duration(planned.drain_seconds)}`,
     },
     share !== undefined && {
-      label: "Read within its zone",
+      label: "Can be read within its zone",
       value: percent(share),
       note: `of the partitions, with ${count((planned ?? current).members_count, "member")}`,
     },
@@ -86,7 +86,7 @@ function Load({ state, answer }) {
   const columns = [
     ...["members", "pods", "worth using", "largest load", "mean load", "most partitions", "idle", "lag gone after"],
     ...["moved", "rebalances", "standstill", "largest load with balanced"],
-    ...(racked ? ["read within its zone"] : []),
+    ...(racked ? ["can be read within its zone"] : []),
   ];
   const rows = plans.map((/** @type {any} */ plan) => [
     ...[plan.members_count, plan.pods, plan.gains ? "yes" : "no", plan.worst_load, plan.mean_load],

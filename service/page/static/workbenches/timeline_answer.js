@@ -29,7 +29,7 @@ export function TimelineAnswer({ state, answer: { lanes }, set }) {
     { label: "Longest for one partition", value: duration(totals.longest_idle_ms / 1000) },
     { label: "Partitions that move", value: number(totals.moved), note: "over all rebalances" },
     local !== undefined && {
-      label: "Read within its zone",
+      label: "Can be read within its zone",
       value: percent(local),
       note: "of the partitions, at the end",
     },
@@ -63,7 +63,7 @@ function each(topics, { idle_partition_ms: idle }) {
 function Totals({ lanes }) {
   const racked = lanes.some((lane) => localOf(lane) !== undefined);
   const columns = ["protocol", "rebalances", "standstill", "at least and most", "longest", "moved"];
-  if (racked) columns.push("read within its zone");
+  if (racked) columns.push("can be read within its zone");
   const rows = lanes.map((lane) => {
     const { way, answer, refused } = lane;
     if (answer === null) return [`${nameOf(way)}: ${refused}`, ...columns.slice(1).map(() => null)];
@@ -87,7 +87,7 @@ function Generation({ state, rebalances, set }) {
   const step = (/** @type {number} */ by) => () =>
     set({ generation: Math.min(Math.max(at + by, 0), rebalances.length - 1) });
   const local = one.zone_traffic?.local_share;
-  const nearby = local === undefined ? "" : ` Then ${percent(local)} is read within its zone.`;
+  const nearby = local === undefined ? "" : ` Then ${percent(local)} can be read within its zone.`;
   const when = `From ${duration(one.at_ms / 1000)} to ${duration(one.stable_at_ms / 1000)}: ${one.reason}.`;
   return html`<${Assigned}
     title="Rebalance ${at + 1} of ${rebalances.length}"
