@@ -72,6 +72,7 @@ class PartitionerComparisonsAnswerSchema(AnswerSchema):
     """Which partitioners agree."""
 
     kafka_version = fields.String()
+    conclusion = fields.String("how often they agree, in a sentence")
     partitions_count = fields.Integer()
     keys_count = fields.Integer("records: every key of the request, repeated ones and null included")
     chance_agreement = fields.Float("the agreement expected of two unrelated hashes")
@@ -86,6 +87,7 @@ def document(answer: ComparisonAnswer) -> dict[str, Any]:
     spreads = [{} for _ in result.classes] if result.spreads is None else [{"distribution": vars(one)} for one in result.spreads]
     return {
         "kafka_version": question.kafka_version,
+        "conclusion": answer.conclusion,
         "partitions_count": question.partitions_count,
         "keys_count": result.records,
         "chance_agreement": 1 / question.partitions_count,

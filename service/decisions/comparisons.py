@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from service.core.errors import faults_of, raise_all
 from service.core.kafka_versions import LATEST
+from service.core.printable import counted
 from service.decisions.budget import Budget
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.figures import Figures
@@ -46,6 +47,31 @@ class ComparisonAnswer:
     def figures(self) -> Figures:
         """See Figures."""
         return Figures("all" if self.question.partitioners is None else "chosen", {"keys": self.result.records})
+
+    @property
+    def conclusion(self) -> str:
+        """How often the partitioners agree, in a sentence."""
+        classes, pairs = self.result.classes, self.result.pairs
+        count = sum(len(each.names) for each in classes)
+        if count < 2:
+            return "There is nothing to compare: fewer than two of these partitioners hash such keys."
+        if not pairs:
+            return f"{counted(count, 'partitioner')}: no two of them put a key on different partitions."
+        shares = [pair.agreeing / pair.keys for pair in pairs if pair.keys]
+        if not shares:
+            return "There is nothing to compare: no record has a key."
+        if len(pairs) == 1:
+            names = " and ".join(each.names[0] for each in classes)
+            chance = agreement_text(1 / self.question.partitions_count)
+            agree = f"{names} agree on {agreement_text(shares[0])} of the records compared"
+            return f"{agree}; two unrelated hash functions, on {chance} by chance."
+        same = f"{shares.count(1):,} of the {len(pairs):,} pairs"
+        return f"{counted(count, 'partitioner')}, {len(classes):,} of them different: {same} agree on every record compared."
+
+
+def agreement_text(value: float) -> str:
+    """A share: never 100 % of what is not all, nor 0 % of something."""
+    return "over 99.99%" if 0.99995 <= value < 1 else "under 0.01%" if 0 < value < 0.00005 else f"{value:.2%}"
 
 
 def answer(question: ComparisonQuestion, budget: Budget) -> ComparisonAnswer:

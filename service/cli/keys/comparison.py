@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.printable import counted
+from service.decisions.comparisons import agreement_text
 from service.report.numbers import number
 
 if TYPE_CHECKING:
@@ -32,24 +32,6 @@ def pair_rows(answer: Json) -> list[tuple[str, ...]]:
     return [(*p["partitioners"], _share(p["agreement"]), f"{p['agreeing_keys']:,} of {p['keys']:,}") for p in pairs]
 
 
-def verdict(answer: Json) -> str:
-    """The first sentence of the report."""
-    count, pairs = sum(len(writer["partitioners"]) for writer in answer["writers"]), answer["pairs"]
-    if count < 2:
-        return "There is nothing to compare: fewer than two of these partitioners hash such keys."
-    if not pairs:
-        return f"{counted(count, 'partitioner')}: no two of them put a key on different partitions."
-    if not any(pair["keys"] for pair in pairs):
-        return "There is nothing to compare: no record has a key."
-    if len(pairs) == 1:
-        agreement, chance = _share(pairs[0]["agreement"]), _share(answer["chance_agreement"])
-        names = " and ".join(pairs[0]["partitioners"])
-        return f"{names} agree on {agreement} of the records compared; two unrelated hash functions, on {chance} by chance."
-    same = f"{number(sum(pair['agreement'] == 1 for pair in pairs))} of the {number(len(pairs))} pairs"
-    different = f"{number(len(answer['writers']))} of them different"
-    return f"{counted(count, 'partitioner')}, {different}: {same} agree on every record compared."
-
-
 def report_of(answer: Json, figures: dict[str, str], source: str) -> Report:
     """The report. figures : by name; source : the name of what was read"""
     from service.report.pages import Figure, FigureRow, Report, Section, Table, chart  # noqa: PLC0415 - the terminal needs none
@@ -64,14 +46,11 @@ def report_of(answer: Json, figures: dict[str, str], source: str) -> Report:
         folded = f"Show the {number(len(rows))} pairs as a table"
         blocks = (picture, Table(PAIRS, rows, folded=folded)) if rows[1:] else (Table(PAIRS, rows),)
         sections.append(Section("Agreement of each pair", blocks, text))
-    return Report("Compare", source, tuple(sections), verdict(answer))
+    return Report("Compare", source, tuple(sections), answer["conclusion"])
 
 
 def _share(value: float | None) -> str:
-    """Never 100 % of what is not all, nor 0 % of something."""
-    if value is None:
-        return "—"
-    return "over 99.99%" if 0.99995 <= value < 1 else "under 0.01%" if 0 < value < 0.00005 else f"{value:.2%}"
+    return "—" if value is None else agreement_text(value)
 
 
 def _matrix(axes: Axes, answer: Json) -> None:

@@ -61,15 +61,15 @@ def compare(
     answer = ask_stream(COMPARISONS, fields, batches, form)
     if printed(answer, form):
         return
-    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, verdict, writer_rows  # noqa: PLC0415 - imports that other forms do not need
+    from service.cli.keys.comparison import PAIRS, WRITERS, pair_rows, writer_rows  # noqa: PLC0415 - imports that other forms do not need
     from service.cli.terminal import Console, table  # noqa: PLC0415 - as above
 
     document, console = loads(answer), Console()
+    console.say(document["conclusion"], "")
     console.print(table(WRITERS, writer_rows(document)))
     console.print()
     console.print(table(PAIRS, pair_rows(document)))
     records, chance = document["keys_count"], document["chance_agreement"]
-    console.say(verdict(document))
     console.say(f"{counted(records, 'record')}; two unrelated hash functions agree on {chance:.1%} by chance")
 
 
@@ -78,7 +78,7 @@ def _compared(
 ) -> tuple[Outcome, pa.Table]:
     """What ``compare`` answers, and the rejected rows."""
     from service.analyses.outcome import Outcome  # noqa: PLC0415 - imports that a refusal of the options does not need
-    from service.cli.keys.comparison import report_of, verdict  # noqa: PLC0415
+    from service.cli.keys.comparison import report_of  # noqa: PLC0415
 
     form, answer = decide_stream(COMPARISONS, fields, batches)
     summary = loads(form.json(answer)) | {"rejected": dict(rejected.reasons)}
@@ -88,8 +88,9 @@ def _compared(
         "agreement by chance": f"{summary['chance_agreement']:.2%}",
         "rejected records": number(rejected.count),
     }
+    headline = {"verdict": summary["conclusion"]} | figures
     tables = {"pairs.parquet": form.columns(answer, JSON)}
-    return Outcome(summary, tables, report_of(summary, figures, file), {"verdict": verdict(summary)} | figures), rejected.table()
+    return Outcome(summary, tables, report_of(summary, figures, file), headline), rejected.table()
 
 
 @click.command(cls=Command)
