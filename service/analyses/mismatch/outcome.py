@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from service.analyses.mismatch import count_scan, report
 from service.analyses.mismatch.scan import MismatchResult, MismatchScan, add_earlier_counts, patterns, settled
@@ -13,7 +14,7 @@ from service.analyses.outcome import Outcome, Records
 from service.core.errors import InvalidQuestion
 from service.core.model import Int64s
 from service.core.partitioners import PARTITIONERS
-from service.core.printable import counted
+from service.core.printable import all_of, counted
 from service.decisions.chosen_partitioners import chosen
 from service.decisions.rows.texts import is_text
 from service.files.errors import WrongTable
@@ -75,6 +76,8 @@ def mismatch(
     if not (result.keyless or result.records.any() or rejected):
         raise WrongTable.without_records(records.name)
     summary = _summary(scan, result, rejected, found=partitions_count is None)
+    if summary["verdict"] == "unexplained":
+        _try_other_bytes(records, scan, summary)
     headline = {
         "records": f"{number(summary['records'])}, {number(summary['keyless'])} of them without a key",
         "verdict": report.verdict(summary),
@@ -83,6 +86,28 @@ def mismatch(
         "rejected records": number(sum(rejected.values())),
     }
     return Outcome(summary, _tables(result, summary), report.report(summary, result, records.name), headline)
+
+
+def _try_other_bytes(records: Records, scan: MismatchScan, summary: dict[str, Any]) -> None:
+    """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given."""
+    counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
+    sample, _ = records.scan(counting, "trying other bytes of the keys of")
+    if sample.records is None or not sample.records.num_rows:
+        return
+    below = sample.records.filter(pc.less(sample.records["partition"], scan.partitions_count))
+    column, _ = read_keys(below["key"].combine_chunks(), scan.key_format)
+    observations = observe(column, scan.key_format, np.asarray(below["partition"]).astype(np.int32))
+    chosen = [PARTITIONERS[name] for name in scan.partitioners]
+    found = fingerprint(chosen, observations, range(scan.partitions_count, scan.partitions_count + 1))
+    summary["key_transformation"] = found.transformation
+    if found.transformation is None:
+        tried = f"{found.transformations_tried:,} other ways to make bytes of these keys, for example JSON strings with quotes"
+        summary["warnings"].append(f"Nor does any of {tried}; keys may be Avro or Protobuf, of which the raw bytes tell more.")
+        return
+    writers = all_of([names[0] for names in found.writers], len(found.writers))
+    explained = sum(each.pairs for each in found.mixture.components)
+    of = f"{explained:,} of {counted(observations.pairs, 'different pair')} of a sample"
+    summary["warnings"].append(f"The keys were not hashed as given: as {found.transformation}, {writers} explains {of}.")
 
 
 def suspects(partitioners: Sequence[str], expected: str) -> tuple[str, ...]:

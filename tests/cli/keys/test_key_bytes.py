@@ -115,3 +115,19 @@ def test_chance_is_called_none_of_these(tmp_path):
         answer = found(path, "--partitions", "4")
         assert answer["key_transformation"] is None
     assert found(written(tmp_path, TEXTS, [text.encode() for text in TEXTS]))["key_transformation"] is None
+
+
+def test_the_report_of_mismatch_tries_other_bytes_too(tmp_path):
+    """Where nothing explains the keys as given, and only there."""
+    pytest.importorskip("matplotlib")
+    quoted, plain = [f'"{text}"'.encode() for text in TEXTS], [text.encode() for text in TEXTS]
+    for made, transformation in ((quoted, "JSON strings with their quotes"), (plain, None)):
+        path = written(tmp_path, TEXTS, made)
+        for i, options in enumerate(((), ("--partitions", "12"))):
+            into = tmp_path / f"{transformation}-{i}"
+            run = CliRunner().invoke(main, ["fingerprint", str(path), *options, "--into", str(into)])
+            assert run.exit_code == 0, run.output
+            summary = json.loads((into / "summary.json").read_text())
+            said = " ".join(summary["warnings"])
+            assert summary.get("key_transformation") == transformation
+            assert (f"as {transformation}, java explains 40 of 40 different pairs" in said) == (transformation is not None)
