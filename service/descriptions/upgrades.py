@@ -292,10 +292,10 @@ def _change(description: Description, group: Json, before: Json, after: Json, pr
     named = group["assignor"]
     try:
         old, new = (strategy(question) for question in questions)
-        named = _titled(old)
+        named, then = (_titled(each, question.client_version) for each, question in zip((old, new), questions, strict=True))
         clients = dict.fromkeys([leader.client if leader else "java", *clients_of(group)])
         steps = tuple(steps_of(old, new, list(clients), questions[1].protocol, questions[0].protocol))
-        known = GroupChange(group["group_id"], named, _titled(new), steps=steps, assumed=assumed, notes=notes, problem=problem)
+        known = GroupChange(group["group_id"], named, then, steps=steps, assumed=assumed, notes=notes, problem=problem)
     except AllocatorError as fault:
         return GroupChange(group["group_id"], named, "", notes=notes, problem=str(fault))
     if problem is not None:
@@ -322,9 +322,10 @@ def _counted(change: GroupChange, old: GroupAnswer, new: GroupAnswer) -> GroupCh
     )
 
 
-def _titled(assignor: Assignor) -> str:
+def _titled(assignor: Assignor, release: str | None) -> str:
+    """Its client, and the release of it: the one that was asked for, or else the newest that answers so."""
     of = assignor.implementation
-    return f"{of.client} {of.release} {assignor.protocol_name}" if of else assignor.name
+    return f"{of.client} {release or of.release} {assignor.protocol_name}" if of else assignor.name
 
 
 def document(found: Upgrade) -> dict[str, Any]:

@@ -82,6 +82,16 @@ def test_releases_of_a_client() -> None:
     assert not found.keys
 
 
+def test_a_release_keeps_its_number() -> None:
+    """Even where a later one answers alike."""
+    members = [member("x", 0, 1, 2, instance_id="z"), member("a", 3, 4, 5)]
+    groups = (group("py", "range", members, client="kafka-python"),)
+    states = (Software.read(f"kafka-python:{release}") for release in ("2.0.2", "3.0.12"))
+    (found,) = upgrade(Description("snapshot", (), TOPICS, groups), *states).groups
+    assert (found.before, found.after) == ("kafka-python 2.0.2 range", "kafka-python 3.0.12 range")
+    assert found.assigned_differently == 6
+
+
 def test_releases_that_were_not_compared() -> None:
     """One release does not stand for two that are to be told apart."""
     found, groups = changes("librdkafka:2.16", "librdkafka:2.17")
