@@ -33,7 +33,7 @@ boundscheck: .venv/.dev ## run the kernels' property tests with every array inde
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck \
 	    $(BIN)/python -m pytest -n 2 --dist loadfile -p no:cacheprovider -m 'hypothesis and not slow' tests/core tests/clients tests/planner tests/web
 
-same-answers: .venv/.compiled ## ask ten thousand questions, compare the digest of each family's answers with the recorded one
+same-answers: .venv/.compiled ## ask some thousand questions, compare the digest of each family's answers with the recorded one
 	$(BIN)/python -m tests.runs.same_answers
 
 parity: .venv/.compiled ## compare 100,000 random rebalances with Kafka's assignors, 80,000 with the seven other libraries, 3,000 groups each with Connect's and Streams', a quarter of an hour (docs/evidence.md)

@@ -204,8 +204,9 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
     """
     first, n = table.first, len(partitions)
     only = table.topic_of[partitions[0]]
-    if partitions[n - 1] < first[only + 1] and _in_order(partitions, first[only], _capacity(n)):
-        return partitions
+    largest = partitions[n - 1]
+    if largest < first[only + 1] and largest - first[only] < min(_capacity(n), 1 << 16) and is_ascending(partitions):
+        return partitions  # of one topic, and all have a bucket of their own
     sets, topics, sizes = _sets(partitions, table.topic_of, place)
     bases = first[topics]
     order = hash_order(table.hashes[topics], table.ranks[topics], int(DEFAULT_CAPACITY), False, topics[:0])
@@ -218,7 +219,8 @@ def target_order(partitions: Int32s, table: TopicArrays, place: Int32s) -> Int32
     buckets, ends = np.empty(n, np.int32), np.zeros(end + 1, np.int32)
     for i in range(n):
         of = sets[i]
-        buckets[i] = starts[of] + _bucket(partitions[i] - bases[of], lengths[of])
+        number = partitions[i] - bases[of]
+        buckets[i] = starts[of] + ((number ^ (number >> 16)) & (lengths[of] - 1))
         ends[buckets[i] + 1] += 1
     longest = 0
     for bucket in range(end):
@@ -270,23 +272,9 @@ def _capacity(size: int) -> int:
 
 
 @inner_kernel
-def _in_order(partitions: Int32s, base: int, capacity: int) -> bool:
-    """Is this the HashSet's order of one topic's partitions? It is if their ids ascend and all have a bucket of their own."""
-    if partitions[len(partitions) - 1] - base >= min(capacity, 1 << 16):
-        return False
-    return is_ascending(partitions)
-
-
-@inner_kernel
 def is_ascending(partitions: Int32s) -> bool:
     """Is each one larger than the one before? So that none occurs twice."""
     descents = 0
     for i in range(1, len(partitions)):
         descents += partitions[i] <= partitions[i - 1]
     return descents == 0
-
-
-@inner_kernel
-def _bucket(number: int, length: int) -> int:
-    """Where an Integer, not negative, stands in a table."""
-    return (number ^ (number >> 16)) & (length - 1)

@@ -253,7 +253,13 @@ def empty(length: int) -> Rows:
 
 
 @kernel
-def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacity: int) -> Int32s:  # noqa: FBT001
+def _played(  # noqa: C901 (a kernel)
+    hashes: Int32s,
+    ranks: Int32s,
+    calls: Int32s,
+    compute: bool,  # noqa: FBT001
+    capacity: int,
+) -> Int32s:
     """Every call, one after another, on a table of linked keys."""
     n = len(hashes)
     keys = np.full((n, KEY_COLUMNS), NONE, np.int32)
@@ -279,12 +285,6 @@ def _played(hashes: Int32s, ranks: Int32s, calls: Int32s, compute: bool, capacit
                 table = doubled(keys, table)
             if not compute and size > threshold(len(table)):
                 table = doubled(keys, table)
-    return _listed(size, keys, table)
-
-
-@inner_kernel
-def _listed(size: int, keys: Rows, table: Rows) -> Int32s:
-    """The keys of all buckets, one list after the other."""
     order = np.empty(size, np.int32)
     i = 0
     for bucket in range(len(table)):
@@ -301,8 +301,10 @@ def enter(key: int, compute: bool, keys: Rows, table: Rows) -> bool:  # noqa: FB
     """Enter a new key into its bucket; True if the chain is long and the table is so small that it doubles instead."""
     length = len(table)
     bucket = keys[key, SPREAD] & (length - 1)
-    if table[bucket, TREED]:
-        _enter_tree(key, bucket, keys, table)
+    if table[bucket, TREED]:  # TreeNode.putTreeVal: in the list, a new key follows its parent in the tree
+        root = table[bucket, HEAD]
+        _link(key, attach(key, root, keys), bucket, keys, table)
+        _to_head(settle(root, key, keys), bucket, keys, table)
         return False
     _link(key, NONE if compute else table[bucket, _TAIL], bucket, keys, table)
     if table[bucket, _SIZE] < LONGEST_CHAIN + 1 - compute:
@@ -378,14 +380,6 @@ def _treeify(bucket: int, keys: Rows, table: Rows) -> None:
         key = keys[key, _FOLLOWING]
     table[bucket, TREED] = True
     _to_head(root, bucket, keys, table)
-
-
-@inner_kernel
-def _enter_tree(key: int, bucket: int, keys: Rows, table: Rows) -> None:
-    """TreeNode.putTreeVal: in the list, a new key follows its parent in the tree."""
-    root = table[bucket, HEAD]
-    _link(key, attach(key, root, keys), bucket, keys, table)
-    _to_head(settle(root, key, keys), bucket, keys, table)
 
 
 @inner_kernel

@@ -149,29 +149,19 @@ def _owners(
     end = 0
     for partition in partitions:
         of_partition = places[places_of[partition] : places_of[partition + 1]]
-        if shared[partition] > sharing:
-            _revoke_from_partition(of_partition, shared[partition] - sharing, entry_numbers, members.counts, stays)
+        over = shared[partition] - sharing
+        if over > 0:  # revokeOversharedPartitions: members go in the order of the partition's HashSet
+            numbers = entry_numbers[of_partition]
+            gone = np.flatnonzero(~stays[of_partition]).astype(np.int32)
+            for i in hash_order(numbers, numbers, int(DEFAULT_CAPACITY), False, gone)[:over]:
+                stays[of_partition[i]] = False
+                members.counts[numbers[i]] -= 1
             shared[partition] = sharing
         for entry in of_partition:
             if stays[entry]:
                 owners[end] = entry_numbers[entry]
                 end += 1
     return owners[:end]
-
-
-@inner_kernel
-def _revoke_from_partition(entries: Int32s, over: int, entry_numbers: Int32s, counts: Int32s, stays: Bools) -> None:
-    """Of one partition's members a number go, in the order of its HashSet.
-
-    entries : int32[...]   the partition's entries, ascending
-
-    Reproduces revokeOversharedPartitions.
-    """
-    owners = entry_numbers[entries]
-    gone = np.flatnonzero(~stays[entries]).astype(np.int32)
-    for i in hash_order(owners, owners, int(DEFAULT_CAPACITY), False, gone)[:over]:
-        stays[entries[i]] = False
-        counts[owners[i]] -= 1
 
 
 @kernel
