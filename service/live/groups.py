@@ -31,11 +31,27 @@ from kafka.protocol.consumer import OffsetFetchRequest
 from service.core.documents import Json
 from service.descriptions.classic_groups import classic_members
 from service.live.client import GROUPS_PER_REQUEST, NO_ERROR, ClusterClient, kafka_error, reason
-from service.live.connect.groups import workers_of
 from service.live.messages import ConsumerGroupDescribeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest
 from service.live.not_known import NotKnown
 from service.live.streams_groups import streams_group
+from service.wire.connect_groups import worker_document
 from service.wire.connect_protocol import CONNECT, PROTOCOLS
+from service.wire.errors import Unreadable
+
+
+def workers_of(group: Any, not_known: NotKnown) -> Json:
+    """``members`` of a described group: all its workers, or none of them, for what one runs, the others do not."""
+    workers = []
+    for member in group.members:
+        sent = member.member_metadata or b"", member.member_assignment or b""
+        try:
+            worker = worker_document(member.member_id, group.protocol_data, *sent)
+        except Unreadable as error:
+            not_known.add("groups[].members", f"{member.member_id}: {error}", group.group_id)
+            return {}
+        workers.append(worker | {"client_id": member.client_id, "host": member.client_host})
+    return {"members": workers}
+
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumer groups; Connect's workers, and other systems, have their own types and formats."""

@@ -15,7 +15,7 @@ import requests
 
 from service.app import create_app
 from service.config import Settings
-from service.decisions.rebalances.extent import LONG_CELLS, Extent
+from service.decisions.rebalances.answer import LONG_CELLS, Extent
 from service.planner.timelines.course import Course
 from tests.support.kept import nothing_kept_of
 from tests.support.serving import serving

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from werkzeug.wrappers import Request, Response
 
 from service.app import create_app
-from service.auth import jwks
+from service.auth import jwts
 from service.auth.jwts import LEEWAY_SECONDS
 from service.auth.principals import SCOPES, CredentialsUnavailable, InvalidCredentials
 from service.auth.tokens import Tokens, new_token
@@ -415,18 +415,18 @@ def test_keys_come_from_a_url_and_unknown_names_do_not_make_it_ask_again_and_aga
 
 def test_while_the_provider_is_down_its_last_keys_count_and_it_is_left_alone(monkeypatch):
     with provider([jwk(KEY)]) as (url, state):
-        monkeypatch.setattr(jwks, "LIFETIME_SECONDS", 0)
-        monkeypatch.setattr(jwks, "REFRESH_SECONDS", 0)
+        monkeypatch.setattr(jwts, "LIFETIME_SECONDS", 0)
+        monkeypatch.setattr(jwts, "REFRESH_SECONDS", 0)
         failures = []
-        keys = jwks.KeyProvider(url, lambda: failures.append(1))
+        keys = jwts.KeyProvider(url, lambda: failures.append(1))
         assert not failures
         state["status"] = 500
         for _ in range(5):
             assert keys.key("one").key_id == "one"
         assert state["asked"] == 2
         assert len(failures) == 1
-        monkeypatch.setattr(jwks, "RETRY_SECONDS", 0)
-        fresh = jwks.KeyProvider(url, lambda: None)
+        monkeypatch.setattr(jwts, "RETRY_SECONDS", 0)
+        fresh = jwts.KeyProvider(url, lambda: None)
         with pytest.raises(CredentialsUnavailable):
             fresh.key("one")
         state["status"] = 200
@@ -449,9 +449,9 @@ def test_a_provider_that_never_answered_is_a_503_with_the_reason(caplog):
 )
 def test_a_providers_answer_that_is_no_key_set_changes_nothing(answer, monkeypatch):
     with provider([jwk(KEY)]) as (url, state):
-        monkeypatch.setattr(jwks, "LIFETIME_SECONDS", 0)
-        monkeypatch.setattr(jwks, "REFRESH_SECONDS", 0)
-        keys = jwks.KeyProvider(url, lambda: None)
+        monkeypatch.setattr(jwts, "LIFETIME_SECONDS", 0)
+        monkeypatch.setattr(jwts, "REFRESH_SECONDS", 0)
+        keys = jwts.KeyProvider(url, lambda: None)
         state["text"] = answer
         assert keys.key("one").key_id == "one"
         assert state["asked"] == 2
@@ -461,16 +461,16 @@ def test_a_redirect_of_the_provider_is_not_followed():
     with provider([jwk(KEY)]) as (url, state):
         state |= {"status": 302, "location": url}
         with pytest.raises(CredentialsUnavailable):
-            jwks.KeyProvider(url, lambda: None).key("one")
+            jwts.KeyProvider(url, lambda: None).key("one")
         assert state["asked"] == 1
 
 
 @pytest.mark.parametrize("prefix", DRIPS.values(), ids=DRIPS)
 def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, caplog):
-    monkeypatch.setattr(jwks, "FETCH_SECONDS", 1.0)
+    monkeypatch.setattr(jwts, "FETCH_SECONDS", 1.0)
     with dripping(prefix) as (url, connections):
         start = time.monotonic()
-        keys = jwks.KeyProvider(url, lambda: None)
+        keys = jwts.KeyProvider(url, lambda: None)
         assert 0.9 < time.monotonic() - start < 10
         with pytest.raises(CredentialsUnavailable):
             keys.key("one")
@@ -480,13 +480,13 @@ def test_the_whole_answer_of_a_provider_has_a_deadline(prefix, monkeypatch, capl
 
 def test_a_provider_that_drips_delays_neither_health_nor_other_tokens(tokens, monkeypatch):
     """One request waits for it, for as long as it drips; all others are answered meanwhile."""
-    monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.5)
-    monkeypatch.setattr(jwks, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(jwts, "FETCH_SECONDS", 0.5)
+    monkeypatch.setattr(jwts, "RETRY_SECONDS", 0)
     unknown = bearer(signed())
     with ThreadPoolExecutor() as callers, dripping(DRIPS["in the body"]) as (url, connections):
         app = create_app(replace(jwt_settings(url), tokens_file=str(tokens[0])))
         before = len(connections)
-        monkeypatch.setattr(jwks, "FETCH_SECONDS", 60)
+        monkeypatch.setattr(jwts, "FETCH_SECONDS", 60)
         waiting = callers.submit(lambda: app.test_client().get(ASK, headers=unknown).status_code)
         while len(connections) == before and not waiting.done():
             time.sleep(0.01)

@@ -24,8 +24,8 @@ from click.testing import CliRunner
 from partition_allocator.asking import Rejected, ask_exactly
 from service.cli import main as command_line
 from service.config import Settings
-from service.conformance import groups, keys
-from service.conformance.connect_groups import connect_group
+from service.conformance import groups, subjects
+from service.conformance.connect import connect_group
 from service.core.partitioners import PARTITIONERS
 from service.server.warm import client_of, send
 from service.strategies import GROUP_PROTOCOLS
@@ -111,9 +111,9 @@ def drawn() -> Iterator[Request]:
     for partitioner, key_format in product(PARTITIONERS, ("base64", "string", "long")):
         random = Random(f"{SEED} {partitioner.name}")
         for _ in range(2):
-            several = [key.hex() if isinstance(key, bytes) else key for key in keys.keys(random, key_format)]
+            several = [key.hex() if isinstance(key, bytes) else key for key in subjects.keys(random, key_format)]
             body = {"partitioner": partitioner.name, "key_format": "hex" if key_format == "base64" else key_format}
-            count = keys.partitions_count(random)
+            count = subjects.partitions_count(random)
             yield {"path": "/v1/partitions", "json": {**body, "partitions_count": count, "keys": several}}
     for draw, path in ((connect_group, "connect"), (streams_group, "streams"), (streams_clients, "streams")):
         for number in range(3 * GROUPS):

@@ -14,7 +14,7 @@ from service.api.connect import FORM as CONNECT
 from service.api.streams import FORM as STREAMS
 from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.racks import STRATEGIES
-from service.conformance.connect_groups import connect_group
+from service.conformance.connect import connect_group
 from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
 from tests.support.jvm import COMPARED, connect_jars, streams_jars

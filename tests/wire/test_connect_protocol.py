@@ -7,7 +7,7 @@ from random import Random
 from time import process_time
 
 from service.api import decodings as document
-from service.conformance.connect_groups import connect_group
+from service.conformance.connect import connect_group
 from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget
 from service.decisions.decodings import DecodingQuestion, answer

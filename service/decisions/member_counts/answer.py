@@ -1,34 +1,142 @@
 """The answer: a plan for each number of members, under the group's own assignor and under ``balanced``."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from service.core.errors import LimitExceeded, faults_of, raise_all
-from service.core.model import Float64s, Group
+from service.core.member_ids import IdDraw, default_client_id
+from service.core.model import Float64s, Group, Ragged
 from service.core.printable import counted
+from service.core.ragged import transposed
 from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.answer import capacity_warnings
+from service.decisions.groups.question import GroupQuestion
 from service.decisions.groups.question import check as check_group
-from service.decisions.groups.rows import partitions_total, read_group, subscriptions_total
+from service.decisions.groups.rows import MEMBER, has_lag, lag_offsets, partitions_total, read_group, subscriptions_total
+from service.decisions.groups.tables import assignments_array, in_answer_order
 from service.decisions.member_counts.conclusions import CountsCase, concluded, read_partitions
 from service.decisions.member_counts.judging import Plans, judged_plans, surely
 from service.decisions.member_counts.lags import lags_of
-from service.decisions.member_counts.members import extended, owning
-from service.decisions.member_counts.policies import Policy, policies
 from service.decisions.member_counts.question import MOST_MEMBERS, MOST_PLANS, MemberCountsQuestion, as_it_is, faults
 from service.decisions.member_counts.standstill import Standstill, standstills
+from service.decisions.rows.arrays import struct_rows, with_columns
+from service.decisions.rows.names import NAME
 from service.planner.balanced.exhaustive import MOST_NODES
 from service.planner.balanced.weighted import Glance
+from service.planner.member_counts.keda import INT64, Trigger, metric, partition_lags, replicas
 from service.planner.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
 from service.planner.rebalances.rebalance import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from service.core.model import Int64s
+
+
+def extended(group: GroupQuestion, count: int) -> pa.StructArray:
+    """The members of a group, and further ones up to this number, with ids as Kafka draws them.
+
+    Further ones subscribe like the last and are on the members' racks in turn.
+    """
+    members, now = group.members, len(group.members)
+    if count <= now:
+        return members
+    draw = IdDraw(client_id=default_client_id(group.client, group.group_id))
+    ids = members.field("member_id").to_pylist()
+    drawn = pa.array(draw.further(ids, count - now, group.protocol, {*ids}), NAME)
+    columns = {}
+    if now:
+        like_the_last = members.take(pa.array(np.full(count - now, now - 1)))
+        columns = {name: like_the_last.field(name) for name in ("topic_names", "capacity")}
+        columns["rack_id"] = members.field("rack_id").take(pa.array(np.arange(now, count) % now))
+    return pa.concat_arrays([members, struct_rows(MEMBER, {**columns, "member_id": drawn}, count - now)])
+
+
+def owning(members: pa.StructArray, group: Group, rows: Ragged) -> pa.StructArray:
+    """The members with these partitions, Ragged member → partitions, as if a first rebalance had given them."""
+    total = group.total_partitions
+    owned = assignments_array([group], [in_answer_order(group, rows, transposed(rows, total))]).values.field("partitions")
+    columns = {"owned_partitions": owned.cast(MEMBER.field("owned_partitions").type)}
+    return with_columns(members, columns | {"generation_id": pa.array(np.ones(len(members), np.int32))})
+
+
+OPTIONS: Final[Mapping[str | None, Callable[[Trigger], Trigger]]] = {
+    None: lambda trigger: trigger,
+    "limitToPartitionsWithLag": lambda trigger: replace(trigger, limit_to_partitions_with_lag=True),
+    "ensureEvenDistributionOfPartitions": lambda trigger: replace(trigger, ensure_even_distribution_of_partitions=True),
+    "allowIdleConsumers": lambda trigger: replace(trigger, allow_idle_consumers=True),
+}
+"""KEDA's name of an option → the trigger with it. KEDA refuses the first two together, and the first with the last."""
+
+NEED_A_TOPIC: Final = ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions")
+"""Options that the scaler ``kafka`` takes only with a topic; a group of several topics then has a trigger for each."""
+
+
+MOST_LAG: Final = 2**62
+"""A larger weight counts as this lag."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A choice of KEDA's.
+
+    option : of the trigger, by KEDA's name; None: its defaults
+    triggers : how many there are, one for all topics or one for each
+    total_lag : what they report, of all together, as the nearest int64
+    replicas : pods; members_count : in them
+    """
+
+    option: str | None
+    triggers: int
+    total_lag: int
+    is_active: bool
+    replicas: int
+    members_count: int
+
+
+def policies(question: MemberCountsQuestion) -> tuple[Policy, ...]:
+    """What KEDA chooses with each option, for the topics' lag, or else for their weights, rounded down."""
+    lags = _lags(question)
+    return tuple(_policy(question, lags, option) for option in OPTIONS)
+
+
+def _lags(question: MemberCountsQuestion) -> list[Int64s]:
+    """int64[...] of each topic, the lags of its partitions."""
+    topics = question.group.topics
+    first = np.cumsum(topics.field("partitions_count"))[:-1]
+    if has_lag(topics):
+        committed, ends, _ = lag_offsets(topics)
+        of_topics = zip(np.split(committed, first), np.split(ends, first), strict=True)
+        return [partition_lags(*each, question.trigger) for each in of_topics]
+    weights = topics.field("partition_weights").flatten().to_numpy(zero_copy_only=False)
+    return np.split(np.minimum(weights, float(MOST_LAG)).astype(np.int64), first)
+
+
+def _policy(question: MemberCountsQuestion, lags: list[Int64s], option: str | None) -> Policy:
+    trigger = OPTIONS[option](question.trigger)
+    several = lags if option in NEED_A_TOPIC else [np.concatenate(lags)]
+    metrics = [metric(each, trigger) for each in several]
+    threads = question.threads_per_pod
+    pods = replicas(metrics, trigger.lag_threshold, -(-len(question.group.members) // threads), question.scaling)
+    return Policy(
+        option,
+        len(metrics),
+        max(-INT64 - 1, min(sum(each.total_lag for each in metrics), INT64)),
+        any(each.is_active for each in metrics),
+        pods,
+        pods * threads,
+    )
+
 
 BALANCED: Final = "balanced"
 

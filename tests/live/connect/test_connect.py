@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from service.api.connect import FORM
 from service.cli import main
-from service.conformance.connect_groups import connect_group
+from service.conformance.connect import connect_group
 from service.decisions.budget import Budget
 from service.live.cluster_metrics import Bounds, measure
-from service.live.connect.groups import workers_of
+from service.live.groups import workers_of
 from service.live.not_known import NotKnown
 from service.live.verification import check_groups
 from tests.support.task_groups import connect_workers
