@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
+import re
 import time
 
 import numpy as np
@@ -344,3 +346,32 @@ def test_brokers_among_which_a_placement_takes_too_long_are_refused(client, rack
         error = client.post(PATH, json=body).json
         assert error["errors"][0]["pointer"] == "/brokers"
         assert detail in error["detail"]
+
+
+def test_the_conclusion_has_the_numbers_of_the_answer(client):
+    """Topics, partitions, brokers and racks; what Kafka refuses; and racks that are not known, if that matters."""
+    draw = random.Random(7)
+    for _ in range(60):
+        racks, count = draw.choice(["", "ab", "abc"]), draw.randint(1, 6)
+        brokers = [{"broker_id": i, **({"rack_id": racks[i % len(racks)]} if racks else {})} for i in range(count)]
+        topics = [
+            {"topic_name": f"t{i}", "partitions_count": draw.randint(1, 4), "replication_factor": draw.randint(1, 4)}
+            for i in range(draw.randint(1, 3))
+        ]
+        answer = client.post(PATH, json={"brokers": brokers, "topics": topics}).json
+        placed = [topic for topic in answer["topics"] if "placements" in topic]
+        used = {i for topic in placed for row in topic["placements"] for i in row["replicas"]}
+        text = answer["conclusion"]
+        refused = re.search(r"Kafka refuses (\d+) topic", text)
+        assert (int(refused[1]) if refused else 0) == len(topics) - len(placed)
+        assert ("racks are not known" in text) == (not racks and any(len(t["placements"][0]["replicas"]) > 1 for t in placed))
+        if not placed:
+            assert text.startswith("Places nothing")
+            continue
+        of_racks = r"(?: and (\d+) of (\d+) racks?)?"
+        on = re.match(rf"Places (\d+) partitions? of (?:(\d+) topics|t\d) on (\d+) of (\d+) brokers?{of_racks}", text)
+        assert on
+        partitions = sum(len(topic["placements"]) for topic in placed)
+        expected = [partitions, len(placed) if len(placed) > 1 else None, len(used), count]
+        expected += [len({racks[i % len(racks)] for i in used}), len({*racks[:count]})] if racks else [None, None]
+        assert [each and int(each) for each in on.groups()] == expected, text
