@@ -454,7 +454,15 @@ def _of(question: Any) -> Form[Any, Any]:
     return _PARTITIONS if isinstance(question, GroupQuestion) else form_of(ELSEWHERE[question.protocol])
 
 
-FORM: Final[Form[Any, Any]] = Form(
+class _AnyProtocol(Form[Any, Any]):
+    """The form of the family that each answer is of."""
+
+    def shown(self, answer: Any, *, full: bool = False) -> dict[str, Any]:
+        """As ``Form``."""
+        return _of(answer.question).shown(answer, full=full)
+
+
+FORM: Final[Form[Any, Any]] = _AnyProtocol(
     GroupAssignmentSchema(),
     lambda question, budget: _of(question).answer(question, budget),
     GroupAssignmentAnswerSchema,

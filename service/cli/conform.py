@@ -11,7 +11,7 @@ import click
 from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.conformance.comparison import Comparison, Failure, compare
 from service.conformance.program import NoAnswer, Program
@@ -33,7 +33,7 @@ _SHOWN: Final = 2_000
 """Most characters of a question or an answer on a terminal."""
 
 
-@click.command(cls=Command, context_settings={"ignore_unknown_options": True})
+@click.command(cls=GroupedCommand, context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT]...")
 @click.option(
     "--subject",

@@ -15,7 +15,7 @@ import click
 from service.cli import options, request_bodies
 from service.cli.asking import ask, printed
 from service.cli.errors import BadInput
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.inputs import read_input
 from service.cli.offsets import batch_topics
 from service.parameters.types import Parsed
@@ -37,7 +37,7 @@ FILE_OR_OPTIONS = "Without these options, FILE is the JSON body of POST {path}. 
 FILE_DESCRIPTION_OR_OPTIONS = f"{FILE_OR_OPTIONS} FILE may also be {options.FORMS}."
 
 
-@click.command(cls=Command, epilog=FILE_OR_OPTIONS.format(path="/v1/partitions"))
+@click.command(cls=GroupedCommand, epilog=FILE_OR_OPTIONS.format(path="/v1/partitions"))
 @click.argument("keys", nargs=-1, metavar="[KEY]... | [FILE]")
 @click.option("--partitions", "partitions_count", type=int, help="Number of partitions of the topic. The arguments are keys.")
 @click.option("--partitioner", help="Partitioner of the client, such as librdkafka. Default: java.")
@@ -62,7 +62,7 @@ def partition(*, keys: tuple[str, ...], partitions_count: int | None, explain: b
     _answer("/v1/partitions", body, _partition_rows, options.form(output, explain=explain), explain=explain)
 
 
-@click.command(cls=Command, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
+@click.command(cls=GroupedCommand, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/group-assignments"))
 @click.argument("file", required=False)
 @options.TOPICS
 @options.MEMBERS
@@ -115,7 +115,7 @@ def assign(
         svg.write_text(_frontier_picture(answer), encoding="utf-8")
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @options.TOPICS
 @options.MEMBERS
 @click.option("--assignor", help="How a system divides partitions, such as flink:kafka-source. Default: spark:kafka-source.")
@@ -143,7 +143,7 @@ def splits(
     _answer("/v1/group-assignments", _body({**question, **group}), _assign_rows, form, explain=explain)
 
 
-@click.command(cls=Command, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
+@click.command(cls=GroupedCommand, epilog=FILE_DESCRIPTION_OR_OPTIONS.format(path="/v1/replica-placements"))
 @click.argument("file", default="-")
 @click.option("--brokers", help="Number of brokers (0, 1, …), or their ids separated by commas.")
 @click.option(

@@ -43,7 +43,7 @@ class HelpContext(click.Context):
     formatter_class = _Formatter
 
 
-class Command(click.Command):
+class GroupedCommand(click.Command):
     """A command whose options are grouped in ``--help``."""
 
     context_class = HelpContext

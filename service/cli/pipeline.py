@@ -15,7 +15,6 @@ import click
 from service.cli import into as into_folder
 from service.cli import options
 from service.cli.errors import BadInput, PrintableGroup
-from service.cli.help import Command
 from service.core.errors import AllocatorError
 from service.report.folders import check_append, url_of
 from service.spark.jobs import JOBS, load
@@ -76,7 +75,7 @@ class Jobs(PrintableGroup):
             return None
         job = load(cmd_name)
         parameters = [*job.parameters, *((ESTIMATE,) if job.scans else ()), *COMMON]
-        return Command(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
+        return GroupedCommand(job.name, params=parameters, callback=partial(_run, job), help=job.summary)
 
 
 def _check_installed() -> None:

@@ -7,10 +7,10 @@ import click
 
 from service.cli.asking import announce_compilation
 from service.cli.errors import BadInput, note
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.option("--host", envvar="HOST", default="127.0.0.1", show_default=True, help="Address to listen on (or HOST).")
 @click.option(
     "--port", envvar="PORT", type=click.IntRange(0, 65_535), default=8000, show_default=True, help="Port to listen on (or PORT)."

@@ -5,10 +5,10 @@ import click
 from service.auth.principals import EVERYTHING, SCOPES
 from service.auth.tokens import new_token
 from service.cli.errors import BadInput
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("name")
 @click.option(
     "--scope",

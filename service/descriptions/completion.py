@@ -6,13 +6,13 @@ from typing import Final
 
 from service.core.documents import Json
 from service.core.errors import InvalidQuestion
-from service.core.member_ids import IdDraw, default_client_id
 from service.core.printable import counted, first_few
 from service.decisions.budget import Budget
 from service.decisions.groups.answer import answer
 from service.decisions.groups.outcomes import Range
 from service.decisions.groups.question import of_rows
 from service.descriptions.model import Description
+from service.planner.member_ids import IdDraw, default_client_id
 
 ADDED: Final = "is_added"
 """A member's field: it is one of those that join."""

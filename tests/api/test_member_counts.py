@@ -9,9 +9,9 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.core.member_ids import IdDraw
 from service.decisions.member_counts import standstill
 from service.decisions.member_counts.answer import DRAWN
+from service.planner.member_ids import IdDraw
 
 PATH = "/v1/member-count-plans"
 LAGS = [90_000, 40_000, 30_000, 30_000, 20_000, 10_000]

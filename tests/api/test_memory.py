@@ -428,7 +428,7 @@ def test_what_an_assignor_takes_is_reserved_once_for_all_that_is_simulated_and_p
     for path, more in (("group-rebalances", {"events": events}), ("member-count-plans", {"members_counts": [1, 3, 4, 5]})):
         reserved.clear()
         assert client.post(f"/v1/{path}", json=question | more).status_code == 200
-        assert reserved.count(10_000 * (120 + 99)) == 1
+        assert reserved.count(10_000 * (210 + 99)) == 1
 
 
 CGROUPS = {

@@ -363,7 +363,7 @@ def test_a_stream_takes_its_own_size_and_a_batch_of_memory():
         forked=True, ALLOCATOR_WORKERS="1", ALLOCATOR_MAX_KEYS="20000000", ALLOCATOR_MAX_BODY_BYTES=str(2**30)
     ) as server:
         (worker,) = server.workers()
-        url = f"{server.url}{PATH}?partitions_counts=12,24,1000&current_partitions_count=12"
+        url = f"{server.url}{PATH}?partitions_counts=12,24,1000&current_partitions_count=12&detail=full"
 
         def ask(batches: int) -> tuple[int, dict]:
             peak, done = [0], threading.Event()

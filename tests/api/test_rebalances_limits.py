@@ -192,13 +192,6 @@ def test_the_cpu_is_limited_within_a_simulation_by_the_size_of_what_was_sent() -
     assert seconds < 2
 
 
-def test_the_cpu_is_not_limited_while_kernels_are_being_compiled() -> None:
-    app = create_app(replace(Settings(), max_cpu_seconds_per_kb=0))
-    assert posted(app.test_client(), group(scales(3)))[0] == 200
-    app.extensions["warm"].set()
-    assert posted(app.test_client(), group(scales(3)))[0] == 422
-
-
 def test_a_simulation_of_a_moment_is_not_a_long_one() -> None:
     extent = Extent(partitions=12, members=3, incarnations=7, changes=10, rows=4)
     assert extent.most_rebalances() == 104

@@ -148,6 +148,18 @@ BODIES: Final[dict[str, tuple[dict[str, Any], ...]]] = {
             },
         },
     ),
+    "/v1/placement-checks": (
+        {
+            "brokers": [{"broker_id": i, "rack_id": "ab"[i % 2]} for i in range(4)],
+            "topics": [
+                {
+                    "topic_name": "t",
+                    "min_insync_replicas": 2,
+                    "placements": [{"partition_id": i, "replicas": [i, (i + 2) % 4], "leader": i} for i in range(4)],
+                }
+            ],
+        },
+    ),
     "/v1/placement-audits": (
         {
             "placer": "striped",

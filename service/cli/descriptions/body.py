@@ -11,7 +11,7 @@ import click
 from service.cli import options
 from service.cli.descriptions import reading
 from service.cli.errors import PrintableGroup
-from service.cli.help import EXAMPLE, Command
+from service.cli.help import EXAMPLE, GroupedCommand
 from service.descriptions import bodies
 from service.parameters.types import COUNTS
 
@@ -36,7 +36,7 @@ def body() -> None:
 def _command(name: str, make: Callable[..., dict[str, Any]], *several: Callable[[Any], Any]) -> None:
     of_files = f"{EXAMPLE}body {name} group.txt\n\nFILE is {options.FORMS}. Default: standard input."
 
-    @body.command(name, cls=Command, help=f"Print the body of POST /v1/{name}.\n\n{of_files}")
+    @body.command(name, cls=GroupedCommand, help=f"Print the body of POST /v1/{name}.\n\n{of_files}")
     @click.argument("file", type=click.File("rb"), default=None, required=False)
     def command(file: BufferedReader | None, **values: Any) -> None:
         text = reading.body(file, make, **values)
@@ -63,7 +63,7 @@ _command("partition-count-plans", reading.plan_body, options.SNAPSHOT, TOPIC, PA
 
 
 @body.command(
-    cls=Command,
+    cls=GroupedCommand,
     help=f"Write the tables that the jobs of pipeline read.\n\n{EXAMPLE}body tables topics.txt --out tables/\n\nFILE is "
     f"{options.FORMS}. Default: standard input.",
 )

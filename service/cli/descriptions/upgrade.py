@@ -8,7 +8,7 @@ from service.cli import options
 from service.cli.asking import announce_compilation
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.errors import InvalidQuestion
 from service.core.printable import first_few
@@ -17,7 +17,7 @@ from service.descriptions.upgrades import upgrade as find
 from service.web.json.codec import dumps
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"))
 @click.option(
     "--from", "before", required=True, metavar="WHAT", help="librdkafka:1.9, kafka:3.9, zookeeper:3.9, eager or classic."

@@ -10,7 +10,7 @@ import click
 from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask_stream, decide_stream, printed
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.core.printable import counted
 from service.report.numbers import number
 from service.web.json.codec import loads
@@ -30,7 +30,7 @@ CANDIDATES: Final = ("partitioner", "partitions", "pairs explained", "by chance"
 COMPARISONS: Final = "/v1/partitioner-comparisons"
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @options.FILE
 @options.TABLE
 @click.option("--partitions", "partitions_count", type=int, required=True, help="Number of partitions of the topic.")
@@ -93,7 +93,7 @@ def _compared(
     return Outcome(summary, tables, report_of(summary, figures, file), headline), rejected.table()
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @options.FILE
 @options.TABLE
 @click.option("--partition-column", default="partition", show_default=True, help="Column with the partition of each record.")

@@ -11,7 +11,7 @@ from service.cli import into as into_folder
 from service.cli import options
 from service.cli.asking import ask, ask_stream, printed
 from service.cli.errors import BadInput
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.core.printable import counted
 from service.parameters.types import COUNTS
 from service.web.json.codec import loads
@@ -31,7 +31,7 @@ NOTHING = {"floor": ("1.00",), "empty": ("", "0")}
 """Cells that say nothing, by column; a column with no others is left out."""
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False)
 @options.TABLE
 @options.SNAPSHOT

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from service.cli.descriptions import pipeline_tables
 from service.cli.errors import BadInput
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.inputs import read_input
 from service.cli.options import all_of, output
 from service.descriptions import UnreadableDescription, read_description
@@ -212,7 +212,7 @@ def as_json(data: bytes) -> bytes:
     return orjson.dumps(document | {name: [entry[part] for entry in entries if part in entry] for name, part in _PARTS.items()})
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @CLUSTER
 @click.option(
     "--interval",

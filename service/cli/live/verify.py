@@ -11,7 +11,7 @@ import click
 
 from service.cli import options
 from service.cli.errors import note
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, extent_of, read_snapshot
 from service.cli.terminal import Console, table
 from service.core.printable import counted, first_few, printable
@@ -39,7 +39,7 @@ _UNVERIFIED = (
 MARKS = {"alike": "✓ alike", "differs": "✗ differs", "not_checked": "– not checked"}
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.option("--snapshot", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Snapshot to verify.")
 @CLUSTER
 @click.option(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from prometheus_client import CollectorRegistry, start_http_server
 
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.live.snapshot import CLUSTER, cluster_client, connection, extent_of
 from service.cli.options import DURATION
 from service.decisions.member_counts.fewest import Need
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from service.live.snapshot import SnapshotExtent
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @CLUSTER
 @click.option("--interval", type=click.FloatRange(1, 86400), default=60.0, show_default=True, help="Seconds between snapshots.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the metrics endpoint.")

@@ -9,14 +9,14 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.asking import ask
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.core.documents import Json
 from service.parameters.types import COUNTS
 
 PATH: Final = "/v1/member-count-plans"
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.TOPICS
 @options.MEMBERS

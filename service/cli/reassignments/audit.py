@@ -13,7 +13,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import ask, ask_each
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.reassignments import check
 from service.cli.terminal import ROWS, Console, table
 from service.core.printable import counted
@@ -33,7 +33,7 @@ NOT_AUDITED: Final = ("leader", "in_sync_replicas")
 
 
 @click.command(
-    cls=Command,
+    cls=GroupedCommand,
     help="Check what is at risk, and whether a placer could have placed topics this way. Exits with 1 if a table says that a "
     "partition is at risk.\n\n"
     "partition-allocator audit topics.txt --snapshot racks.csv\n\n"

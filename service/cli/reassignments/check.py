@@ -11,7 +11,7 @@ from service.cli import options
 from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import note
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.terminal import Console, table
 from service.core.printable import first_few, printable
 from service.descriptions import Description, bodies
@@ -28,7 +28,7 @@ IDS: Final = 10
 
 
 @click.command(
-    cls=Command,
+    cls=GroupedCommand,
     help="Check which partitions have no leader, lack replicas in sync or are not rack-safe. Exits with 1 if any is at risk.\n\n"
     "partition-allocator check topics.txt --snapshot racks.csv\n\n"
     f"FILE is the JSON body of POST {PATH}, or {options.FORMS}. Several are merged. Default: standard input.",

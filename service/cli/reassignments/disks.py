@@ -9,7 +9,7 @@ import click
 
 from service.cli import options, request_bodies
 from service.cli.descriptions import reading
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import batch_texts, commands, head, write_texts
 from service.core.printable import counted
@@ -51,7 +51,7 @@ def summary(answer: dict[str, Any]) -> str:
 PATH: Final = "/v1/log-dir-plans"
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.SNAPSHOT
 @plans.OUT

@@ -12,7 +12,7 @@ from service.cli import options
 from service.cli.asking import ask
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput, note
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.terminal import Cells, Console, table
 from service.core.printable import first_few, printable
 from service.descriptions import UnreadableDescription, bodies
@@ -30,7 +30,7 @@ SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/o
 
 
 @click.command(
-    cls=Command,
+    cls=GroupedCommand,
     help="Check a reassignment JSON against a cluster. Exits with 1 if there are errors.\n\n"
     "partition-allocator lint moves.json --snapshot topics.txt\n\n"
     f"FILE is the JSON that kafka-reassign-partitions reads. The cluster is {options.FORMS}.",

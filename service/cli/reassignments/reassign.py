@@ -12,7 +12,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import decide
 from service.cli.descriptions import reading
 from service.cli.errors import BadInput, note
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.reassignments import plans, tables
 from service.cli.reassignments.files import COPIED, MOVES, write_files
 from service.cli.terminal import ROWS
@@ -40,7 +40,7 @@ AT_A_TERMINAL = {
 """The options of PLANNING that the command has; the others are fields of the body."""
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.SNAPSHOT
 @plans.OUT

@@ -10,7 +10,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import ask
 from service.cli.assigned import HEADS
 from service.cli.descriptions import reading
-from service.cli.help import Command
+from service.cli.help import GroupedCommand
 from service.cli.rebalances import events as rebalance_events
 from service.cli.rebalances.pictures import page, picture
 from service.cli.rebalances.tables import COLUMNS, SENTENCE, TOTALS, explained, notes, rebalance_rows, scaled_rows, total_rows
@@ -21,7 +21,7 @@ from service.web.json.codec import dumps, loads
 PATH = "/v1/group-rebalances"
 
 
-@click.command(cls=Command)
+@click.command(cls=GroupedCommand)
 @click.argument("file", type=click.File("rb"), required=False)
 @options.TOPICS
 @options.MEMBERS

@@ -12,7 +12,7 @@ import click
 
 from service.cli.options import DURATION, TOPIC, all_of, milliseconds
 from service.core.documents import Json
-from service.core.member_ids import client_id_of
+from service.planner.member_ids import client_id_of
 
 DEFAULT_AT: Final = 60_000
 """When an event without a time happens, in milliseconds."""

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import LimitExceeded, faults_of, raise_all
-from service.core.member_ids import IdDraw, default_client_id
 from service.core.model import Float64s, Group, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
@@ -34,6 +33,7 @@ from service.planner.balanced.exhaustive import MOST_NODES
 from service.planner.balanced.weighted import Glance
 from service.planner.member_counts.keda import INT64, Trigger, metric, partition_lags, replicas
 from service.planner.member_counts.plans import MembersLoad, MembersPlan, at_most, load_of, plans, useful_counts
+from service.planner.member_ids import IdDraw, default_client_id
 from service.planner.rebalances.rebalance import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 from service.core.assignors import Assignor
 from service.core.errors import InvalidQuestion
 from service.core.jvm.sorting import java_order
-from service.core.member_ids import default_client_id
 from service.core.model import NONE, Float64s, Group, Int32s, Ragged, Topics, offsets_of
 from service.decisions.groups.rows import read_group
 from service.decisions.rebalances.question import RebalancesQuestion, Row, assignor_changes, strategy, timing
+from service.planner.member_ids import default_client_id
 from service.planner.timelines.model import Event, NewMember, Timeline, World
 
 PAUSE_MS: Final = 60_000

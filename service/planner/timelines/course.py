@@ -9,9 +9,9 @@ import numpy as np
 from service.core.assignors import Assignor
 from service.core.measures.skew import spread, weighted_load
 from service.core.measures.zone_traffic import zone_traffic
-from service.core.member_ids import IdDraw
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, Ragged, distinct
 from service.core.ragged import grouped, transposed
+from service.planner.member_ids import IdDraw
 from service.planner.rebalances.fewest_moves import fewest_possible_moves
 from service.planner.rebalances.rebalance import movement
 from service.planner.timelines.ledger import Ledger

@@ -8,8 +8,8 @@ import numpy as np
 
 from service.core.assignors import Assignor
 from service.core.jvm.hashing import string_hash_code
-from service.core.member_ids import IdDraw, further_instance_ids
 from service.core.model import NONE, Bools, Int32s, Int64s, distinct
+from service.planner.member_ids import IdDraw, further_instance_ids
 from service.planner.timelines.ledger import Ledger
 from service.planner.timelines.model import NEVER, NewMember, Timing
 

@@ -23,7 +23,7 @@ LINE_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadSoFar:
     """What tasks that read a source themselves read. size : bytes of the source; records : how many have been read so far"""
 
     size: int
@@ -52,7 +52,7 @@ class Stages:
         done, tasks, records, read = map(sum, zip((0, 0, 0, 0), *self.stages.values(), strict=True))
         return done, tasks, records, read
 
-    def line(self, what: str, seconds: float, reading: Reading | None = None) -> str:
+    def line(self, what: str, seconds: float, reading: ReadSoFar | None = None) -> str:
         """How far they are after so many seconds, and how long the rest of the known tasks takes at the rate so far."""
         done, tasks, records, read = self.sums
         parts = [f"{number(done)} of {number(tasks)} tasks"]
@@ -69,7 +69,7 @@ class Stages:
 
 
 @contextmanager
-def progress(spark: SparkSession, what: str, reading: Reading | None = None) -> Iterator[None]:
+def progress(spark: SparkSession, what: str, reading: ReadSoFar | None = None) -> Iterator[None]:
     """Show the progress of the tasks that run meanwhile, on standard error. Spark Connect has a bar of its own."""
     if is_connect(spark):
         yield
@@ -87,7 +87,7 @@ def progress(spark: SparkSession, what: str, reading: Reading | None = None) -> 
         watcher.join()
 
 
-def _bar(store: Any, what: str, _: Reading | None, done: threading.Event) -> None:
+def _bar(store: Any, what: str, _: ReadSoFar | None, done: threading.Event) -> None:
     """Move a bar until ``done``: completed ÷ all tasks of the stages so far."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("tasks"))
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
@@ -100,7 +100,7 @@ def _bar(store: Any, what: str, _: Reading | None, done: threading.Event) -> Non
                 bar.update(task, completed=completed, total=tasks)
 
 
-def _lines(store: Any, what: str, reading: Reading | None, done: threading.Event) -> None:
+def _lines(store: Any, what: str, reading: ReadSoFar | None, done: threading.Event) -> None:
     """Print a line every LINE_SECONDS until ``done``."""
     start = time.monotonic()
     stages = Stages()

@@ -22,7 +22,7 @@ from service.decisions.rows.texts import readable
 from service.report.folders import REJECTED_ROWS
 from service.report.numbers import number, size
 from service.spark.cluster.arrow_tasks import Tasks, numbered, tasks_for, tasks_of
-from service.spark.cluster.progress import Reading
+from service.spark.cluster.progress import ReadSoFar
 from service.spark.cluster.session import cores, is_connect, is_local
 from service.spark.errors import WrongSource
 from service.spark.io import reading, sources
@@ -149,10 +149,10 @@ class ScanSource:
         return None if is_connect(self.spark) else self.spark.sparkContext.accumulator(0)
 
     @property
-    def reading(self) -> Reading | None:
+    def reading(self) -> ReadSoFar | None:
         """What the tasks read, if they read the source themselves."""
         read, count = self.read_by_tasks, self._count
-        return None if read is None or count is None else Reading(read.size, lambda: count.value)
+        return None if read is None or count is None else ReadSoFar(read.size, lambda: count.value)
 
     @property
     def read_by_tasks(self) -> ParquetFiles | MadeKeys | None:

@@ -42,9 +42,9 @@ class ArrowParser(Parser):
         return values | {self.members[0]: ArrowBody(req)}
 
     def load_querystring(self, req: Request, schema: Schema) -> Any:
-        """The query; beside an Arrow stream, only the parameters of its own schema."""
+        """The query; beside a stream, only the parameters of its own schema."""
         values = super().load_querystring(req, schema)
-        if req.mimetype == ARROW_STREAM and isinstance(values, dict):
+        if not req.is_json and isinstance(values, dict):
             return {name: value for name, value in values.items() if name in schema.fields}
         return values
 

@@ -302,7 +302,7 @@ def test_into_says_what_is_wrong_and_writes_nothing(file, tmp_path):
     assert not list(tmp_path.glob("results/*"))
     into.mkdir()
     snapshot = into / "snapshot.json"
-    snapshot.write_text(json.dumps({"brokers": []}))
+    snapshot.write_text(json.dumps({"brokers": [{"broker_id": 9}]}))
     within = run(file, "--snapshot", str(snapshot), "--into", str(into))
     assert within.exit_code == 2
     assert "contains the source" in within.stderr

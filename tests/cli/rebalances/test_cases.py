@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli import main
-from service.core.member_ids import client_id_of
+from service.planner.member_ids import client_id_of
 
 CASES = Path(__file__).parents[2] / "cases"
 OPERATORS = [str(CASES / "operators-cluster" / "members.txt"), "--snapshot", str(CASES / "operators-cluster" / "topics.txt")]

@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from service.analyses.skew.scan import SkewScan
 from service.cli import main
 from service.spark.cluster import progress
-from service.spark.cluster.progress import Reading, Stages
+from service.spark.cluster.progress import ReadSoFar, Stages
 from service.spark.io.scan import ScanSource
 from service.spark.io.sources import Source
 
 
 def test_a_line_has_what_was_read_of_how_much_and_what_remains():
     stages = Stages({0: (30, 120, 0, 0), 1: (0, 2, 0, 0)})
-    reading = Reading(122 * 2**30, lambda: 4_000_000_000)
+    reading = ReadSoFar(122 * 2**30, lambda: 4_000_000_000)
     assert stages.line("scanning k", 60, reading) == (
         "scanning k: 30 of 122 tasks, 30 GiB of 122 GiB, 4,000,000,000 records, 60 s, about 3.1 min remaining"
     )

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from service.core.member_ids import IdDraw, client_id_of, default_client_id, further_instance_ids
+from service.planner.member_ids import IdDraw, client_id_of, default_client_id, further_instance_ids
 
 UUID = "16b4944a-f18d-4a18-89e2-6d48015fb933"
 
