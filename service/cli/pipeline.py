@@ -15,6 +15,7 @@ import click
 from service.cli import into as into_folder
 from service.cli import options
 from service.cli.errors import BadInput, PrintableGroup
+from service.cli.help import GroupedCommand
 from service.core.errors import AllocatorError
 from service.report.folders import check_append, url_of
 from service.spark.jobs import JOBS, load
