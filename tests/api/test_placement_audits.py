@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from service.api.placement_audits.document import FORM
-from service.api.placement_audits.schema import EXAMPLE
+from service.api.placement_audits import EXAMPLE, FORM
 from service.core.model import PlacementRequest
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.placement_audits import answer

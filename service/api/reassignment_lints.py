@@ -1,15 +1,40 @@
-"""The findings about a reassignment as JSON and as a table."""
+"""Check a reassignment JSON against a cluster.
+
+An `error` is rejected by Kafka or reduces availability, a `warning` is probably not intended, a `note` could be improved.
+As `text/csv` or an Arrow stream the answer is the table of findings: `severity`, `rule`, `pointer`, `detail`.
+"""
 
 from typing import Any, Final
 
 import pyarrow as pa
+from marshmallow import Schema, post_load
 
-from service.api.reassignment_lints.schema import ReassignmentLintSchema
-from service.decisions.reassignment_lints import LintAnswer, answer
+from service.api.reassignment_schemas import KafkaReassignmentSchema, PlacedTopicSchema, TargetBrokerSchema
+from service.decisions.reassignment_lints import LintAnswer, LintQuestion, answer
+from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
 from service.planner.reassignments.lint import LintFinding
 from service.web import described as fields
-from service.web.forms import Form
-from service.web.schemas import AnswerSchema
+from service.web.columns_field import Rows
+from service.web.forms import Form, Operation
+from service.web.schemas import OF_BROKERS, AnswerSchema, KafkaVersion, accepted_racks_field
+
+
+class ReassignmentLintSchema(Schema):
+    """A reassignment, and the cluster that it is for."""
+
+    kafka_version = KafkaVersion(description=OF_BROKERS)
+    brokers = Rows(
+        TargetBrokerSchema, TARGET_BROKER, plain_target_brokers, "the cluster, as for /v1/reassignments", required=True
+    )
+    topics = Rows(PlacedTopicSchema, PLACED_TOPIC, plain_placed_topics, "the current placement", required=True)
+    reassignment = fields.Nested(KafkaReassignmentSchema, "Kafka's reassignment JSON", required=True)
+    racks = accepted_racks_field()
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> LintQuestion:
+        """The question."""
+        reassigned = body["reassignment"]["partitions"]
+        return LintQuestion(body["brokers"], body["topics"], reassigned, body["kafka_version"], "racks" in body)
 
 
 class FindingSchema(AnswerSchema):
@@ -78,3 +103,11 @@ def _rows(answer: LintAnswer) -> list[dict[str, Any]]:
 
 
 FORM: Final = Form(ReassignmentLintSchema(), answer, ReassignmentLintAnswerSchema, document, table)
+
+EXAMPLE: Final = {
+    "brokers": [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)],
+    "topics": [{"topic_name": "orders", "placements": [{"partition_id": 0, "replicas": [0, 2]}]}],
+    "reassignment": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [0, 1]}]},
+}
+
+OPERATION: Final = Operation("reassignment-lints", "lintReassignment", "lint", "a reassignment JSON → its errors", EXAMPLE)

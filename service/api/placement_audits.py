@@ -1,19 +1,68 @@
-"""The audit of a placement as JSON and as a table."""
+"""Audit a placement: whether the placer could have made it, by which draws, and how even its placements are.
+
+If it could not, the answer names the first rule that the placement breaks, and whether partitions may have been added, or
+the topic placed on other brokers. `skew` compares the placement with the best, typical and worst of the placer's draws. As
+`text/csv` or an Arrow stream the answer is a table with a row for each of the four measures of `skew`: `topic_name`,
+`placer`, `possible`, `broken_rule`, `measure`, `actual`, `best`, `typical`, `worst`.
+"""
 
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from marshmallow import Schema, post_load, validate
 
-from service.api.placement_audits.schema import PlacementAuditSchema
+from service.api.placement_schemas import BrokerSchema
 from service.api.placements import BrokerLoadSchema, RackLoadSchema, load_documents
+from service.core.kafka_versions import LATEST
 from service.core.model import NONE
-from service.decisions.placement_audits import AuditAnswer, answer
+from service.decisions.placement_audits import AuditAnswer, AuditQuestion, answer
+from service.decisions.placements.rows import BROKER, PLACEMENT, plain_brokers, plain_placements
 from service.planner.placement_audits.audit import CreatedPart, PlacerRuleBroken, verdict
 from service.planner.placement_audits.evenness import MEASURES, Evenness, skews_of
 from service.web import described as fields
-from service.web.forms import Form
-from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, ZoneTrafficSchema
+from service.web.columns_field import Rows
+from service.web.fields import Array, Int, TopicName
+from service.web.forms import Form, Operation
+from service.web.schemas import PLACED_TRAFFIC, AnswerSchema, ZoneTrafficSchema, row_of_a_snapshot
+
+
+@row_of_a_snapshot("in_sync_replicas", "leader")
+class AuditedPartitionSchema(Schema):
+    """What a partition has."""
+
+    partition_id = Int(required=True, minimum=0)
+    replicas = Array(Int(), "broker ids, the preferred leader first", required=True)
+
+
+class PlacementAuditSchema(Schema):
+    """A topic's placement, and the placer that may have made it."""
+
+    kafka_version = fields.String("the release to reproduce, one of the placer's", example=LATEST)
+    placer = fields.String("the name of a placer, as GET /v1/placers lists them", load_default="striped")
+    topic_name = TopicName("the topic's name in this service's metrics")
+    brokers = Rows(
+        BrokerSchema,
+        BROKER,
+        plain_brokers,
+        "the cluster that the topic was placed on. `modulo` and `rack-unaware` count along this list",
+        required=True,
+    )
+    placements = Rows(
+        AuditedPartitionSchema, PLACEMENT, plain_placements, "the topic's partitions in any order, without a gap", required=True
+    )
+    additions = Array(
+        Int(minimum=1),
+        "the first id of the partitions that were added to the topic, for each addition: [12] for a topic that was created "
+        "with 12 partitions and grown once. Default: none were added",
+        load_default=[],
+        validate=validate.Length(max=1_000),
+    )
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> AuditQuestion:
+        """The question."""
+        return AuditQuestion(**{**body, "additions": tuple(body["additions"])})
 
 
 class PartSchema(AnswerSchema):
@@ -168,3 +217,18 @@ def _skews(evenness: Evenness, actual: list[float]) -> dict[str, Any]:
 
 
 FORM: Final = Form(PlacementAuditSchema(), answer, PlacementAuditAnswerSchema, document, table)
+
+EXAMPLE: Final = {
+    "placer": "striped",
+    "brokers": [{"broker_id": 1, "rack_id": "a"}, {"broker_id": 2, "rack_id": "b"}, {"broker_id": 3, "rack_id": "c"}],
+    "topic_name": "orders",
+    "placements": [
+        {"partition_id": 0, "replicas": [1, 2, 3]},
+        {"partition_id": 1, "replicas": [2, 3, 1]},
+        {"partition_id": 2, "replicas": [3, 1, 2]},
+    ],
+}
+
+OPERATION: Final = Operation(
+    "placement-audits", "auditPlacement", "audit", "a topic's placement → could its placer have made it?", EXAMPLE
+)

@@ -1,18 +1,51 @@
-"""The state of a cluster as JSON and as a table."""
+"""Check which partitions of a cluster are at risk.
+
+`conclusion` names the partitions without a leader, under-replicated, at or under `min.insync.replicas`, or not rack-safe: on
+fewer racks than their replicas allow. What is not known is said, and is neither safe nor at risk. As `text/csv` or an Arrow
+stream the answer is the table of findings, a row for each partition: `severity`, `rule`, `topic_name`, `detail`, `partition_id`.
+"""
 
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from marshmallow import Schema, post_load
 
-from service.api.placement_checks.schema import PlacementCheckSchema
+from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
 from service.core.measures.broker_load import load_of
 from service.core.model import NONE
-from service.decisions.placement_checks import CheckAnswer, answer
+from service.decisions.placement_checks import CheckAnswer, CheckQuestion, answer
+from service.decisions.reassignments.rows import PLACED_TOPIC, TARGET_BROKER, plain_placed_topics, plain_target_brokers
 from service.planner.placement_checks.check import SEVERITIES, CheckFinding, PlacementCheck
 from service.web import described as fields
-from service.web.forms import Form
-from service.web.schemas import AnswerSchema
+from service.web.columns_field import Rows
+from service.web.forms import Form, Operation
+from service.web.schemas import OF_BROKERS, AnswerSchema, KafkaVersion
+
+
+class PlacementCheckSchema(Schema):
+    """A cluster as it is."""
+
+    kafka_version = KafkaVersion(description=OF_BROKERS)
+    brokers = Rows(
+        TargetBrokerSchema,
+        TARGET_BROKER,
+        plain_target_brokers,
+        "the cluster, as for /v1/reassignments; only `rack_id` and `fenced` matter",
+        required=True,
+    )
+    topics = Rows(
+        PlacedTopicSchema,
+        PLACED_TOPIC,
+        plain_placed_topics,
+        "where the replicas are, as for /v1/reassignments, with `leader`, `in_sync_replicas` and `min_insync_replicas`",
+        required=True,
+    )
+
+    @post_load
+    def question(self, body: dict[str, Any], **_: Any) -> CheckQuestion:
+        """The question."""
+        return CheckQuestion(**body)
 
 
 class CheckFindingSchema(AnswerSchema):
@@ -103,3 +136,19 @@ def _brokers(check: PlacementCheck) -> list[dict[str, Any]]:
 
 
 FORM: Final = Form(PlacementCheckSchema(), answer, PlacementCheckAnswerSchema, document, table)
+
+EXAMPLE: Final = {
+    "brokers": [{"broker_id": i, "rack_id": "aab"[i]} for i in range(3)],
+    "topics": [
+        {
+            "topic_name": "orders",
+            "min_insync_replicas": 2,
+            "placements": [
+                {"partition_id": 0, "replicas": [0, 2], "in_sync_replicas": [0, 2], "leader": 0},
+                {"partition_id": 1, "replicas": [0, 1], "in_sync_replicas": [1], "leader": 1},
+            ],
+        }
+    ],
+}
+
+OPERATION: Final = Operation("placement-checks", "checkPlacement", "check", "a cluster → partitions at risk", EXAMPLE)
