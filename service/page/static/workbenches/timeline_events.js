@@ -1,5 +1,6 @@
 /** The events of a timeline: what can happen to a group, and the fields of each. */
 import { Numeric, Select, Text } from "../fields.js";
+import { fitted } from "../format.js";
 import { html } from "../lib.js";
 import { replaced, words } from "../lists.js";
 import { nextName } from "./group_size.js";
@@ -27,6 +28,16 @@ const PROTOCOLS_THEN = [
   { value: "consumer", label: "consumer (KIP-848)" },
 ];
 
+/** Characters of a member's id that are shown. */
+const SHORT = 22;
+
+/** The ids of all members, as far as they are shown. @param {TimelineState} state @returns {Map<string, string>} */
+export function shortsOf({ members, events }) {
+  const ids = [...members, ...events.flatMap(({ member }) => member ?? [])].map(({ member_id }) => member_id);
+  const shorts = fitted(ids, SHORT);
+  return new Map(ids.map((id, i) => [id, shorts[i]]));
+}
+
 /** What an event of a type is at first. @param {string} type @param {TimelineState} state @returns {Partial<Event>} */
 function firstOf(type, { members, topics, events }) {
   const last = members.at(-1)?.member_id ?? "member-1";
@@ -53,6 +64,7 @@ function firstOf(type, { members, topics, events }) {
 /** @param {{state: TimelineState, set: (change: Partial<TimelineState>) => void}} props */
 export function Events({ state, set }) {
   const { events } = state;
+  const shorts = shortsOf(state);
   const add = () => {
     const at_ms = (events.at(-1)?.at_ms ?? 0) + 60_000;
     set({ events: [...events, { at_ms, type: "member_leaves", ...firstOf("member_leaves", state) }] });
@@ -64,15 +76,15 @@ export function Events({ state, set }) {
           key=${i}
           place="/events/${i}"
           event=${event}
-          state=${state}
+          ...${{ state, shorts }}
           change=${(/** @type {Event | null} */ next) => set({ events: replaced(events, i, next) })}
         />`,
     )}
     <button type="button" onClick=${add}>Add event</button>`;
 }
 
-/** @param {{place: string, event: Event, state: TimelineState, change: (event: Event | null) => void}} props */
-function OneEvent({ place, event, state, change }) {
+/** @param {{place: string, event: Event, state: TimelineState, shorts: Map<string, string>, change: (event: Event | null) => void}} props */
+function OneEvent({ place, event, state, shorts, change }) {
   const setType = (/** @type {string} */ type) =>
     change(/** @type {Event} */ ({ at_ms: event.at_ms, type, ...firstOf(type, state) }));
   return html`<div class="event">
@@ -86,15 +98,15 @@ function OneEvent({ place, event, state, change }) {
       />
       <${Select} place="${place}/type" label="What happens" value=${event.type} choices=${TYPES} set=${setType} />
     </div>
-    <${Details} ...${{ place, event, change }} />
+    <${Details} ...${{ place, event, shorts, change }} />
     <button type="button" onClick=${() => change(null)} aria-label="Remove the event at ${event.at_ms / 1000} s">
       Remove
     </button>
   </div>`;
 }
 
-/** What an event has beside its time and type. @param {{place: string, event: Event, change: (event: Event) => void}} props */
-function Details({ place, event, change }) {
+/** What an event has beside its time and type. @param {{place: string, event: Event, shorts: Map<string, string>, change: (event: Event) => void}} props */
+function Details({ place, event, shorts, change }) {
   const numeric = (
     /** @type {"for_ms" | "down_ms" | "pause_ms" | "members_count" | "partitions_count"} */ name,
     /** @type {string} */ label,
@@ -111,6 +123,7 @@ function Details({ place, event, change }) {
     html`<${Text}
       place="${place}/${name}"
       ...${{ label, value }}
+      short=${shorts.get(value)}
       set=${(/** @type {string} */ next) => as(name, next)}
     />`;
   const put = (/** @type {string} */ name, /** @type {any} */ value) => change({ ...event, [name]: value });

@@ -4,6 +4,7 @@ import { count, listed } from "../format.js";
 import { html, useMemo } from "../lib.js";
 import { lanes as lanesPicture } from "../pictures/lanes.js";
 import { nameOf } from "./timeline.js";
+import { shortsOf } from "./timeline_events.js";
 
 /** @typedef {import("./timeline.js").TimelineState} TimelineState */
 /** @typedef {import("./timeline.js").Lane} Lane */
@@ -69,10 +70,11 @@ function summed(steps) {
   return { at, idle };
 }
 
-/** @param {import("./timeline.js").Event} event */
-function labelOf({ type, member, member_id, topic, topic_name, members_count, partitions_count, assignors }) {
+/** @param {Map<string, string>} shorts ids of members, as labels have them @param {import("./timeline.js").Event} event */
+function labelOf(shorts, { type, member, member_id, topic, topic_name, members_count, partitions_count, assignors }) {
   const what = type.replaceAll("_", " ").replace(/^(member|topic) /, "");
-  const who = member?.member_id ?? member_id ?? topic?.topic_name ?? topic_name ?? "";
+  const id = member?.member_id ?? member_id ?? "";
+  const who = shorts.get(id) ?? (id || (topic?.topic_name ?? topic_name ?? ""));
   const then = members_count ?? partitions_count ?? assignors?.join(", ");
   return [who, what, then === undefined ? "" : `→ ${then}`].filter((part) => part !== "").join(" ");
 }
@@ -105,6 +107,7 @@ export function Lanes({ state, lanes }) {
 /** @param {TimelineState} state @param {Lane[]} lanes @returns {import("../pictures/lanes.js").Lanes} */
 function drawn(state, lanes) {
   const needed = wanted(state);
+  const shorts = shortsOf(state);
   const rows = lanes.map(({ way, answer }) => ({
     name: nameOf(way),
     ...idleOf(answer, needed),
@@ -122,7 +125,9 @@ function drawn(state, lanes) {
     lanes: rows,
     end: [...times, ...ends].reduce((latest, at) => Math.max(latest, at), 1000) * 1.03,
     partitions: most,
-    events: state.events.map((event) => ({ at: event.at_ms, label: labelOf(event) })).sort((a, b) => a.at - b.at),
+    events: state.events
+      .map((event) => ({ at: event.at_ms, label: labelOf(shorts, event) }))
+      .sort((a, b) => a.at - b.at),
     chosen: state.generation,
   };
 }
