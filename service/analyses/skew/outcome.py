@@ -84,7 +84,7 @@ def _tables(answer: SkewAnswer) -> dict[str, pa.Table]:
 
     return {
         "partitions.parquet": pa.concat_tables([_partitions(plan) for plan in answer.plans]),
-        "plans.parquet": pa.Table.from_pylist([_plan(plan) for plan in answer.plans]),
+        "plans.parquet": _plans(answer),
         "moves.parquet": pa.Table.from_pylist([vars(move) | sizes(move) for move in answer.moves], MOVES),
         "hottest_keys.parquet": pa.Table.from_pylist(
             [vars(key) | {"records_share": key.records / max(answer.records, 1)} | sizes(key) for key in answer.hottest], HOTTEST
@@ -104,6 +104,17 @@ def _partitions(plan: CountPlan) -> pa.Table:
             "distinct_keys": pa.array(plan.keys.counts),
         }
     )
+
+
+def _plans(answer: SkewAnswer) -> pa.Table:
+    """A row for each plan, in the same types whether bytes are known or not: tables of several runs are one table."""
+    table = pa.Table.from_pylist([_plan(plan) for plan in answer.plans])
+    kinds = {"verdict": pa.string(), "partitions": pa.int64()}
+    fields = [
+        field.with_type(kinds.get(field.name.rpartition("_")[2], pa.float64())) if pa.types.is_null(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
 
 
 def _plan(plan: CountPlan) -> dict[str, Any]:

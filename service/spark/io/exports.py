@@ -17,6 +17,15 @@ from service.spark.tasks.stamp import Stamp
 
 JDBC: Final = "jdbc:"
 
+DRIVERS: Final = {
+    "mariadb": "org.mariadb.jdbc.Driver",
+    "mysql": "com.mysql.cj.jdbc.Driver",
+    "oracle": "oracle.jdbc.OracleDriver",
+    "postgresql": "org.postgresql.Driver",
+    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+}
+"""The class for each kind of URL, which the JVM does not find by itself in a package that was fetched."""
+
 
 def export(spark: SparkSession, tables: Mapping[str, str], target: str, job: str, stamp: Stamp) -> None:
     """Add the rows of this run to the tables ``JOB_NAME`` of ``target``, which are made where they do not exist.
@@ -35,8 +44,10 @@ def export(spark: SparkSession, tables: Mapping[str, str], target: str, job: str
 
 
 def _to_database(spark: SparkSession, frame: DataFrame, url: str, table: str, run_id: str) -> None:
+    kind = url.split(":")[1]
+    driver = {"driver": DRIVERS[kind]} if kind in DRIVERS else {}
     try:
-        if not spark.read.jdbc(url, table).where(F.col("run_id") == run_id).select("run_id").isEmpty():
+        if not spark.read.jdbc(url, table, properties=driver).where(F.col("run_id") == run_id).select("run_id").isEmpty():
             return
     except (PySparkException, Py4JError):
         pass  # there is no such table yet; of a database that does not answer, the writer says why
@@ -44,4 +55,4 @@ def _to_database(spark: SparkSession, frame: DataFrame, url: str, table: str, ru
     texts = {field.name: F.to_json(column(field.name)) for field in frame.schema if isinstance(field.dataType, nested)}
     # Of a long text, which is what Spark makes of strings, not every database can tell whether two are equal.
     writer = frame.withColumns(texts).coalesce(1).write.option("createTableColumnTypes", "run_id VARCHAR(200)")
-    writer.jdbc(url, table, "append")
+    writer.jdbc(url, table, "append", driver)
