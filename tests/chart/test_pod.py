@@ -24,7 +24,7 @@ DECISION = "/v1/partitions?key=order-1&partitions_count=12"
 def template():
     """The Deployment's pod with the chart's defaults and a tokens file."""
     resources = render(TOKENS)
-    resources["Secret tokens"] = {"data": {"tokens": b64encode(LINE.encode()).decode()}}
+    resources["Secret tokens"] = {"kind": "Secret", "data": {"tokens": b64encode(LINE.encode()).decode()}}
     return resources, pod_templates(resources)["Deployment allocator-partition-allocator"]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from service.core.partitioners import PARTITIONERS
 from service.telemetry import metrics_files
 from tests.support.serving import serving
 
@@ -81,18 +82,7 @@ def test_a_full_folder_costs_metrics_and_neither_requests_nor_workers(small_fold
 def test_metrics_are_right_again_when_there_is_space(small_folder):
     """The values of the time without space included."""
     filler = small_folder / "filler"
-    partitioners = [
-        "java",
-        "java-2.3",
-        "java-0.8",
-        "scala-0.8",
-        "kafka-python",
-        "aiokafka",
-        "kafkajs",
-        "sarama",
-        "franz-go",
-        "pulsar",
-    ]
+    partitioners = [name for name in PARTITIONERS.names() if name.startswith(("java", "kafka", "sarama", "franz-go", "pulsar"))]
     name, labels = "partition_allocator_skew_ratio_count", {"strategy": partitioners[-1]}
     with serving(forked=True, PROMETHEUS_MULTIPROC_DIR=str(small_folder), ALLOCATOR_WORKERS="1") as server:
 

@@ -6,7 +6,7 @@ import base64
 from random import Random
 from time import process_time
 
-from service.api import decodings as document
+from service.api.decodings import document
 from service.conformance.connect import connect_group
 from service.core.kafka_versions import LATEST
 from service.decisions.budget import Budget

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from service.api import fingerprints as document
+from service.api.fingerprints import document
 from service.cli import main
 from service.decisions.budget import Budget
 from service.decisions.fingerprints import FingerprintQuestion, answer

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from service.api import fingerprints as fingerprint_document
-from service.api import partition_counts as plan_document
+from service.api.fingerprints import document as fingerprint_document
+from service.api.partition_counts import document as plan_document
 from service.decisions.budget import Budget
 from service.decisions.fingerprints import FingerprintQuestion
 from service.decisions.fingerprints import answer as fingerprint

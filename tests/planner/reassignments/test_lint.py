@@ -63,7 +63,7 @@ def test_a_fenced_leader_is_an_error_and_every_rule_has_a_case() -> None:
     one = np.zeros(1, np.int32)
     reassigned = Reassigned(["t"], one, one, np.ones(1, np.bool_), replicas.values, replicas)
     assert "unavailable-leader" in {finding.rule for finding in lint(brokers, placements, reassigned).findings}
-    assert RULES.keys() == CASES.keys() | {"unavailable-leader"}
+    assert RULES.keys() == CASES.keys() | {"unavailable-leader", "disk"}  # the latter: tests/api/test_reassignment_lints.py
 
 
 def test_a_good_reassignment_has_no_findings() -> None:
