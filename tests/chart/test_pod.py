@@ -76,7 +76,7 @@ def test_a_large_body_is_answered_within_the_memory_limit(pod):
 def test_no_request_compiles_a_kernel(pod):
     """Whatever Numba compiles, it saves beside the kernels that were copied from the image."""
     for request in map(json.loads, images.few_requests()):
-        answer = pod.request("POST", request["path"], params=request["query"], json=request["json"], headers=AUTHORIZED)
+        answer = pod.request("POST", request["path"], params=request.get("query"), json=request["json"], headers=AUTHORIZED)
         assert answer.status_code == 200, answer.text
     folders = ("/opt/kernels", "/tmp/kernels")  # noqa: S108
     in_image, in_use = (pod.run("find", folder, "-type", "f", "-printf", "%P\n") for folder in folders)

@@ -62,7 +62,7 @@ COMMANDS: Final = (
     "reassign {0}/operators-cluster/topics.txt --drain 1",
     "audit {0}/operators-cluster/topics.txt",
     "plan {0}/sentence-more-partitions-make-it-worse/hot.csv --partitions 3,6",
-    "upgrade {0}/operators-cluster/members.txt --from 3.9.1",
+    "upgrade {0}/only-the-group-table/group.txt --from java:3.9 --to java:4.4",
 )
 
 
@@ -176,7 +176,7 @@ def answers() -> Digests:
             live(ask, {"group_protocol": protocol, "assignor": assignor.name}, number)
     for command in COMMANDS:
         result = CliRunner().invoke(command_line, command.format(PROJECT / "tests" / "cases").split())
-        digests.add(f"$ {command.split()[0]}", [result.exit_code, json.loads(result.stdout or "null")])
+        digests.add(f"$ {command.split()[0]}", [result.exit_code, *map(json.loads, result.stdout.splitlines())])
     return digests
 
 
