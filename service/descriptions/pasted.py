@@ -128,7 +128,8 @@ class _Pasted:
         parts = (*(reader.description() for reader in self.readers), self.records.description())
         found = [part for part in (*parts, *self.documents) if part is not None]
         whole = reduce(Description.merged, found) if found else None
-        if whole is None or not (whole.brokers or whole.topics or whole.groups or whole.log_dirs):
+        is_snapshot = any(part.form == "snapshot" for part in self.documents)  # perhaps of an empty cluster
+        if whole is None or not (whole.brokers or whole.topics or whole.groups or whole.log_dirs or is_snapshot):
             return self._refuse(text, whole)
         return whole.noted(*self._notes())
 

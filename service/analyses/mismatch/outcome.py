@@ -91,7 +91,7 @@ def mismatch(
 def _try_other_bytes(records: Records, scan: MismatchScan, summary: dict[str, Any]) -> None:
     """Say in the summary as what else the keys may have been hashed, by a sample, where nothing explains them as given."""
     counting = count_scan.CountScan(replace(scan, partitions_count=MOST_PARTITIONS))
-    sample, _ = records.scan(counting, "trying other bytes of the keys of")
+    sample, _ = records.scan(counting, "trying other bytes of the keys of", keeps=False)
     if sample.records is None or not sample.records.num_rows:
         return
     below = sample.records.filter(pc.less(sample.records["partition"], scan.partitions_count))

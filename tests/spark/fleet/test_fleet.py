@@ -86,7 +86,7 @@ def test_a_row_says_what_the_service_says(client: FlaskClient) -> None:
     """Skew, moves and the rest of a row are those of the answer to the same body."""
     owned = [{"topic_name": "t", "partition_ids": [0, 1, 2]}]
     body = group(assignor="cooperative-sticky", members=[{"member_id": "a", "owned_partitions": owned}, {"member_id": "b"}])
-    answer = client.post("/v1/group-assignments", json=body).json
+    answer = client.post("/v1/group-assignments?detail=full", json=body).json
     row = next(row for row in assigned([body]) if row["own"])
     assert {name: row[name] for name in ("assignments", "unassigned", "follow_up_rebalance")} == {
         name: answer[name] for name in ("assignments", "unassigned", "follow_up_rebalance")

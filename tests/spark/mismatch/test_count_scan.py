@@ -94,7 +94,7 @@ def test_a_stray_partition_takes_seconds_and_is_named(stray, write, tmp_path, cl
     assert time.process_time() - started < 10
     summary = json.loads(done.stdout)
     warning = f"1 record on partition {stray}, all others below 12: if that is an error, set the partition count to 12."
-    assert (summary["partitions_count"] > stray, summary["warnings"]) == (True, [warning])
+    assert (summary["partitions_count"] > stray, summary["warnings"][0]) == (True, warning)
     assert warning in (tmp_path / "out" / "report.html").read_text()
 
 
