@@ -39,7 +39,7 @@ def test_brokers_are_drained_and_added_by_clicking_and_the_plan_is_the_services(
     page.get_by_role("button", name="broker 3").click()
     page.get_by_text("Empties broker 3").first.wait_for()
     page.get_by_role("button", name="Add broker to rack unknown").click()
-    page.get_by_role("button", name="broker 4").wait_for()
+    page.get_by_role("button", name="broker 4 new").wait_for()
     body = service.post("/v1/descriptions?bodies=true", json={"texts": [DESCRIBED]}).json["bodies"]["reassignment"]
     body["brokers"] = [{"broker_id": i, "draining": i == 3} for i in range(1, 5)]
     plan = service.post("/v1/reassignments", json=body).json
