@@ -1,1 +1,1 @@
-"""The JSON form of each family, a folder each: ``schema.py``, ``document.py``, and the operations, ``views.py``."""
+"""The JSON form of each family, a module each: the schemas, ``document``, ``FORM``; their operations are in ``views.py``."""

@@ -108,6 +108,7 @@ def test_lag_is_a_weight_and_no_rate(client):
     assert answer["warnings"] == [
         "1 member has no capacity, which counts as 1.",
         "The lag of 3 of 5 partitions is not known, for want of an offset; loads leave it out.",
+        "These partitions are shared out by their number, beside the load of the others.",
     ]
     assert answer["zone_traffic"] == {"local_share": 0.75, "cross_zone_bytes_per_second": None, "cost_per_month": None}
     assert client.post(URL, data=orjson.dumps(body) + b" " * schema.LARGE, content_type="application/json").json == answer

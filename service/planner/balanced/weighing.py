@@ -80,6 +80,9 @@ def _weigh(
     capacities = np.ones(len(order)) if group.capacities is None else group.capacities[order]
     units, scale = units_of(weights[partitions])
     claims, claimed = claims_of(taken(group.owned, order), kinds.subscribed, topic_of)
+    are_these = np.zeros(len(topic_of), np.bool_)
+    are_these[partitions] = True
+    claims = claims.where(are_these[claims.values])
     items = Items(
         units,
         kinds.topics[topic_of[partitions]],
