@@ -6,31 +6,27 @@ racks of brokers, a group with its offsets. `conclusion` says what was understoo
 
 from typing import Any, Final
 
-from marshmallow import Schema, post_load, validate
+from marshmallow import Schema, validate
 
 from service.descriptions.answers import DescriptionsAnswer, DescriptionsQuestion, answer
 from service.web import described as fields
 from service.web.fields import Array, Bool
 from service.web.forms import Form, Operation
-from service.web.schemas import AnswerSchema
+from service.web.schemas import AnswerSchema, QuestionSchema
 
 MOST_TEXTS = 100
 
 
-class DescriptionsSchema(Schema):
+class DescriptionsSchema(QuestionSchema):
     """Texts that describe one cluster."""
 
+    asks = DescriptionsQuestion
     texts = Array(
         fields.String(),
         "what Kafka's tools and others print, snapshots, logs; later texts complete earlier ones",
         required=True,
         validate=validate.Length(min=1, max=MOST_TEXTS),
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> DescriptionsQuestion:
-        """The question."""
-        return DescriptionsQuestion(tuple(body["texts"]))
 
 
 class DescriptionsOptionsSchema(Schema):

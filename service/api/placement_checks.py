@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from marshmallow import Schema, post_load
 
 from service.api.reassignment_schemas import PlacedTopicSchema, TargetBrokerSchema
 from service.core.measures.broker_load import load_of
@@ -20,12 +19,13 @@ from service.planner.placement_checks.check import SEVERITIES, CheckFinding, Pla
 from service.web import described as fields
 from service.web.columns_field import Rows
 from service.web.forms import Form, Operation
-from service.web.schemas import OF_BROKERS, AnswerSchema, KafkaVersion
+from service.web.schemas import OF_BROKERS, AnswerSchema, KafkaVersion, QuestionSchema
 
 
-class PlacementCheckSchema(Schema):
+class PlacementCheckSchema(QuestionSchema):
     """A cluster as it is."""
 
+    asks = CheckQuestion
     kafka_version = KafkaVersion(description=OF_BROKERS)
     brokers = Rows(
         TargetBrokerSchema,
@@ -41,11 +41,6 @@ class PlacementCheckSchema(Schema):
         "where the replicas are, as for /v1/reassignments, with `leader`, `in_sync_replicas` and `min_insync_replicas`",
         required=True,
     )
-
-    @post_load
-    def question(self, body: dict[str, Any], **_: Any) -> CheckQuestion:
-        """The question."""
-        return CheckQuestion(**body)
 
 
 class CheckFindingSchema(AnswerSchema):
