@@ -212,7 +212,7 @@ def requests() -> dict[str, Callable[[], Request]]:
             )
             for name, count in (
                 ("sticky", 3_500_000),  # more would take more memory than there is
-                ("librdkafka:cooperative-sticky", 3_500_000),
+                ("librdkafka:cooperative-sticky", 1_000_000),
                 ("kafka-python:sticky", 3_500_000),
                 ("sarama:roundrobin", 3_500_000),
                 ("franz-go:sticky", 5_000_000),

@@ -11,7 +11,7 @@ SMALL = {
     "fingerprints: 100,000 counts, 20 records": 200,
     "keyless: 10,000,000 partitions": 200,
     "assignments: 10,000,000 partitions": 200,
-    "assignments: librdkafka:cooperative-sticky, 2 × 3,500,000, different subscriptions (gzip)": 422,
+    "assignments: librdkafka:cooperative-sticky, 2 × 1,000,000, different subscriptions (gzip)": 422,
     "reassignments: what cannot be, 200 brokers (gzip)": 422,
 }
 

@@ -92,7 +92,7 @@ class Balancing:
         self._give_out(left, None)
         self._set_aside()
         before, score = self._last_holders(), self._score(copied=True)
-        shared = [partition for partition in order.tolist() if self._is_shared(partition)]
+        shared = [partition for partition in looking(order.tolist(), self.check_time, OFTEN) if self._is_shared(partition)]
         if not revoked:
             self._even_out([partition for partition in free.tolist() if self._is_shared(partition)])
         performed = self._even_out(shared)
@@ -143,7 +143,8 @@ class Balancing:
     def _set_aside(self) -> None:
         """Members that have all they can have, none of it shareable, take no part (consumerCanParticipateInReassignment)."""
         lack = {member for member, possible in enumerate(self.possible) if self.counts[member] < possible}
-        share = {member for partition, of_one in enumerate(self.holders) if self._is_shared(partition) for member in of_one}
+        holders = enumerate(looking(self.holders, self.check_time, OFTEN))
+        share = {member for partition, of_one in holders if self._is_shared(partition) for member in of_one}
         self.standings.only(lack | share)
 
     def _even_out(self, partitions: list[int]) -> bool:
