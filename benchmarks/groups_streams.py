@@ -14,7 +14,6 @@ from benchmarks.harness import Row, benchmark
 from service.api.streams import FORM
 from service.clients.streams.classic import LEADERS
 from service.clients.streams.classic.racks import STRATEGIES
-from service.decisions.budget import Budget
 from service.decisions.streams.answer import read_clients
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def declare(group: Streams, assignor: str) -> None:
 def _seconds(run: Any, group: Any) -> float:
     """Of one run, which changes the group."""
     start = time.perf_counter()
-    run(group, Budget().check_time)
+    run(group)
     return time.perf_counter() - start
 
 

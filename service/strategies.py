@@ -29,8 +29,6 @@ BALANCED: Final = Assignor(
     name="balanced",
     run=balanced.assign,
     summary="The most even loads that subscriptions allow, then the fewest moves, then the most rack-local reads: proven.",
-    is_timed=True,
-    reserves=True,
     limits_moves=True,
     frontier=balanced.frontier,
 )
@@ -105,7 +103,6 @@ PLACERS: Final = Registry(
             ),
             options=("weight", "cordoned", "current_assignments"),
             draws=nothing_drawn(placer.place, "The most even placement"),
-            is_timed=True,
         ),
         BUILT_IN[-1],
     ),

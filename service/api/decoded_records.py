@@ -1,6 +1,6 @@
 """What many captured records say, as JSON lines, as a table, or as the groups that they describe."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.clock import looking
+from service.core.clock import check_time, looking
 from service.core.model import Bools, Keys
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, RecordsToDecode
 from service.web.json.codec import LongText, dumps
@@ -89,7 +89,7 @@ def table(answer: DecodingAnswer) -> pa.Table:
     """
     records = _records(answer)
     question, texts = answer.question, records.texts
-    n, check_time = len(texts.kind), answer.budget.check_time
+    n = len(texts.kind)
     answer.budget.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
     odd = {row: _odd(record) for row, record in records.odd.items()}
     types, versions = texts.record_type.copy(), texts.version.copy()
@@ -111,7 +111,7 @@ def table(answer: DecodingAnswer) -> pa.Table:
         "error": _with(odd, pa.nulls(n, pa.large_string()), "detail").cast(pa.string()),
     }
     if question.records and question.kind == GROUP_RECORD:
-        columns |= _commit_columns(question.records, check_time)
+        columns |= _commit_columns(question.records)
     return pa.table(columns)
 
 
@@ -137,9 +137,9 @@ def _with(odd: dict[int, dict[str, Any]], column: pa.Array, name: str) -> pa.Arr
     return pc.replace_with_mask(column, pa.array(is_odd), pa.array(texts, column.type))
 
 
-def _commit_columns(records: RecordsToDecode, check_time: Callable[[], None]) -> dict[str, pa.Array]:
+def _commit_columns(records: RecordsToDecode) -> dict[str, pa.Array]:
     """The fields of offset commits; null for other records. Of a tombstone there are only group, topic and partition."""
-    commits = read_offset_commits(records.keys, records.values, check_time)
+    commits = read_offset_commits(records.keys, records.values)
     other, no_value = commits.kind == OTHER, commits.kind != COMMIT
     texts = {"group_id": (commits.group, other), "topic_name": (commits.topic, other), "metadata": (commits.metadata, no_value)}
     numbers = {
@@ -149,7 +149,7 @@ def _commit_columns(records: RecordsToDecode, check_time: Callable[[], None]) ->
         "expire_timestamp": commits.expire_timestamp,
     }
     ids = _column(pa.binary(), commits.topic_id, no_value | (np.diff(commits.topic_id.offsets) == 0)).dictionary_encode()
-    id_texts = [uuid_text(each.as_py()) for each in looking(ids.dictionary, check_time, BLOCK_RECORDS)]
+    id_texts = [uuid_text(each.as_py()) for each in looking(ids.dictionary, BLOCK_RECORDS)]
     return {
         **{name: _column(pa.string(), column, mask) for name, (column, mask) in texts.items()},
         "partition_id": pa.array(commits.partition, mask=other),

@@ -335,16 +335,16 @@ def _offsets_topic(topic: OffsetsTopic, records_count: int) -> dict[str, Any]:
 
 
 def _record(answer: DecodingAnswer, record: CoordinatorRecord) -> dict[str, Any]:
-    question, check_time = answer.question, answer.budget.check_time
-    body = {**records.fields_of(record), **question.lines(record, check_time)}
+    question = answer.question
+    body = {**records.fields_of(record), **question.lines(record)}
     if question.kind == GROUP_RECORD:
-        request = group_request(record, check_time)
+        request = group_request(record)
         body |= {"group": request.document, **({"warnings": request.warnings} if request.warnings else {})}
     return body
 
 
 def _subscription(answer: DecodingAnswer, subscription: MemberSubscription) -> dict[str, Any]:
-    question, check_time = answer.question, answer.budget.check_time
+    question = answer.question
     decoded = {
         "topics": subscription.topic_names,
         "owned_partitions": _topic_partitions(subscription.owned),
@@ -352,7 +352,7 @@ def _subscription(answer: DecodingAnswer, subscription: MemberSubscription) -> d
         "rack_id": subscription.rack_id,
         "user_data": _base64(subscription.user_data),
     }
-    member = member_document(subscription, question.member_id, question.instance_id, question.assignor, check_time)
+    member = member_document(subscription, question.member_id, question.instance_id, question.assignor)
     return {"version": subscription.version, "decoded": decoded, "member": member}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,8 @@ from service.report.folders import (
 from service.report.lock import exclusive
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     import pyarrow as pa
 
     from service.analyses.outcome import Outcome

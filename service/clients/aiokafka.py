@@ -57,7 +57,5 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
         setting="partition_assignment_strategy=[StickyPartitionAssignor]",
-        is_timed=True,
-        reserves=True,
     ),
 )

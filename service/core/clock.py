@@ -1,4 +1,6 @@
-"""The time that an answer may take, on the clock and of the CPU, for kernels that no size limit bounds well.
+"""The time that an answer may take, on the clock and of the CPU, and its memory, for what no size limit bounds well.
+
+They belong to the thread that answers (``limited``), so that no function has to be given them.
 
 Some assignors take time that grows with the square of a group, or go on for as many passes as the group happens to need. Their
 kernels look at the clock themselves, since nothing can stop a kernel from outside, and return ``OUT_OF_TIME``.
@@ -7,6 +9,9 @@ kernels look at the clock themselves, since nothing can stop a kernel from outsi
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -53,26 +58,66 @@ class TimeLimit(Protocol):
         """See the class."""
 
 
-def seconds_left(check: Callable[[], None]) -> float:
-    """Until ``check`` raises, if it is a TimeLimit, on the clock or of this thread's CPU; infinity: never."""
-    deadline: Deadline = getattr(check, "deadline", NEVER)
+@dataclass(slots=True)
+class _Limits:
+    """What an answer may take. largest : bytes that works in turn have taken"""
+
+    time: TimeLimit
+    reserve: Callable[[int], None] | None
+    largest: int = 0
+
+
+_limits: ContextVar[_Limits | None] = ContextVar("limits", default=None)
+
+
+@contextmanager
+def limited(time_limit: TimeLimit, reserve: Callable[[int], None] | None = None) -> Iterator[None]:
+    """What is done within, in this thread, takes no longer than the limit allows, nor memory that ``reserve`` refuses.
+
+    reserve : is called with the bytes that are about to be allocated; raises if there are too few
+    """
+    before = _limits.set(_Limits(time_limit, reserve))
+    try:
+        yield
+    finally:
+        _limits.reset(before)
+
+
+def check_time() -> None:
+    """Raise what ends the work if its time is over. For loops in Python, every few milliseconds."""
+    if (limits := _limits.get()) is not None:
+        limits.time()
+
+
+def current_deadline() -> Deadline:
+    """When the time of the work is over, for the kernels of this thread."""
+    limits = _limits.get()
+    return NEVER if limits is None else limits.time.deadline
+
+
+def seconds_left() -> float:
+    """Until the time of the work is over, on the clock or of this thread's CPU; infinity: never."""
+    deadline = current_deadline()
     return max(0.0, min(deadline.at - time.clock_gettime(_MONOTONIC), deadline.cpu - time.clock_gettime(_OF_THREAD)))
 
 
-class _Unlimited:
-    deadline = NEVER
+def reserve(size: int) -> None:
+    """Take bytes that are about to be allocated. Raises if there are too few."""
+    if (limits := _limits.get()) is not None and limits.reserve is not None:
+        limits.reserve(size)
 
-    def __call__(self) -> None:
-        pass
 
-
-UNLIMITED: Final[TimeLimit] = _Unlimited()
+def reserve_in_turn(size: int) -> None:
+    """Take bytes for a work that begins when the one before has released its own: an answer needs what the largest takes."""
+    if (limits := _limits.get()) is not None and size > limits.largest:
+        reserve(size - limits.largest)
+        limits.largest = size
 
 
 _T = TypeVar("_T")
 
 
-def looking(items: Iterable[_T], check_time: Callable[[], None], every: int) -> Iterator[_T]:
+def looking(items: Iterable[_T], every: int) -> Iterator[_T]:
     """The items, with a look at the time before the first and then before each ``every``-th."""
     for i, item in enumerate(items):
         if i % every == 0:
@@ -80,14 +125,10 @@ def looking(items: Iterable[_T], check_time: Callable[[], None], every: int) -> 
         yield item
 
 
-def unmetered(_size: int) -> None:
-    """``reserve`` of a work whose memory is not limited, as UNLIMITED is for its time."""
-
-
-def in_time(status: int, time_limit: TimeLimit) -> int:
-    """The status with which a kernel ended; raises what the limit raises if that is OUT_OF_TIME."""
+def in_time(status: int) -> int:
+    """The status with which a kernel ended; raises what the time limit raises if that is OUT_OF_TIME."""
     if status == OUT_OF_TIME:
-        time_limit()
+        check_time()
         message = "a kernel was out of time before its limit was"
         raise AssertionError(message)
     return status

@@ -82,7 +82,7 @@ def answer(question: ComparisonQuestion, budget: Budget) -> ComparisonAnswer:
         raise_all((*faults, *faults_of(lambda: key_values.read(question.keys, question.key_format, budget))))
     column, key_format = key_values.read(question.keys, question.key_format, budget)
     partitioners, count = chosen(question.partitioners), question.partitions_count
-    result = compare(partitioners, column, key_format, count, question.examples, budget.check_time, budget.reserve)
+    result = compare(partitioners, column, key_format, count, question.examples)
     _reserve_examples(question, result, budget)
     return ComparisonAnswer(question, result)
 

@@ -194,7 +194,7 @@ class _ConnectGroup:
             workers={member: serialized(work, self.names.hashes) for member, work in runs.items()},
         )
         delay, state = self.question.scheduled_rebalance_max_delay_ms, self.states.get(leader, LeaderState())
-        outcome, self.states[leader] = self.assignor.run(group, state, delay, self.budget.check_time)
+        outcome, self.states[leader] = self.assignor.run(group, state, delay)
         for member, work in runs.items():
             self.completed[member] = generation
             self.held[member] = self._after(work, outcome, member)

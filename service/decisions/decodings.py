@@ -86,24 +86,24 @@ class DecodingQuestion:
         """Of the record."""
         return printed.OF_GROUP_RECORDS if self.kind == GROUP_RECORD else printed.OF_SHARE_GROUP_STATE
 
-    def lines(self, record: CoordinatorRecord, check_time: Callable[[], None]) -> Mapping[str, Printed]:
+    def lines(self, record: CoordinatorRecord) -> Mapping[str, Printed]:
         """What the formatters print of the record."""
-        of_bytes = self._lines_of_bytes(check_time)
+        of_bytes = self._lines_of_bytes()
         return printed.lines(record, self.formatters, self.kafka_version) if of_bytes is None else of_bytes
 
-    def lines_instead_of(self, error: Unreadable, check_time: Callable[[], None]) -> Mapping[str, Printed]:
+    def lines_instead_of(self, error: Unreadable) -> Mapping[str, Printed]:
         """What they print if the record cannot be read."""
-        of_bytes = self._lines_of_bytes(check_time)
+        of_bytes = self._lines_of_bytes()
         return printed.instead_of(error, self.formatters) if of_bytes is None else of_bytes
 
-    def _lines_of_bytes(self, check_time: Callable[[], None]) -> Mapping[str, Printed] | None:
+    def _lines_of_bytes(self) -> Mapping[str, Printed] | None:
         """What the formatters of releases print that read the bytes in their own way; None for other releases."""
         if self.kafka_version not in (FORMATTERS_2_8, FORMATTERS_3_4, FORMATTERS_3_9):
             return None
         release = OF_2_8 if self.kafka_version == FORMATTERS_2_8 else SINCE_3_4
-        lines = scala_lines_of_group_record(self.key, self.value, release, check_time)
+        lines = scala_lines_of_group_record(self.key, self.value, release)
         if self.kafka_version == FORMATTERS_3_9:
-            return lines_of_group_record(self.key, self.value, check_time) | lines
+            return lines_of_group_record(self.key, self.value) | lines
         return lines
 
 
@@ -137,21 +137,21 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
         return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures, budget)
     budget.reserve(ODD_BYTES * (len(question.data) + len(question.key) + len(question.value or b"")))
     try:
-        return DecodingAnswer(question, READ[question.kind](question, budget.check_time), figures, budget)
+        return DecodingAnswer(question, READ[question.kind](question), figures, budget)
     except Unreadable as error:
         if question.kind in RECORDS:
-            error.printed = question.lines_instead_of(error, budget.check_time)
+            error.printed = question.lines_instead_of(error)
         raise
 
 
 def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> DecodedRecords | OffsetsTopic:
     if kind == OFFSETS_TOPIC:
-        return read_offsets_topic(records.keys, records.values, records.topic_names, budget.reserve, budget.check_time)
+        return read_offsets_topic(records.keys, records.values, records.topic_names)
     group = kind == GROUP_RECORD
     read, read_one = (
         (read_group_records, read_group_record) if group else (read_share_group_state_records, read_share_group_state_record)
     )
-    texts = read(records.keys, records.values, budget.reserve, budget.check_time)
+    texts = read(records.keys, records.values)
     odd: dict[int, CoordinatorRecord | Unreadable] = {}
     for row in np.flatnonzero(texts.kind == UNREAD).tolist():
         if len(odd) % CHECKED_RECORDS == 0:
@@ -159,23 +159,21 @@ def _read_records(kind: str, records: RecordsToDecode, budget: Budget) -> Decode
         key, value = record_bytes(records.keys, records.values, row)
         budget.reserve(ODD_RECORD + ODD_BYTES * (len(key) + len(value or b"")))
         try:
-            odd[row] = read_one(key, value, budget.check_time)
+            odd[row] = read_one(key, value)
         except Unreadable as error:
             odd[row] = error.alone()
     return DecodedRecords(texts, odd)
 
 
-READ: Final[dict[str, Callable[[DecodingQuestion, Callable[[], None]], Decoded]]] = {
-    GROUP_RECORD: lambda question, check_time: read_group_record(question.key, question.value, check_time),
-    SHARE_GROUP_STATE_RECORD: lambda question, check_time: read_share_group_state_record(
-        question.key, question.value, check_time
-    ),
-    "subscription": lambda question, check_time: read_subscription(question.data, check_time),
-    "assignment": lambda question, check_time: read_assignment(question.data, check_time),
-    "sticky_user_data": lambda question, check_time: read_sticky_user_data(question.data, check_time),
-    "cooperative_sticky_user_data": lambda question, _: read_cooperative_sticky_user_data(question.data),
-    "connect_metadata": lambda question, check_time: read_worker_metadata(question.data, check_time),
-    "connect_assignment": lambda question, check_time: read_worker_assignment(question.data, check_time),
+READ: Final[dict[str, Callable[[DecodingQuestion], Decoded]]] = {
+    GROUP_RECORD: lambda question: read_group_record(question.key, question.value),
+    SHARE_GROUP_STATE_RECORD: lambda question: read_share_group_state_record(question.key, question.value),
+    "subscription": lambda question: read_subscription(question.data),
+    "assignment": lambda question: read_assignment(question.data),
+    "sticky_user_data": lambda question: read_sticky_user_data(question.data),
+    "cooperative_sticky_user_data": lambda question: read_cooperative_sticky_user_data(question.data),
+    "connect_metadata": lambda question: read_worker_metadata(question.data),
+    "connect_assignment": lambda question: read_worker_assignment(question.data),
 }
 """How the bytes of each kind are read, unless they are several records."""
 

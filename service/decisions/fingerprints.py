@@ -94,8 +94,6 @@ def answer(question: FingerprintQuestion, budget: Budget) -> FingerprintAnswer:
         question.examples,
         schema_ids=question.schema_ids,
         all_suspects=question.partitioners is None,
-        check_time=budget.check_time,
-        reserve=budget.reserve,
     )
     return FingerprintAnswer(question, result.observations, result)
 

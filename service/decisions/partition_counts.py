@@ -161,7 +161,7 @@ def answer(question: PlansQuestion, budget: Budget) -> PlansAnswer:
         key_format, rows = batch.key_format, rows + len(batch)
         held = (DISTINCT_BYTES + HASHED_BYTES * len(counts.names)) * min(rows, MAX_KEYS)
         reserve_keys(held + counts.distinct.named_bytes + data_bytes(batch.column) + most_hashing_bytes(batch.column))
-        counts.add(batch.column, key_format, batch.records, batch.bytes, check_time=budget.check_time)
+        counts.add(batch.column, key_format, batch.records, batch.bytes)
     field = "histogram" if question.histogram is not None else "key" if isinstance(question.keys, Stream) else "keys"
     check_not_empty(counts, field)
     rates = _rates(question, counts)

@@ -86,11 +86,11 @@ def answer(question: AuditQuestion, budget: Budget) -> AuditAnswer:
     additions = tuple(partition_id - int(ids[0]) for partition_id in question.additions)
     if (order != np.arange(len(order))).any():
         placement = taken(placement, order)
-    result = audit(placer.within(budget.check_time), cluster, placement, int(ids[0]), additions)
+    result = audit(placer, cluster, placement, int(ids[0]), additions)
     lengths = placement.lengths()
     request = PlacementRequest(len(placement), int(lengths[0]), int(ids[0]))
     refused = result.broken_rule is not None and result.broken_rule.row is None
-    even = None if refused or (lengths != lengths[0]).any() else evenness(placer, cluster, request, budget.check_time)
+    even = None if refused or (lengths != lengths[0]).any() else evenness(placer, cluster, request)
     load, traffic = load_of(cluster, placement), placed_traffic(cluster, placement, None)
     return AuditAnswer(question, placer, cluster, int(ids[0]), placement, order, result, even, load, traffic)
 

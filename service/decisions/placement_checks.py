@@ -46,5 +46,5 @@ def answer(question: CheckQuestion, budget: Budget) -> CheckAnswer:
     """Check the cluster. Raises InvalidQuestion, and what the budget raises."""
     brokers, placements = read_current(question.brokers, question.topics, budget)
     in_sync = question.topics.field("placements").flatten().field("in_sync_replicas")
-    check = check_placements(brokers, placements, np.array(pc.is_valid(in_sync), np.bool_), budget.check_time)
+    check = check_placements(brokers, placements, np.array(pc.is_valid(in_sync), np.bool_))
     return CheckAnswer(question, check, conclusion(check), list(warnings(check)))

@@ -59,7 +59,7 @@ def answer(question: LintQuestion, budget: Budget) -> LintAnswer:
     if placements.sizes is not None:
         capacities = room_for(question.brokers, brokers.capacity_bytes, placements.replicas, placements.sizes, 1.0)
         brokers = replace(brokers, capacity_bytes=capacities)
-    result = lint(brokers, placements, reassigned, budget.check_time)
+    result = lint(brokers, placements, reassigned)
     said = conclusion(result, brokers, placements, reassigned, racks_accepted=question.racks_accepted)
     warnings = list(rackless(brokers.cluster, brokers.listed))
     figures = Figures("lint", {"partitions": len(reassigned.partition_ids), "brokers": len(brokers)})

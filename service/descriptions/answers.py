@@ -57,7 +57,7 @@ def answer(question: DescriptionsQuestion, budget: Budget) -> DescriptionsAnswer
     found = []
     for i, text in enumerate(question.texts):
         try:
-            found.append(read_description(text, budget.check_time))
+            found.append(read_description(text))
         except UnreadableDescription as error:
             raise InvalidQuestion(error.detail, "texts", i) from None
     whole = reduce(Description.merged, found)

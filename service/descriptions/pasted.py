@@ -3,11 +3,12 @@
 import codecs
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from service.core.clock import check_time
 from service.descriptions import consumer_logs, strimzi
 from service.descriptions.brokers_text import BrokersText, read_rack_table
 from service.descriptions.client_tools import KcatText, RpkText
@@ -19,9 +20,11 @@ from service.descriptions.model import Description, UnreadableDescription
 from service.descriptions.offsets_text import OffsetsText
 from service.descriptions.prefixes import without_prefix
 from service.descriptions.records_text import RecordsText
-from service.descriptions.rows import LineReader
 from service.descriptions.strimzi import StrimziText
 from service.descriptions.topics_text import TopicsText
+
+if TYPE_CHECKING:
+    from service.descriptions.rows import LineReader
 
 Line = tuple[int, str]
 """Its number in the text, from 1, and its characters."""
@@ -75,13 +78,13 @@ def utf8(data: bytes) -> bytes:
     return data.removeprefix(codecs.BOM_UTF8)
 
 
-def read_description(text: str, check_time: Callable[[], None] = lambda: None) -> Description:
+def read_description(text: str) -> Description:
     """The description that this text is, in whichever form. Raises UnreadableDescription. check_time : raises what ends it"""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _ESCAPES.search(text):
         text = _ESCAPES.sub("", text)
     text, dropped = without_prefix(strimzi.without_last_applied(consumer_logs.messages(text)))
-    return (read_rack_table(text) or _Pasted(text, check_time).read(unwrapped(text))).noted(*dropped)
+    return (read_rack_table(text) or _Pasted(text).read(unwrapped(text))).noted(*dropped)
 
 
 class _Pasted:
@@ -90,8 +93,7 @@ class _Pasted:
     waiting : the last of these lines, which may be pieces of one line, each with the fault that a reader finds in it
     """
 
-    def __init__(self, text: str, check_time: Callable[[], None]) -> None:
-        self.check_time = check_time
+    def __init__(self, text: str) -> None:
         self.topics, self.groups = TopicsText(), GroupsText()
         others = (StrimziText(), ConsumerLogs(), OtherGroupsText(self.groups), RpkText(), KcatText(), OffsetsText())
         found = (reader for reader in others if any(mark in text for mark in reader.mark))
@@ -109,7 +111,7 @@ class _Pasted:
             start = max(position, text.rfind("\n", position, printed) + 1)
             position, number = start, number + text.count("\n", position, start)
             if number % CHECKED_LINES == 0:
-                self.check_time()
+                check_time()
             end = _end(text, position)
             line = text[position : min(end, position + LONGEST_LINE)].rstrip()
             if BEGIN.match(line) and not proposed:

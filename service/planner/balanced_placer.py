@@ -20,14 +20,12 @@ where the replicas do not allow it, along paths of exchanges (``service.planner.
 Ties go to the broker with the lower id. Nothing is drawn. Plain-Python twin, by trying everything: tests/reference/balanced.py.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import UNLIMITED
 from service.core.errors import IllegalArgument, InvalidReplicationFactor
 from service.core.jvm.random import JavaRandom
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
@@ -44,7 +42,7 @@ TOLERANCE: Final = 0.1
 """Within this share of the mean the spread of the topic comes first: Cruise Control's threshold of balance is the same."""
 
 
-def place(cluster: Cluster, request: PlacementRequest, _: JavaRandom, check_time: Callable[[], None] = UNLIMITED) -> Int32s:
+def place(cluster: Cluster, request: PlacementRequest, _: JavaRandom) -> Int32s:
     """The most even placement. Returns int32[partitions, replication_factor], indices of brokers, the leader in column 0.
 
     Raises what AdminUtils raises for counts that cannot be, and InvalidReplicationFactor for too few unfenced brokers.
@@ -64,7 +62,7 @@ def place(cluster: Cluster, request: PlacementRequest, _: JavaRandom, check_time
     now, ranks = cluster.load.replicas[brokers], ranks_of(np.argsort(cluster.broker_ids[brokers], kind="stable"))
     numbers = _numbers(now, _band(now, weights, partitions * factor), weights, racks, ranks, partitions, factor)
     dealt = _dealt(numbers, racks, interleaved=factor <= racks[-1] + 1)
-    return _led(cluster, np.ascontiguousarray(brokers[dealt].reshape(factor, partitions).T), check_time)
+    return _led(cluster, np.ascontiguousarray(brokers[dealt].reshape(factor, partitions).T))
 
 
 def _dealt(numbers: Int64s, racks: Int32s, *, interleaved: bool) -> Int32s:
@@ -90,7 +88,7 @@ def _band(loads: Int64s, weights: Int64s, more: int) -> tuple[Int64s, Int64s]:
     return band(np.ones(len(loads), np.bool_), weights, total, TOLERANCE)
 
 
-def _led(cluster: Cluster, placement: Int32s, check_time: Callable[[], None]) -> Int32s:
+def _led(cluster: Cluster, placement: Int32s) -> Int32s:
     """The placement with the leaders as even as it allows, those of the cluster's other partitions included."""
     load, partitions = cluster.load, len(placement)
     weights = integer_weights(load.weights)
@@ -109,10 +107,10 @@ def _led(cluster: Cluster, placement: Int32s, check_time: Callable[[], None]) ->
         return _unevenness(distances, weights), _unevenness(leaders, weights)
 
     leaders = np.bincount(placement[:, 0], minlength=len(cluster))
-    return placement if judged(leaders) == judged(ideal) else _elected(cluster, placement, (low, high), check_time)
+    return placement if judged(leaders) == judged(ideal) else _elected(cluster, placement, (low, high))
 
 
-def _elected(cluster: Cluster, placement: Int32s, around: tuple[Int64s, Int64s], check_time: Callable[[], None]) -> Int32s:
+def _elected(cluster: Cluster, placement: Int32s, around: tuple[Int64s, Int64s]) -> Int32s:
     """The placement with leaders chosen along paths of exchanges: into the band, then the evenest of the topic within it."""
     partitions, factor = placement.shape
     offsets = np.arange(partitions + 1, dtype=np.int32) * factor
@@ -125,8 +123,8 @@ def _elected(cluster: Cluster, placement: Int32s, around: tuple[Int64s, Int64s],
     state.members[:] = placement[:, 0]
     state.loads[:] += np.bincount(placement[:, 0], minlength=len(cluster))
     link(state)
-    list_exchanges(state, check_time)
-    improve(state, even_first=False, check=check_time)
+    list_exchanges(state)
+    improve(state, even_first=False)
     return to_front(choices, state.members).values.reshape(partitions, factor)
 
 

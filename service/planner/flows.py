@@ -11,14 +11,17 @@ Source: Ahuja, Magnanti and Orlin, "Network Flows", chapter 9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FAR: Final = np.int64(1) << np.int64(60)
 """Beyond any distance."""
@@ -104,11 +107,8 @@ def network(nodes: int, tails: Int32s, heads: Int32s, capacities: Int64s, prices
     return Network(first, ends, back, left, price, place, np.zeros(nodes, np.int64))
 
 
-def fill(through: Network, check_time: Callable[[], None]) -> int:
-    """Send the largest flow at the least cost from node 0 to the last node, on top of what flows; returns how much.
-
-    check_time : is called after each piece of work of a second or less; raises what ends it
-    """
+def fill(through: Network) -> int:
+    """Send the largest flow at the least cost from node 0 to the last node, on top of what flows; returns how much."""
     sent = 0
     while reach(through):
         more = 1

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 from flask import Response, request
 
+from service.core.clock import limited
+from service.decisions.budget import Budget
 from service.web.context import answered, request_budget
 from service.web.details import PARAMETER
 from service.web.forms import FamilyAnswer, Form
@@ -22,9 +24,14 @@ def decide(name: str, form: Form[Q, A], question: Q, *offered: str) -> Response:
 
     name : of the decision in metrics ("assignment")
     offered : media types, as for ``preferred``
-    Raises what the form's ``answer`` and ``budget.check_time`` raise, and NotAcceptable.
+    Raises what the form's ``answer`` and the budget raise, and NotAcceptable.
     """
     budget = request_budget()
+    with limited(budget.check_time, budget.reserve):
+        return _decided(name, form, question, budget, offered)
+
+
+def _decided(name: str, form: Form[Q, A], question: Q, budget: Budget, offered: tuple[str, ...]) -> Response:
     media_type = preferred(*offered) if form.table is not None else preferred(JSON)
     parsed = time.perf_counter()
     answer = form.answer(question, budget)

@@ -1,9 +1,8 @@
 """Captured groups of Kafka Connect as requests for ``/v1/connect-assignments``."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from service.core.clock import UNLIMITED
 from service.core.errors import InvalidQuestion
 from service.wire.connect_protocol import (
     CONNECTOR_TASK,
@@ -42,19 +41,17 @@ def assignment_document(assignment: WorkerAssignment) -> Document:
     }
 
 
-def worker_document(
-    member_id: str, protocol: str, metadata: bytes, assignment: bytes, check_time: Callable[[], None] = UNLIMITED
-) -> Document:
+def worker_document(member_id: str, protocol: str, metadata: bytes, assignment: bytes) -> Document:
     """A worker, and what it runs once it has its assignment. Raises Unreadable.
 
     protocol : as workers call it when they join
     metadata, assignment : its bytes; no assignment: it has none yet
     """
-    joined = read_worker_metadata(metadata, check_time)
+    joined = read_worker_metadata(metadata)
     document: Document = {"member_id": member_id, "url": joined.url, "config_offset": joined.config_offset}
     if not assignment:
         return document | work_document({})
-    told = read_worker_assignment(assignment, check_time)
+    told = read_worker_assignment(assignment)
     before = {} if joined.allocation is None else joined.allocation.assigned
     document |= work_document(runs(protocol, joined, told))
     return document | {"before": work_document(before), "assignment": assignment_document(told)}

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.wire.errors import BufferUnderflow, Schema, Unreadable
 from service.wire.reader import java_text
 
@@ -69,14 +69,14 @@ class WorkerMetadata:
     allocation: WorkerAssignment | None
 
 
-def read_worker_assignment(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> WorkerAssignment:
+def read_worker_assignment(data: bytes) -> WorkerAssignment:
     """An assignment; bytes after its end are ignored. Raises Unreadable."""
-    return _assignment(_Reader(data, 0, check_time))
+    return _assignment(_Reader(data, 0))
 
 
-def read_worker_metadata(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> WorkerMetadata:
+def read_worker_metadata(data: bytes) -> WorkerMetadata:
     """A worker's metadata; bytes after its end are ignored. Raises Unreadable."""
-    reader = _Reader(data, 0, check_time)
+    reader = _Reader(data, 0)
     version = _version(reader)
     url, offset = reader.field("url", reader.text), reader.field("config-offset", reader.int64)
     held = reader.field("allocation", reader.nullable_bytes) if reader.left else None
@@ -124,11 +124,10 @@ class _Reader:
     """Values one after the other; a fault is the one that Kafka's ``Schema.read`` throws.
 
     start : where the data begins in the message
-    check_time : is called for every CONNECTORS connectors
     """
 
-    def __init__(self, data: bytes, start: int, check_time: Callable[[], None]) -> None:
-        self.data, self.at, self.start, self.check_time = data, 0, start, check_time
+    def __init__(self, data: bytes, start: int) -> None:
+        self.data, self.at, self.start = data, 0, start
 
     @property
     def left(self) -> int:
@@ -182,7 +181,7 @@ class _Reader:
             text = f"Error reading bytes of size {size}, only {self.left} bytes available"
             raise self._fault(text, at, f"a length of {size} bytes, and {self.left} are left")
         start = self.start + self.at
-        return _Reader(self._take(size), start, self.check_time)
+        return _Reader(self._take(size), start)
 
     def connectors(self) -> TaskIds:
         """Tasks by connector; null: none. The tasks of a connector that is listed twice are joined."""
@@ -190,7 +189,7 @@ class _Reader:
         tasks: dict[str, list[int]] = {}
         for i in range(count):
             if i % CONNECTORS == 0:
-                self.check_time()
+                check_time()
             name, ids = self.field("connector", self.text), self.field("tasks", self._tasks)
             tasks.setdefault(name, []).extend(ids)
         return {name: tuple(ids) for name, ids in tasks.items()}

@@ -4,11 +4,9 @@ Source: ConsumerProtocol, StickyAssignor, CooperativeStickyAssignor.
 """
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from service.core.clock import UNLIMITED
 from service.wire.errors import BufferUnderflow, Schema, Unreadable
 from service.wire.messages import Message
 from service.wire.reader import Document, read_message, read_version
@@ -61,9 +59,9 @@ class StickyUserData:
     unreadable: Unreadable | None = None
 
 
-def read_subscription(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> MemberSubscription:
+def read_subscription(data: bytes) -> MemberSubscription:
     """A Subscription; bytes after its end are ignored. check_time : as in ``read_message``. Raises Unreadable."""
-    return _subscription(*_read(data, SUBSCRIPTION, "subscription", check_time))
+    return _subscription(*_read(data, SUBSCRIPTION, "subscription"))
 
 
 def _subscription(version: int, fields: Document) -> MemberSubscription:
@@ -78,19 +76,19 @@ def _subscription(version: int, fields: Document) -> MemberSubscription:
     )
 
 
-def read_subscription_leniently(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> tuple[MemberSubscription, str | None]:
+def read_subscription_leniently(data: bytes) -> tuple[MemberSubscription, str | None]:
     """A Subscription as readers take it that read an old one to its end, whatever version it claims; and what is wrong with it.
 
     kafka-go writes version 1 without owned partitions. Java refuses that; franz-go and others read what is there. Raises
     Unreadable if the bytes do not end where those of an older version do.
     """
     try:
-        return read_subscription(data, check_time), None
+        return read_subscription(data), None
     except Unreadable as error:
         for older in range(min(int.from_bytes(data[:2], signed=True), SUBSCRIPTION.newest) - 1, -1, -1):
             version = _read_version(data)
             try:
-                fields, end = _read_body(data, SUBSCRIPTION, older, "subscription", check_time)
+                fields, end = _read_body(data, SUBSCRIPTION, older, "subscription")
             except Unreadable:
                 continue
             if end == len(data):
@@ -99,32 +97,32 @@ def read_subscription_leniently(data: bytes, check_time: Callable[[], None] = UN
         raise
 
 
-def read_subscribed_topics(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> tuple[str, ...]:
+def read_subscribed_topics(data: bytes) -> tuple[str, ...]:
     """The topics of a Subscription, which the group coordinator reads as version 0, whatever its version.
 
     Raises Unreadable; the coordinator then does not know the group's topics. Source: ClassicGroup.computeSubscribedTopics.
     """
     _read_version(data)
-    return tuple(_read_body(data, SUBSCRIPTION, 0, "subscription", check_time)[0]["topics"])
+    return tuple(_read_body(data, SUBSCRIPTION, 0, "subscription")[0]["topics"])
 
 
-def read_assignment(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> MemberAssignment:
+def read_assignment(data: bytes) -> MemberAssignment:
     """An Assignment; bytes after its end are ignored. Raises Unreadable."""
-    version, fields = _read(data, ASSIGNMENT, "assignment", check_time)
+    version, fields = _read(data, ASSIGNMENT, "assignment")
     return MemberAssignment(version, _topic_partitions(fields["assignedPartitions"]), _user_data(fields))
 
 
-def read_sticky_user_data(data: bytes, check_time: Callable[[], None] = UNLIMITED) -> StickyUserData:
+def read_sticky_user_data(data: bytes) -> StickyUserData:
     """The ``sticky`` assignor's user data, which it reads as version 1, else as version 0, else ignores."""
     if not data:
         return StickyUserData(1, (), None)
     try:
-        fields = read_message(data, STICKY_USER_DATA, 1, 0, check_time)[0]
+        fields = read_message(data, STICKY_USER_DATA, 1, 0)[0]
         return StickyUserData(1, _topic_partitions(fields["previousAssignment"]), fields["generation"])
     except Unreadable as error:
         unreadable = error
     try:
-        fields, end = read_message(data, STICKY_USER_DATA, 0, 0, check_time)
+        fields, end = read_message(data, STICKY_USER_DATA, 0, 0)
     except Unreadable:
         return StickyUserData(1, (), DEFAULT_GENERATION, unreadable)
     return StickyUserData(0 if end == len(data) else 1, _topic_partitions(fields["previousAssignment"]), None)
@@ -138,9 +136,7 @@ def read_cooperative_sticky_user_data(data: bytes) -> StickyUserData:
         return StickyUserData(0, (), DEFAULT_GENERATION, error)
 
 
-def as_seen_by(
-    assignor: str, subscription: MemberSubscription, check_time: Callable[[], None] = UNLIMITED
-) -> tuple[TopicPartitions, int | None]:
+def as_seen_by(assignor: str, subscription: MemberSubscription) -> tuple[TopicPartitions, int | None]:
     """The partitions that a member claims to an assignor, and in which generation (``memberData``).
 
     ``sticky`` uses only the user data. ``cooperative-sticky`` takes the generation from there if the subscription has none. Any
@@ -148,18 +144,18 @@ def as_seen_by(
     """
     user_data = subscription.user_data
     if assignor == "sticky":
-        data = read_sticky_user_data(user_data or b"", check_time)
+        data = read_sticky_user_data(user_data or b"")
         return data.previous_assignment, data.generation
     if assignor == "cooperative-sticky" and subscription.generation_id is None and user_data is not None:
         return subscription.owned, read_cooperative_sticky_user_data(user_data).generation
     return subscription.owned, subscription.generation_id
 
 
-def _read(data: bytes, message: Message, what: str, check_time: Callable[[], None]) -> tuple[int, Document]:
+def _read(data: bytes, message: Message, what: str) -> tuple[int, Document]:
     version = _read_version(data)
     if version < 0:
         raise Schema(f"Unsupported {what} version: {version}", 0, f"there is no version {version}")
-    return version, _read_body(data, message, min(version, message.newest), what, check_time)[0]
+    return version, _read_body(data, message, min(version, message.newest), what)[0]
 
 
 def _read_version(data: bytes) -> int:
@@ -169,10 +165,10 @@ def _read_version(data: bytes) -> int:
         raise Schema.because_of(cause, "Buffer underflow while parsing consumer protocol's header") from None
 
 
-def _read_body(data: bytes, message: Message, version: int, what: str, check_time: Callable[[], None]) -> tuple[Document, int]:
+def _read_body(data: bytes, message: Message, version: int, what: str) -> tuple[Document, int]:
     """The message behind the version, and its end."""
     try:
-        return read_message(data, message, version, 2, check_time)
+        return read_message(data, message, version, 2)
     except BufferUnderflow as cause:
         raise Schema.because_of(cause, f"Buffer underflow while parsing consumer protocol's {what}") from None
 

@@ -10,11 +10,10 @@ A key begins with the record's type, a value with its version; a record without 
 Source: CoordinatorRecordSerde, GroupCoordinatorRecordSerde, ShareCoordinatorRecordSerde.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from service.core.clock import UNLIMITED
 from service.wire.errors import BufferUnderflow, Runtime, UnknownRecordType, UnknownRecordVersion, Unreadable
 from service.wire.messages import Message
 from service.wire.reader import Document, read_message, read_version
@@ -39,30 +38,25 @@ class CoordinatorRecord:
     value: Document | None
 
 
-def read_group_record(key: bytes, value: bytes | None, check_time: Callable[[], None] = UNLIMITED) -> CoordinatorRecord:
+def read_group_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
     """A record of ``__consumer_offsets``; bytes after the end of key or value are ignored, as in Kafka.
 
-    check_time : as in ``read_message``
     Raises Unreadable: UnknownRecordType, UnknownRecordVersion, or Runtime for truncated or corrupt bytes.
     """
-    return _read_record(key, value, GROUP_RECORDS, check_time)
+    return _read_record(key, value, GROUP_RECORDS)
 
 
-def read_share_group_state_record(
-    key: bytes, value: bytes | None, check_time: Callable[[], None] = UNLIMITED
-) -> CoordinatorRecord:
+def read_share_group_state_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
     """A record of ``__share_group_state``, likewise."""
-    return _read_record(key, value, SHARE_GROUP_STATE_RECORDS, check_time)
+    return _read_record(key, value, SHARE_GROUP_STATE_RECORDS)
 
 
-def _read_record(
-    key: bytes, value: bytes | None, types: Mapping[int, RecordType], check_time: Callable[[], None]
-) -> CoordinatorRecord:
+def _read_record(key: bytes, value: bytes | None, types: Mapping[int, RecordType]) -> CoordinatorRecord:
     number = _read_version(key, "key")
     record_type = types.get(number)
     if record_type is None:
         raise _part(UnknownRecordType(f"Found an unknown record type {number}", 0, f"there is no record type {number}"), "key")
-    read_key = _read(key, record_type.key, 0, "key", number, check_time)
+    read_key = _read(key, record_type.key, 0, "key", number)
     if value is None:
         return CoordinatorRecord(number, record_type.name, read_key, None, None)
     version = _read_version(value, "value")
@@ -71,7 +65,7 @@ def _read_record(
         message = f"Found an unknown record version {version} for {number} type"
         reason = f"{record_type.name} has no version {version}; the last is {newest}"
         raise _part(UnknownRecordVersion(message, 0, reason), "value")
-    read_value = _read(value, record_type.value, version, "value", version, check_time)
+    read_value = _read(value, record_type.value, version, "value", version)
     return CoordinatorRecord(number, record_type.name, read_key, version, read_value)
 
 
@@ -82,10 +76,10 @@ def _read_version(data: bytes, part: str) -> int:
         raise _part(Runtime.because_of(cause, f"Could not read version from {part}'s buffer."), part) from None
 
 
-def _read(data: bytes, message: Message, version: int, part: str, shown_version: int, check_time: Callable[[], None]) -> Document:
+def _read(data: bytes, message: Message, version: int, part: str, shown_version: int) -> Document:
     """A key's version is always 0, but Kafka's message shows the record's type in its place."""
     try:
-        return read_message(data, message, version, 2, check_time)[0]
+        return read_message(data, message, version, 2)[0]
     except Unreadable as cause:
         words = "null" if cause.message is None else cause.message
         text = f"Could not read record with version {shown_version} from {part}'s buffer due to: {words}."

@@ -1,10 +1,9 @@
 """Captured members and groups as requests for ``/v1/group-assignments``."""
 
 import base64
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.core.errors import InvalidQuestion
 from service.wire.connect_groups import connect_request, worker_document
 from service.wire.connect_protocol import CONNECT
@@ -24,14 +23,10 @@ CONSUMER: Final = "consumer"
 
 
 def member_document(
-    subscription: MemberSubscription,
-    member_id: str,
-    instance_id: str | None = None,
-    assignor: str = "range",
-    check_time: Callable[[], None] = UNLIMITED,
+    subscription: MemberSubscription, member_id: str, instance_id: str | None = None, assignor: str = "range"
 ) -> dict[str, Any]:
     """An element of ``members``, which owns what it claims to ``assignor``. Absent values are left out."""
-    owned, generation = as_seen_by(assignor, subscription, check_time)
+    owned, generation = as_seen_by(assignor, subscription)
     return _document(subscription, member_id, instance_id, owned, generation)
 
 
@@ -46,21 +41,20 @@ class GroupRequest(NamedTuple):
     warnings: list[str]
 
 
-def group_request(record: CoordinatorRecord, check_time: Callable[[], None] = UNLIMITED) -> GroupRequest:
+def group_request(record: CoordinatorRecord) -> GroupRequest:
     """A group of the classic protocol, from its GROUP_METADATA; none from any other record."""
     if record.name != "GROUP_METADATA" or record.value is None:
         return GroupRequest(None, [])
-    return classic_group_request(record.key["group"], record.value, check_time)
+    return classic_group_request(record.key["group"], record.value)
 
 
-def classic_group_request(group_id: str, value: Document, check_time: Callable[[], None]) -> GroupRequest:
+def classic_group_request(group_id: str, value: Document) -> GroupRequest:
     """A group of consumers or of Connect's workers, from the value of its GROUP_METADATA; none of another protocol type.
 
     Each consumer owns its assignment, in the group's generation: what it will claim in the next rebalance.
-    check_time : is called for each member, and as in ``read_message``
     """
     if value["protocolType"] == CONNECT:
-        return _connect_group_request(group_id, value, check_time)
+        return _connect_group_request(group_id, value)
     if value["protocolType"] != CONSUMER:
         return GroupRequest(None, [])
     members: list[dict[str, Any]] = []
@@ -69,9 +63,9 @@ def classic_group_request(group_id: str, value: Document, check_time: Callable[[
         check_time()
         member_id = member["memberId"]
         try:
-            subscription, fault = read_subscription_leniently(base64.b64decode(member["subscription"]), check_time)
+            subscription, fault = read_subscription_leniently(base64.b64decode(member["subscription"]))
             assigned = base64.b64decode(member["assignment"])
-            owned = read_assignment(assigned, check_time).partitions if assigned else ()
+            owned = read_assignment(assigned).partitions if assigned else ()
         except Unreadable as error:
             return GroupRequest(None, [*warnings, f"Member {member_id!r}: {error}."])
         if fault is not None:
@@ -81,7 +75,7 @@ def classic_group_request(group_id: str, value: Document, check_time: Callable[[
     return GroupRequest({"group_protocol": "classic", "group_id": group_id, **assignor, "members": members}, warnings)
 
 
-def _connect_group_request(group_id: str, value: Document, check_time: Callable[[], None]) -> GroupRequest:
+def _connect_group_request(group_id: str, value: Document) -> GroupRequest:
     if not value["members"]:
         return GroupRequest(None, [])
     workers: list[Document] = []
@@ -89,7 +83,7 @@ def _connect_group_request(group_id: str, value: Document, check_time: Callable[
         check_time()
         joined, told = (base64.b64decode(member[name]) for name in ("subscription", "assignment"))
         try:
-            workers.append(worker_document(member["memberId"], value["protocol"], joined, told, check_time))
+            workers.append(worker_document(member["memberId"], value["protocol"], joined, told))
         except Unreadable as error:
             return GroupRequest(None, [f"Member {member['memberId']!r}: {error}."])
     try:

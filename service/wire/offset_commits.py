@@ -4,14 +4,13 @@ Nearly all records of the topic are offset commits. A kernel reads those that ar
 others are for ``coordinator_records.read_group_record``, which reads every type and raises an error for what is unreadable.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.keys.codecs import copy_rows
 from service.core.model import Int32s, Int64s, KeyArrays, Keys, offsets_of
@@ -74,7 +73,7 @@ class _Columns(NamedTuple):
     numbers: Int64s
 
 
-def read_offset_commits(keys: Keys, values: Keys, check_time: Callable[[], None] = UNLIMITED) -> OffsetCommits:
+def read_offset_commits(keys: Keys, values: Keys) -> OffsetCommits:
     """The offset commits among some records. keys, values : of the same length; a null value is a tombstone."""
     n, names = len(keys), (*_TEXTS, *_NUMBERS)
     of_field = np.array([names.index(field.name) if field.name in names else 0 for field in FIELDS])

@@ -18,22 +18,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import TimeLimit, looking
+from service.core.clock import check_time, looking, reserve
 from service.core.keys.columns import rows_of_keys
-from service.core.model import Int64s, Keys
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 from service.wire.members import classic_group_request
 from service.wire.offset_commits import COMMIT, TOMBSTONE, OffsetCommits, read_offset_commits
 from service.wire.reader import Document, uuid_text
 from service.wire.record_texts import UNREAD, RecordTexts, read_group_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from service.core.model import Int64s, Keys
 
 CLASSIC, STREAMS = 2, 17
 CONSUMER_PARTITIONS, CONSUMER_REGEX, SHARE_PARTITIONS = 4, 16, 15
@@ -98,40 +101,31 @@ class OffsetsTopic:
     unreadable: list[tuple[int, Unreadable]]
 
 
-def read_offsets_topic(
-    keys: Keys, values: Keys, topic_names: Mapping[str, str], reserve: Callable[[int], None], check_time: TimeLimit
-) -> OffsetsTopic:
+def read_offsets_topic(keys: Keys, values: Keys, topic_names: Mapping[str, str]) -> OffsetsTopic:
     """The groups of some records, of which those of one partition of the topic are in its order.
 
     keys, values : of one length; a null value is a tombstone
     topic_names : names by topic id
-    reserve : is called with a number of bytes before they are allocated;  check_time : in loops, every few milliseconds
     """
     n = len(keys)
     reserve(COMMIT_BYTES * n + KEY_FACTOR * max(0, int(keys.offsets[-1] - keys.offsets[0]) - SHORT_KEY * n))
     data, offsets = keys.data.tobytes(), keys.offsets.tolist()
-    last = {data[offsets[row] : offsets[row + 1]]: row for row in looking(range(n), check_time, CHECKED_RECORDS)}
+    last = {data[offsets[row] : offsets[row + 1]]: row for row in looking(range(n), CHECKED_RECORDS)}
     rows = np.array(sorted(last.values()), np.int64)
-    commits = read_offset_commits(keys, values, check_time)
+    commits = read_offset_commits(keys, values)
     names, groups = dict(topic_names), dict[str, _GroupRecords]()
     are_commits = np.isin(commits.kind[rows], (COMMIT, TOMBSTONE))
-    _add_commits(commits, rows[are_commits].tolist(), names, groups, check_time)
-    unreadable = _add_others(keys, values, rows[~are_commits], names, groups, reserve, check_time)
+    _add_commits(commits, rows[are_commits].tolist(), names, groups)
+    unreadable = _add_others(keys, values, rows[~are_commits], names, groups)
     tombstones = 0 if values.valid is None else n - int(values.valid.sum())
-    documents = [_document(group_id, groups[group_id], names, reserve, check_time) for group_id in sorted(groups)]
+    documents = [_document(group_id, groups[group_id], names) for group_id in sorted(groups)]
     return OffsetsTopic([document for document in documents if document is not None], tombstones, unreadable)
 
 
-def _add_commits(
-    commits: OffsetCommits,
-    rows: list[int],
-    names: dict[str, str],
-    groups: dict[str, _GroupRecords],
-    check_time: Callable[[], None],
-) -> None:
-    texts = (_pieces(part, rows, check_time) for part in (commits.group, commits.topic, commits.topic_id))
+def _add_commits(commits: OffsetCommits, rows: list[int], names: dict[str, str], groups: dict[str, _GroupRecords]) -> None:
+    texts = (_pieces(part, rows) for part in (commits.group, commits.topic, commits.topic_id))
     numbers = zip(commits.kind[rows].tolist(), commits.partition[rows].tolist(), commits.offset[rows].tolist(), strict=True)
-    of_rows = looking(zip(*texts, numbers, strict=True), check_time, CHECKED_RECORDS)
+    of_rows = looking(zip(*texts, numbers, strict=True), CHECKED_RECORDS)
     for group_id, topic_name, topic_id, (kind, partition, offset) in of_rows:
         name = topic_name.decode()
         if topic_id:
@@ -143,35 +137,29 @@ def _add_commits(
             committed.pop((name, partition), None)
 
 
-def _pieces(column: Keys, rows: list[int], check_time: Callable[[], None]) -> list[bytes]:
+def _pieces(column: Keys, rows: list[int]) -> list[bytes]:
     check_time()
     data, offsets = column.data.tobytes(), column.offsets
     return [data[start:end] for start, end in zip(offsets[rows].tolist(), offsets[1:][rows].tolist(), strict=True)]
 
 
 def _add_others(
-    keys: Keys,
-    values: Keys,
-    rows: Int64s,
-    names: dict[str, str],
-    groups: dict[str, _GroupRecords],
-    reserve: Callable[[int], None],
-    check_time: TimeLimit,
+    keys: Keys, values: Keys, rows: Int64s, names: dict[str, str], groups: dict[str, _GroupRecords]
 ) -> list[tuple[int, Unreadable]]:
     """Add the records that are not offset commits, of which ``rows`` are the last of their keys."""
     some_keys, some_values = rows_of_keys(keys, rows), rows_of_keys(values, rows)
-    texts = read_group_records(some_keys, some_values, reserve, check_time)
+    texts = read_group_records(some_keys, some_values)
     reserve(DOCUMENT_FACTOR * int(texts.offsets[-1]))
-    documents = _documents(texts, check_time)
+    documents = _documents(texts)
     unreadable = []
-    for i, row in enumerate(looking(rows.tolist(), check_time, CHECKED_RECORDS)):
+    for i, row in enumerate(looking(rows.tolist(), CHECKED_RECORDS)):
         if texts.kind[i] != UNREAD:
             record = next(documents)
             _add(record["record_type"], record["key"], record["value"], names, groups)
             continue
         reserve(UNREADABLE_BYTES)
         try:
-            odd = read_group_record(*record_bytes(some_keys, some_values, i), check_time)
+            odd = read_group_record(*record_bytes(some_keys, some_values, i))
         except Unreadable as error:
             unreadable.append((row, error.alone()))
         else:
@@ -179,7 +167,7 @@ def _add_others(
     return unreadable
 
 
-def _documents(texts: RecordTexts, check_time: Callable[[], None]) -> Iterator[Document]:
+def _documents(texts: RecordTexts) -> Iterator[Document]:
     """What the lines say. Those that are parsed together share the names of their members."""
     lines = texts.lines()
     while some := list(islice(lines, CHECKED_RECORDS)):
@@ -213,20 +201,14 @@ def _add(number: int, key: Document, value: Document | None, names: dict[str, st
 # ---- a group's document ----------------------------------------------------------------------------------------------------
 
 
-def _document(
-    group_id: str,
-    group: _GroupRecords,
-    names: Mapping[str, str],
-    reserve: Callable[[int], None],
-    check_time: Callable[[], None],
-) -> Document | None:
+def _document(group_id: str, group: _GroupRecords, names: Mapping[str, str]) -> Document | None:
     """A group with its request; None if nothing of it is left."""
     check_time()
     offsets = _offsets(group.offsets)
     committed = {"committed_offsets": offsets} if offsets else {}
     if None in group.values.get(CLASSIC, {}):
         value = group.values[CLASSIC][None]
-        request, warnings = classic_group_request(group_id, value, check_time)
+        request, warnings = classic_group_request(group_id, value)
         clients = {"memberId": "member_id", "clientId": "client_id", "clientHost": "client_host"}
         return {
             "group_id": group_id,
@@ -241,7 +223,7 @@ def _document(
         }
     for protocol in PROTOCOLS:
         if None in group.values.get(protocol.group, {}):
-            return _group_of_broker(group_id, protocol, group.values, names, reserve, check_time) | committed
+            return _group_of_broker(group_id, protocol, group.values, names) | committed
     is_streams = None in group.values.get(STREAMS, {})
     if not committed and not is_streams:
         return None
@@ -258,21 +240,14 @@ def _offsets(offsets: Mapping[tuple[str, int], int]) -> list[Document]:
     return [{"topic_name": name, "partition_ids": ids, "offsets": committed} for name, (ids, committed) in by_topic.items()]
 
 
-def _group_of_broker(
-    group_id: str,
-    protocol: _Protocol,
-    values: Values,
-    names: Mapping[str, str],
-    reserve: Callable[[int], None],
-    check_time: Callable[[], None],
-) -> Document:
+def _group_of_broker(group_id: str, protocol: _Protocol, values: Values, names: Mapping[str, str]) -> Document:
     """A group that its coordinator assigns. Its members own their target, which is what the next assignment begins from."""
     members, current = values.get(protocol.member, {}), values.get(protocol.current, {})
     targets = values.get(protocol.target_member, {})
     matches = {regex: value["topics"] for regex, value in values.get(CONSUMER_REGEX, {}).items()}
     match_bytes = {regex: NAME_BYTES * len(topics) + len(json.dumps(topics)) for regex, topics in matches.items()}
     reserve(sum(match_bytes.get(value.get("subscribedTopicRegex"), 0) for value in members.values()))
-    ids = _Names(names, reserve)
+    ids = _Names(names)
     requested, described = [], []
     for member_id, value in sorted(members.items(), key=lambda item: str(item[0])):
         check_time()
@@ -328,7 +303,7 @@ class _Names:
     unknown : the ids without one, in the order of their appearance
     """
 
-    def __init__(self, names: Mapping[str, str], reserve: Callable[[int], None]) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self._names, self._reserve = names, reserve
         self.unknown: dict[str, None] = {}
 

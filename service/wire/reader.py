@@ -6,12 +6,11 @@ The kernel of ``spans.py`` finds the values and the faults; here they get their 
 import base64
 import re
 import struct
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.wire import schema_tables as table
 from service.wire import spans
 from service.wire.errors import BufferUnderflow, IllegalArgument, NegativeArraySize, Runtime, Unreadable
@@ -61,13 +60,10 @@ def read_version(data: bytes, name: str) -> int:
     return int.from_bytes(data[:2], signed=True)
 
 
-def read_message(
-    data: bytes, message: Message, version: int, at: int = 0, check_time: Callable[[], None] = UNLIMITED
-) -> tuple[Document, int]:
+def read_message(data: bytes, message: Message, version: int, at: int = 0) -> tuple[Document, int]:
     """The message that begins at ``data[at]``, in a version that it has, and its end.
 
     message : one of ``schemas.py``
-    check_time : is called for every few hundred values
 
     Raises Unreadable, of the class that Kafka's generated class throws.
     """

@@ -4,14 +4,14 @@ A kernel writes what is well-formed, by the spans of its fields, as the JSON tha
 offset commit in 0.3 µs instead of 15. What is malformed, it leaves to the reader there, which knows Kafka's exception for it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import OUT_OF_TIME, UNLIMITED, Deadline, TimeLimit, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, check_time, current_deadline, in_time, is_over, reserve
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import Bytes, Int64s, KeyArrays, Keys
 from service.wire import schema_tables as table
@@ -63,24 +63,17 @@ class RecordTexts(NamedTuple):
         return (text[start:end] for start, end in pairwise(bounds) if end > start)
 
 
-def read_group_records(
-    keys: Keys, values: Keys, reserve: Callable[[int], None], time_limit: TimeLimit = UNLIMITED
-) -> RecordTexts:
-    """Records of ``__consumer_offsets``. keys, values : of one length; a null value is a tombstone.
-
-    reserve : is called with a number of bytes before they are allocated
-    """
-    return _read(keys, values, GROUP_TABLES, reserve, time_limit)
+def read_group_records(keys: Keys, values: Keys) -> RecordTexts:
+    """Records of ``__consumer_offsets``. keys, values : of one length; a null value is a tombstone."""
+    return _read(keys, values, GROUP_TABLES)
 
 
-def read_share_group_state_records(
-    keys: Keys, values: Keys, reserve: Callable[[int], None], time_limit: TimeLimit = UNLIMITED
-) -> RecordTexts:
+def read_share_group_state_records(keys: Keys, values: Keys) -> RecordTexts:
     """Records of ``__share_group_state``, likewise."""
-    return _read(keys, values, SHARE_GROUP_STATE_TABLES, reserve, time_limit)
+    return _read(keys, values, SHARE_GROUP_STATE_TABLES)
 
 
-def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], None], time_limit: TimeLimit) -> RecordTexts:
+def _read(keys: Keys, values: Keys, tables: Tables) -> RecordTexts:
     n = len(keys)
     reserve(64 * n)
     numbers, offsets, spans = np.zeros((2, n), np.int16), np.zeros(n + 1, np.int64), np.zeros((2, n, 2), np.int64)
@@ -88,10 +81,10 @@ def _read(keys: Keys, values: Keys, tables: Tables, reserve: Callable[[int], Non
     reserve(size)
     texts = RecordTexts(np.zeros(n, np.int8), numbers[0], numbers[1], offsets, spans[0], spans[1], np.empty(size, np.uint8))
     row, sources = 0, (keys.arrays(), values.arrays(), tables, wire.new_arrays())
-    while (row := in_time(_write_lines(*sources, row, texts, time_limit.deadline), time_limit)) < n:
+    while (row := in_time(_write_lines(*sources, row, texts, current_deadline()))) < n:
         reserve(2 * len(texts.text))
         texts = texts._replace(text=np.concatenate((texts.text, np.empty(len(texts.text) + 1024, np.uint8))))
-    time_limit()  # the last record may have been left for lack of time
+    check_time()  # the last record may have been left for lack of time
     return texts
 
 

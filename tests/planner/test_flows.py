@@ -18,7 +18,7 @@ def test_no_flow_is_larger_and_none_as_large_is_cheaper(edges):
     edges = [edge for edge in edges if edge[0] != edge[1]] or [(0, 6, 1, 1)]
     tails, heads, capacities, prices = (np.array(column) for column in zip(*edges, strict=True))
     through = network(7, tails.astype(np.int32), heads.astype(np.int32), capacities.astype(np.int64), prices.astype(np.int64))
-    sent = fill(through, lambda: None)
+    sent = fill(through)
     flow = through.flow()
     balance = np.zeros((7, len(edges)))
     balance[heads, np.arange(len(edges))] += 1
@@ -37,6 +37,6 @@ def test_no_flow_is_larger_and_none_as_large_is_cheaper(edges):
 def test_the_nodes_that_nothing_more_reaches_are_a_cut():
     tails, heads = np.array([0, 0, 1, 2], np.int32), np.array([1, 2, 3, 3], np.int32)
     through = network(4, tails, heads, np.array([5, 1, 2, 9], np.int64), np.zeros(4, np.int64))
-    assert fill(through, lambda: None) == 3
+    assert fill(through) == 3
     sent, steps = augment(through)
     assert (sent, steps.tolist()) == (0, [0, 1, -1, -1])

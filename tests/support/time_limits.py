@@ -1,8 +1,10 @@
 """Limits of time for tests."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from service.core.clock import Deadline
+from service.core.clock import NEVER, Deadline
 
 
 class Over:
@@ -23,3 +25,15 @@ class Over:
         """Raise TimeoutError if a kernel had a deadline."""
         if self.given:
             raise TimeoutError
+
+
+@dataclass(frozen=True)
+class Looks:
+    """A time limit that calls a function at each look, and ends no kernel."""
+
+    look: Callable[[], object]
+    deadline: Deadline = NEVER
+
+    def __call__(self) -> None:
+        """Call it."""
+        self.look()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import struct
 
-from service.core.clock import UNLIMITED
+from service.core.clock import limited
 from service.wire.offsets_topic import read_offsets_topic
+from tests.support.time_limits import Looks
 from tests.support.wire_encoding import (
     classic_key,
     classic_value,
@@ -28,7 +29,7 @@ U = "rF37m2aYBi9oD5W9cXt1Fg"
 
 def read(records, names=None):
     keys, values = as_keys([key for key, _ in records]), as_keys([value for _, value in records])
-    return read_offsets_topic(keys, values, names or {}, lambda _: None, UNLIMITED)
+    return read_offsets_topic(keys, values, names or {})
 
 
 def target(record_type, group, member, partitions):
@@ -123,7 +124,8 @@ def reserved(records):
     """The bytes that reading the records reserves."""
     keys, values = (as_keys(part) for part in zip(*records, strict=True))
     sizes = []
-    read_offsets_topic(keys, values, {}, sizes.append, UNLIMITED)
+    with limited(Looks(lambda: None), sizes.append):
+        read_offsets_topic(keys, values, {})
     return sum(sizes)
 
 

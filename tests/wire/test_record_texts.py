@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.wire import record_texts
 from service.wire.coordinator_records import read_group_record, read_share_group_state_record
 from service.wire.errors import Unreadable
 from service.wire.record_texts import UNREAD, VALUE, read_group_records, read_share_group_state_records
 from tests.support.captures import captures
-from tests.support.time_limits import Over
+from tests.support.time_limits import Looks, Over
 from tests.support.wire_encoding import varint
 from tests.wire.test_altered_bytes import altered
 from tests.wire.test_offset_commits import as_keys
@@ -29,7 +30,8 @@ RECORDS = {kind: [(each.key, each.value) for each in captures() if each.kind == 
 
 def in_bulk(kind, records, reserve=lambda _: None):
     """The document of each record; None where the kernel leaves it."""
-    texts = READERS[kind][1](as_keys([key for key, _ in records]), as_keys([value for _, value in records]), reserve)
+    with limited(Looks(lambda: None), reserve):
+        texts = READERS[kind][1](as_keys([key for key, _ in records]), as_keys([value for _, value in records]))
     lines = iter(texts.lines())
     return [None if unread else json.loads(next(lines)) for unread in (texts.kind == UNREAD).tolist()]
 
@@ -85,8 +87,8 @@ def test_the_kernel_looks_at_the_time_among_the_records_and_within_one(count, mo
 
     def seconds(*limit) -> float:
         started = time.thread_time()
-        with pytest.raises(TimeoutError) if limit else nullcontext():
-            assert (read_group_records(keys, values, lambda _: None, *limit).kind == VALUE).all()
+        with pytest.raises(TimeoutError) if limit else nullcontext(), limited(*limit) if limit else nullcontext():
+            assert (read_group_records(keys, values).kind == VALUE).all()
         return time.thread_time() - started
 
     whole = min(seconds() for _ in range(2))  # the first may load the kernel

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import pyarrow as pa
@@ -30,6 +29,7 @@ from service.analyses.nested_columns import (
     rejection,
     rows_of,
 )
+from service.core.clock import limited
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, PluginFailed
 from service.core.kafka_versions import LATEST
 from service.core.measures.zone_traffic import NOT_KNOWN
@@ -53,6 +53,9 @@ from service.decisions.rows.arrays import columns
 from service.decisions.rows.names import NAME
 from service.planner.rebalances.rebalance import rebalance
 from service.strategies import GROUP_PROTOCOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 TEXTS: Final = ("group_id", "group_protocol", "assignor", "kafka_version", "client", "client_version")
 COLUMNS: Final = {**dict.fromkeys(TEXTS, NAME), "topics": pa.list_(TOPIC), "members": pa.list_(MEMBER), CORRUPT: NAME}
@@ -222,8 +225,9 @@ def _assign_row(
         unasked = choices is None and choice != own
         limit = Budget(started=time.perf_counter(), seconds=UNASKED_SECONDS if unasked else math.inf).check_time
         try:
-            assignor = strategy(asked).within(limit)
-            answer = told(asked, assignor, assigned(group, rebalance(group, assignor)), None, Budget())
+            assignor = strategy(asked)
+            with limited(limit):
+                answer = told(asked, assignor, assigned(group, rebalance(group, assignor)), None, Budget())
             needed = {} if sizing is None or choice != own else {"recommended_members": sizing.members_of(question)}
             yield {**known, **named, **needed, **_columns(answer)}
         except OutOfTime as error:

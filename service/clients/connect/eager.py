@@ -7,11 +7,10 @@ from itertools import cycle
 
 from service.clients.connect.model import LeaderState, Reassignment, Round, WorkSets
 from service.clients.connect.work import Work
-from service.core.clock import TimeLimit
 from service.core.jvm.sorting import utf16
 
 
-def assign(group: Round, state: LeaderState, max_delay_ms: int, check_time: TimeLimit) -> tuple[Reassignment, LeaderState]:  # noqa: ARG001
+def assign(group: Round, state: LeaderState, max_delay_ms: int) -> tuple[Reassignment, LeaderState]:  # noqa: ARG001
     """Deal the connectors, then the tasks, to the workers in the order of their member ids. The leader remembers nothing."""
     assigned = {member: Work() for member in group.workers}
     turn = cycle(sorted(group.workers, key=utf16))

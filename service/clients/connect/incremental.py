@@ -24,7 +24,7 @@ from typing import Final
 
 from service.clients.connect.model import LeaderState, Reassignment, Round, WorkSets
 from service.clients.connect.work import Items, Work
-from service.core.clock import TimeLimit
+from service.core.clock import check_time
 from service.core.jvm.names import in_hash_order
 from service.core.jvm.sorting import utf16
 
@@ -40,7 +40,7 @@ class WorkerLoad:
     work: Work
 
 
-def assign(group: Round, state: LeaderState, max_delay_ms: int, check_time: TimeLimit) -> tuple[Reassignment, LeaderState]:
+def assign(group: Round, state: LeaderState, max_delay_ms: int) -> tuple[Reassignment, LeaderState]:
     """See the module. max_delay_ms : ``scheduled.rebalance.max.delay.ms``"""
     sets = _sets(group, _previous_assignment(group, state))
     check_time()

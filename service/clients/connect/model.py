@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from service.clients.connect.work import Work
-from service.core.clock import TimeLimit
 from service.core.registry import Strategy
 
 
@@ -85,13 +84,13 @@ class Reassignment:
 class ConnectAssignor(Strategy):
     """A protocol of Connect's workers.
 
-    run : ``(round, what the leader remembers, scheduled.rebalance.max.delay.ms, check_time)`` → (answer, what it remembers then)
+    run : ``(round, what the leader remembers, scheduled.rebalance.max.delay.ms)`` → (answer, what it remembers then)
     is_cooperative : do workers keep what they run until it is revoked?
     setting : what selects it in the worker's configuration
     is_default : is it what a worker uses if nothing is configured?
     """
 
-    run: Callable[[Round, LeaderState, int, TimeLimit], tuple[Reassignment, LeaderState]]
+    run: Callable[[Round, LeaderState, int], tuple[Reassignment, LeaderState]]
     is_cooperative: bool = True
     setting: str = ""
     is_default: bool = False

@@ -44,7 +44,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=(RELEASE,),
         summary="As even as subscriptions allow, then with the fewest moves; chance decides between equals.",
         setting="kgo.Balancers(kgo.StickyBalancer())",
-        is_timed=True,
     ),
     Assignor(
         name="franz-go:cooperative-sticky",
@@ -55,6 +54,5 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         setting="kgo.Balancers(kgo.CooperativeStickyBalancer())",
         is_default=True,
-        is_timed=True,
     ),
 )

@@ -36,7 +36,7 @@ from service.clients.franz_go.run import even_out, every_run, one_run, settled
 from service.clients.franz_go.state import OPEN, SURE, Given
 from service.clients.names import static_first
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
-from service.core.clock import UNLIMITED, TimeLimit, in_time
+from service.core.clock import current_deadline, in_time
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen, Ragged
 from service.core.ragged import grouped
@@ -55,24 +55,22 @@ MOST_PERMUTED: Final = 4
 """The most stale claims, and racks without members, whose orders are all tried."""
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED, *, balance_racks: bool = False) -> Assignment:
+def assign(group: Group, *, balance_racks: bool = False) -> Assignment:
     """Ragged member → partitions, ascending: those of every run. balance_racks : with ``BalanceRacks``?"""
-    return _assignment(group, check_time, lambda owners: Assignment(grouped(owners, len(group))), balance_racks=balance_racks)
+    return _assignment(group, lambda owners: Assignment(grouped(owners, len(group))), balance_racks=balance_racks)
 
 
-def assign_cooperatively(group: Group, check_time: TimeLimit = UNLIMITED, *, balance_racks: bool = False) -> Assignment:
+def assign_cooperatively(group: Group, *, balance_racks: bool = False) -> Assignment:
     """As ``assign``, but what others must revoke first is withheld."""
 
     def withholding(owners: Int32s) -> Assignment:
         here, later = parted(owners, group.owned.offsets, group.owned.values, group.generations)
         return Assignment(grouped(here, len(group)), grouped(later, len(group)))
 
-    return _assignment(group, check_time, withholding, balance_racks=balance_racks)
+    return _assignment(group, withholding, balance_racks=balance_racks)
 
 
-def _assignment(
-    group: Group, check_time: TimeLimit, made_of: Callable[[Int32s], Assignment], *, balance_racks: bool
-) -> Assignment:
+def _assignment(group: Group, made_of: Callable[[Int32s], Assignment], *, balance_racks: bool) -> Assignment:
     """What all runs have in common, and one run of them.
 
     made_of : who has each partition in the end, int32[partitions], NONE or OPEN: nobody
@@ -92,22 +90,20 @@ def _assignment(
     if len(topics) == 0:
         return made_of(np.full(group.topics.partitions_count, NONE, np.int32))
     given = _given(group, order, subscribers, topics, balance_racks=balance_racks)
-    owners = _certain(given, subscribers, topics, len(group), check_time)
+    owners = _certain(given, subscribers, topics, len(group))
     common = made_of(np.where(owners >= 0, order[owners], owners))
     left_open = np.flatnonzero(owners == OPEN).astype(np.int32)
     if not len(left_open):
         return common
 
     def of_run(seed: int) -> Assignment:
-        owners = _one_of_many(given, subscribers, topics, len(group), check_time, np.random.default_rng(seed))
+        owners = _one_of_many(given, subscribers, topics, len(group), np.random.default_rng(seed))
         return made_of(np.where(owners >= 0, order[owners], owners))
 
     return replace(common, left_open=LeftOpen(left_open, BECAUSE, of_run))
 
 
-def _one_of_many(
-    given: Given, subscribers: Ragged, topics: Int32s, members_count: int, check_time: TimeLimit, random: np.random.Generator
-) -> Int32s:
+def _one_of_many(given: Given, subscribers: Ragged, topics: Int32s, members_count: int, random: np.random.Generator) -> Int32s:
     """The owners that one run leads to, with all orders drawn: positions of members, int32[partitions], or NONE."""
     alike = bool((subscribers.lengths()[topics] == members_count).all())
     of_members = int(given.member_racks.max(initial=0))
@@ -115,9 +111,9 @@ def _one_of_many(
     numbers[of_members + 1 :] = random.permutation(numbers[of_members + 1 :])
     stale_order = random.permutation(np.arange(len(given.stale), dtype=np.int32))
     drawn = given._replace(leader_racks=numbers[given.leader_racks])
-    deadline = check_time.deadline
+    deadline = current_deadline()
     owners, status = one_run(drawn, random.permutation(topics), stale_order, members_count, alike, False, deadline)
-    in_time(status, check_time)
+    in_time(status)
     return owners
 
 
@@ -151,18 +147,18 @@ def _given(group: Group, order: Int32s, subscribers: Ragged, topics: Int32s, *, 
     )
 
 
-def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: int, check_time: TimeLimit) -> Int32s:
+def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: int) -> Int32s:
     """The owners that every run leads to, as positions of members; NONE: without subscribers; OPEN."""
     alike = bool((subscribers.lengths()[topics] == members_count).all())
     sizes = np.bincount(given.kept[given.kept != NONE], minlength=members_count).astype(np.int32)
-    deadline = check_time.deadline
+    deadline = current_deadline()
     goes_back, status = settled(given, sizes, deadline)
-    sure = in_time(status, check_time) == SURE
+    sure = in_time(status) == SURE
     if alike and not len(given.member_racks) and sure:
         return _alike(given, topics, goes_back, members_count)
     any_order = np.arange(len(given.stale), dtype=np.int32)
     owners, status = one_run(given, topics, any_order, members_count, alike, len(topics) > 1, deadline)
-    if in_time(status, check_time) == SURE and sure and (len(topics) > 1 or len(given.stale) < 2):
+    if in_time(status) == SURE and sure and (len(topics) > 1 or len(given.stale) < 2):
         return owners
     only = only_subscribers(subscribers)
     stale_orders, rack_numbers = _stale_orders(given), _rack_numbers(given)
@@ -173,7 +169,7 @@ def _certain(given: Given, subscribers: Ragged, topics: Int32s, members_count: i
     came = _came_in_with(given, goes_back)
     if sure and (came != NONE).any():
         of_one_run, status = one_run(given, topics, any_order, members_count, alike, False, deadline)
-        in_time(status, check_time)
+        in_time(status)
         if (of_one_run[came != NONE] == came[came != NONE]).all():
             return np.where(came == NONE, owners, came)
     return owners

@@ -43,6 +43,5 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         summary="Topic by topic, as even as possible, and on the rack of the partition's leader where that is possible.",
         setting="GroupBalancers: []kafka.GroupBalancer{kafka.RackAffinityGroupBalancer{Rack: rack}}",
-        is_timed=True,
     ),
 )

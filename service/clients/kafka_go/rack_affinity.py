@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.clock import UNLIMITED, TimeLimit, looking
+from service.core.clock import check_time, looking
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, indices_of
 
@@ -34,7 +34,7 @@ OFTEN: Final = 16
 """After so many topics the clock is looked at."""
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
+def assign(group: Group) -> Assignment:
     """Ragged member → partitions, ascending; without those whose members chance decides."""
     topics, racks_count = group.topics, len(group.rack_ids)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
@@ -43,7 +43,7 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED) -> Assignment:
     leader_racks = np.where(leaders == NONE, np.int32(racks_count), leaders)
     owners = np.full(topics.partitions_count, NONE, np.int32)
     left_open = np.zeros(topics.partitions_count, np.bool_)
-    for topic in looking(np.flatnonzero(subscribers.lengths()).tolist(), check_time, OFTEN):
+    for topic in looking(np.flatnonzero(subscribers.lengths()).tolist(), OFTEN):
         of_topic, members = slice(topics.first[topic], topics.first[topic + 1]), subscribers.row(topic)
         takers, left_open[of_topic] = _certain(rack_of[members].tolist(), leader_racks[of_topic].tolist())
         owners[of_topic] = np.where(takers == NONE, np.int32(NONE), members[takers])

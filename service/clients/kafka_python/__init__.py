@@ -70,8 +70,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         },
         summary="As even as subscriptions allow, with few moves: the algorithm of Java's first sticky assignor.",
         setting="partition_assignment_strategy=[StickyPartitionAssignor]",
-        is_timed=True,
-        reserves=True,
     ),
     Assignor(
         name="kafka-python:cooperative-sticky",
@@ -86,7 +84,5 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         },
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         setting="partition_assignment_strategy=[CooperativeStickyAssignor]",
-        is_timed=True,
-        reserves=True,
     ),
 )

@@ -58,8 +58,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         },
         summary="Members keep what they own as far as the group can be even; what moves stays unassigned until it is revoked.",
         setting="partition.assignment.strategy=cooperative-sticky",
-        is_timed=True,
-        reserves=True,
         drops_deleted=True,
     ),
 )

@@ -24,7 +24,7 @@ import numpy as np
 from service.clients.librdkafka.records import ASSERTION, ENDLESS, NULL, Ends, MoveRecords
 from service.clients.names import byte_ranks
 from service.clients.standings import Standings
-from service.core.clock import TimeLimit, looking
+from service.core.clock import looking
 from service.core.model import NONE, Group, Int32s, Ragged
 
 if TYPE_CHECKING:
@@ -51,15 +51,7 @@ class Balancing:
     """
 
     def __init__(
-        self,
-        group: Group,
-        subscribers: Ragged,
-        claimed: Claimants,
-        kept: Int32s,
-        *,
-        clobbered: bool,
-        blind: bool,
-        check_time: TimeLimit,
+        self, group: Group, subscribers: Ragged, claimed: Claimants, kept: Int32s, *, clobbered: bool, blind: bool
     ) -> None:
         """Who has what after step 1. kept : int32[partitions], the member that keeps each, or NONE"""
         topics, count = group.topics, len(kept)
@@ -78,7 +70,6 @@ class Balancing:
         self.standings = Standings(counts, byte_ranks(group.member_ids).tolist(), range(len(group)))
         self.counts = self.standings.counts
         self.records = MoveRecords()
-        self.check_time = check_time
 
     def run(self, free: Int32s, order: Int32s, racks: tuple[Int32s, Ragged] | None, *, revoked: bool) -> Int32s:
         """Steps 2 and 3; the last holder of each partition, int32[partitions], or NONE. Raises Ends with its partition.
@@ -92,7 +83,7 @@ class Balancing:
         self._give_out(left, None)
         self._set_aside()
         before, score = self._last_holders(), self._score(copied=True)
-        shared = [partition for partition in looking(order.tolist(), self.check_time, OFTEN) if self._is_shared(partition)]
+        shared = [partition for partition in looking(order.tolist(), OFTEN) if self._is_shared(partition)]
         if not revoked:
             self._even_out([partition for partition in free.tolist() if self._is_shared(partition)])
         performed = self._even_out(shared)
@@ -124,7 +115,7 @@ class Balancing:
         """
         left = []
         rack_of = racks[0].tolist() if racks else []
-        for partition in looking(partitions, self.check_time, OFTEN):
+        for partition in looking(partitions, OFTEN):
             topic = self.topic_of[partition]
             if racks is None:
                 taker = self.standings.fewest(self.subscribers[topic])
@@ -143,7 +134,7 @@ class Balancing:
     def _set_aside(self) -> None:
         """Members that have all they can have, none of it shareable, take no part (consumerCanParticipateInReassignment)."""
         lack = {member for member, possible in enumerate(self.possible) if self.counts[member] < possible}
-        holders = enumerate(looking(self.holders, self.check_time, OFTEN))
+        holders = enumerate(looking(self.holders, OFTEN))
         share = {member for partition, of_one in holders if self._is_shared(partition) for member in of_one}
         self.standings.only(lack | share)
 
@@ -155,7 +146,7 @@ class Balancing:
         performed, modified = False, True
         while modified:
             modified, known = False, False
-            for partition in looking(partitions, self.check_time, OFTEN):
+            for partition in looking(partitions, OFTEN):
                 try:
                     if self.watched and not known:
                         if self._is_balanced():

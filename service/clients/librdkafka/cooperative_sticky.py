@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -35,13 +35,10 @@ from service.clients.librdkafka.order import ranks
 from service.clients.librdkafka.records import ASSERTION, ENDLESS, FREED, NULL, Ends
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import parted
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
+from service.core.clock import reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, transposed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -66,28 +63,18 @@ SUBSCRIPTION_BYTES: Final = 110
 """Memory of the state for each partition and subscription, beyond that of any assignment. Measured: 286 and 95."""
 
 
-def assign(
-    group: Group,
-    release: StickyRelease = PRESENT,
-    check_time: TimeLimit = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
-) -> Assignment:
-    """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process.
-
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
-    """
+def assign(group: Group, release: StickyRelease = PRESENT) -> Assignment:
+    """Ragged member → partitions. Raises KafkaAssignorFails where librdkafka ends its own process."""
     if len(group) == 0:
         raise _failure(group, Ends(NULL))
-    reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
+    reserve_in_turn(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
     claimed = _claims(group, release)
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     racked = release.racks and _racks_count(group, subscribers)
     racks = (group.racks, group.topics.racks) if racked and group.topics.racks is not None else None
     order = _order(group, subscribers, claimed)
     kept, revoked = _kept(group, subscribers, claimed.holders[: group.topics.partitions_count], racks)
-    balancing = Balancing(
-        group, subscribers, claimed, kept, clobbered=release.clobbered, blind=release.blind, check_time=check_time
-    )
+    balancing = Balancing(group, subscribers, claimed, kept, clobbered=release.clobbered, blind=release.blind)
     try:
         final = balancing.run(order[kept[order] == NONE], order, racks, revoked=revoked)
     except Ends as end:

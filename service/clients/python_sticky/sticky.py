@@ -18,15 +18,13 @@ Plain-Python twin: tests/reference/clients/python_sticky.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from service.clients.names import by_bytes, byte_ranks
 from service.clients.python_sticky.claims import ClaimedPartitions, read_claims
-from service.clients.python_sticky.library import Library
 from service.clients.python_sticky.reassign import THROWN, even_out
 from service.core.assignors.classic.members import topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import parted
@@ -36,44 +34,36 @@ from service.core.assignors.classic.sticky.general import keep, topic_by_topic
 from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State
-from service.core.clock import UNLIMITED, TimeLimit, in_time, unmetered
+from service.core.clock import check_time, current_deadline, in_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, LeftOpen
 from service.core.ragged import grouped, rows_and_places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from service.clients.python_sticky.library import Library
 
 TRIES: Final = 32
 """So many orders of the partitions in sets are tried, where these decide."""
 
 
-def assign(
-    group: Group, library: Library, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
-) -> Assignment:
-    """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws, in any of its runs.
-
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
-    """
-    return _assignment(group, library, check_time, reserve, lambda owners, _: Assignment(grouped(owners, len(group))))
+def assign(group: Group, library: Library) -> Assignment:
+    """Ragged member → partitions, ascending. Raises KafkaAssignorFails where the library throws, in any of its runs."""
+    return _assignment(group, library, lambda owners, _: Assignment(grouped(owners, len(group))))
 
 
-def assign_cooperatively(
-    group: Group, library: Library, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
-) -> Assignment:
+def assign_cooperatively(group: Group, library: Library) -> Assignment:
     """The same; withheld is what another member claims, of several claimants the last in request order."""
 
     def withholding(owners: Int32s, claimants: Int32s) -> Assignment:
         here, later = parted(owners, (claimants != NONE) & (claimants != owners))
         return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
-    return _assignment(group, library, check_time, reserve, withholding)
+    return _assignment(group, library, withholding)
 
 
-def _assignment(
-    group: Group,
-    library: Library,
-    check_time: TimeLimit,
-    reserve: Callable[[int], None],
-    made_of: Callable[[Int32s, Int32s], Assignment],
-) -> Assignment:
+def _assignment(group: Group, library: Library, made_of: Callable[[Int32s, Int32s], Assignment]) -> Assignment:
     """What all runs have in common, and one of them. made_of : the member of each partition, or NONE, and its last claimant"""
     if len(group) == 0:
         raise KafkaAssignorFails(
@@ -87,8 +77,8 @@ def _assignment(
         raise _cannot_join(group, library, int(was_here[0]))
     setting = _read(group, library)
     if not setting.settled:
-        reserve(most_bytes(group))
-    runs = _runs(group, library, setting, check_time)
+        reserve_in_turn(most_bytes(group))
+    runs = _runs(group, library, setting)
     first = next(runs)
     alike = np.ones(len(first), np.bool_)
     for owners in runs:
@@ -101,7 +91,7 @@ def _assignment(
         random = np.random.default_rng(seed)
         hashes = random.permutation(np.arange(len(first), dtype=np.int32))
         from_fullest = bool(random.choice(_orders(group, library, setting)))
-        return made_of(_run(group, library, setting, hashes, check_time, from_fullest=from_fullest).owners, claimants)
+        return made_of(_run(group, library, setting, hashes, from_fullest=from_fullest).owners, claimants)
 
     because = "the order of Python's sets, of a member's topics and of partitions, differs from process to process"
     common = made_of(np.where(alike, first, np.int32(NONE)), claimants)
@@ -113,12 +103,12 @@ def _orders(group: Group, library: Library, setting: _Setting) -> list[bool]:
     return [setting.equal, False] if setting.equal and not library.sorts and len(group.topics) > 1 else [setting.equal]
 
 
-def _runs(group: Group, library: Library, setting: _Setting, check_time: TimeLimit) -> Iterator[Int32s]:
+def _runs(group: Group, library: Library, setting: _Setting) -> Iterator[Int32s]:
     """The member of each partition in every run that may be different: int32[partitions] each."""
     hashes = np.arange(group.topics.partitions_count, dtype=np.int32)
     orders, chances = _orders(group, library, setting), 0
     for from_fullest in orders:
-        run = _run(group, library, setting, hashes, check_time, from_fullest=from_fullest)
+        run = _run(group, library, setting, hashes, from_fullest=from_fullest)
         yield run.owners
         chances += run.chances
         if run.moves == 0:
@@ -126,7 +116,7 @@ def _runs(group: Group, library: Library, setting: _Setting, check_time: TimeLim
     for seed in range(TRIES if chances else 0):
         hashes = np.random.default_rng(seed).permutation(hashes)
         for from_fullest in orders:
-            yield _run(group, library, setting, hashes, check_time, from_fullest=from_fullest).owners
+            yield _run(group, library, setting, hashes, from_fullest=from_fullest).owners
 
 
 @dataclass(frozen=True)
@@ -204,7 +194,7 @@ class _Try:
     chances: int
 
 
-def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, check_time: TimeLimit, *, from_fullest: bool) -> _Try:
+def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, *, from_fullest: bool) -> _Try:
     """Even out; raises KafkaAssignorFails.
 
     hashes : int32[partitions], all different: they decide the order in a set of partitions
@@ -220,9 +210,9 @@ def _run(group: Group, library: Library, setting: _Setting, hashes: Int32s, chec
         sequence, several = _from_the_fullest(setting, hashes)
         state = state._replace(sequence=sequence, runs=np.array([0, len(sequence)], np.int32))
     status, at, moves, chances = even_out(
-        state, no_movements(hashes), library.undoes, setting.revoked, setting.fresh, check_time.deadline
+        state, no_movements(hashes), library.undoes, setting.revoked, setting.fresh, current_deadline()
     )
-    if in_time(status, check_time) == THROWN:
+    if in_time(status) == THROWN:
         raise _throws(group, library, claims, at)
     if status == ENDLESS:
         raise _endless(group, library, at)

@@ -24,7 +24,7 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         run=partial(classic_ranges.ranges_by, names.by_member_id),
         implementation=Implementation("sarama", RELEASES[-1], "NewBalanceStrategyRange"),
         client_releases=RELEASES,
-        forms={"1.35.0": {}, "1.27.0": {"run": hashed.ranges, "is_timed": True, "reserves": True}},
+        forms={"1.35.0": {}, "1.27.0": {"run": hashed.ranges}},
         summary="Kafka's range without racks, over members sorted by member_id, static or not.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRange()",
         is_default=True,
@@ -37,8 +37,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         forms={"1.28.0": {}, "1.27.0": {"run": hashed.turns}},
         summary="Kafka's roundrobin, but partitions are sorted by name as text: t-10 before t-2.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyRoundRobin()",
-        is_timed=True,
-        reserves=True,
     ),
     Assignor(
         name="sarama:sticky",
@@ -47,8 +45,6 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES,
         summary="Members keep what they own as far as the group can be even; chance decides who gets free partitions.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategySticky()",
-        is_timed=True,
-        reserves=True,
     ),
     Assignor(
         name="sarama:cooperative-sticky",
@@ -57,7 +53,5 @@ ASSIGNORS: Final[tuple[Assignor, ...]] = (
         client_releases=RELEASES[-1:],
         summary="As its sticky, but a moved partition stays unassigned until its previous owner has revoked it.",
         setting="Consumer.Group.Rebalance.GroupStrategies: NewBalanceStrategyCooperativeSticky()",
-        is_timed=True,
-        reserves=True,
     ),
 )

@@ -7,14 +7,14 @@ Source: balanceStrategy.Plan, BalanceStrategyRange, BalanceStrategyRoundRobin an
 (sarama 1.27.0, 1.34.0).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
+from service.core.clock import check_time, reserve_in_turn
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped, rows_and_places
 
@@ -27,9 +27,9 @@ BASIS: Final = np.uint32(2_166_136_261)
 PRIME: Final = np.uint32(16_777_619)
 
 
-def ranges(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered) -> Assignment:
+def ranges(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. A run ends where its exact end, i/n of the partitions, rounds to."""
-    subscribers = _by_hash(group, check_time, reserve)
+    subscribers = _by_hash(group)
     topics, places = rows_and_places(subscribers.offsets)
     counts, lengths = group.topics.partitions_counts(), subscribers.lengths()
     steps = counts[topics] / lengths[topics]
@@ -39,9 +39,9 @@ def ranges(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[i
     return Assignment(grouped(owners, len(group)))
 
 
-def turns(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered) -> Assignment:
+def turns(group: Group) -> Assignment:
     """Ragged member → partitions, ascending. Each topic begins with its first subscriber."""
-    subscribers = _by_hash(group, check_time, reserve)
+    subscribers = _by_hash(group)
     topics, ids = rows_and_places(group.topics.first)
     owners = np.full(group.topics.partitions_count, NONE, np.int32)
     lengths = subscribers.lengths()[topics]
@@ -50,18 +50,18 @@ def turns(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[in
     return Assignment(grouped(owners, len(group)))
 
 
-def _by_hash(group: Group, check_time: TimeLimit, reserve: Callable[[int], None]) -> Ragged:
+def _by_hash(group: Group) -> Ragged:
     """Ragged topic → its subscribers, by hash."""
-    reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
+    reserve_in_turn(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topics = subscribers.row_of_each_value()
     names = group.topics.names
-    of_topics = _folded(np.full(len(names), BASIS), names, np.arange(len(names), dtype=np.int32), check_time)
-    hashes = _folded(of_topics[topics], group.member_ids, subscribers.values, check_time)
+    of_topics = _folded(np.full(len(names), BASIS), names, np.arange(len(names), dtype=np.int32))
+    hashes = _folded(of_topics[topics], group.member_ids, subscribers.values)
     return Ragged(subscribers.offsets, subscribers.values[np.lexsort((hashes, topics))])
 
 
-def _folded(hashes: Hashes, texts: Sequence[str], which: Int32s, check_time: TimeLimit) -> Hashes:
+def _folded(hashes: Hashes, texts: Sequence[str], which: Int32s) -> Hashes:
     """The hashes after one text each: uint32[n]. which : int32[n], its index"""
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     lengths = np.array([len(text) for text in texts], np.int32)

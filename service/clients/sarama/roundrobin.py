@@ -7,14 +7,13 @@ Source: roundRobinBalancer in balance_strategy.go (sarama 1.61.1). The previous 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from service.clients.names import by_bytes
 from service.core.assignors.classic.members import topic_subscribers
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
+from service.core.clock import check_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group
 from service.core.ragged import grouped
@@ -23,11 +22,8 @@ TEXT_BYTES: Final = 210
 """Most memory for the text of each partition, beside the name of its topic, and for its place. Measured: 190."""
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered) -> Assignment:
-    """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without subscriptions.
-
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
-    """
+def assign(group: Group) -> Assignment:
+    """Ragged member → partitions, ascending. Raises KafkaAssignorFails for a group without subscriptions."""
     if len(group.subscriptions.values) == 0:
         raise KafkaAssignorFails(
             "error",
@@ -40,7 +36,7 @@ def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[i
     subscribers = topic_subscribers(group, order)
     topic_of = group.topics.topic_of
     counts = group.topics.partitions_counts().tolist()
-    reserve(sum(count * (TEXT_BYTES + len(name)) for name, count in zip(group.topics.names, counts, strict=True)))
+    reserve_in_turn(sum(count * (TEXT_BYTES + len(name)) for name, count in zip(group.topics.names, counts, strict=True)))
     texts = _texts(group)
     check_time()
     sequence = by_bytes(texts)

@@ -23,7 +23,6 @@ Source: stickyBalanceStrategy, adjustCooperativeAssignment in balance_strategy*.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -36,7 +35,7 @@ from service.clients.standings import Standings
 from service.core.assignors.classic.members import only_subscribers, topic_subscribers
 from service.core.assignors.classic.sticky.cooperative import withholding
 from service.core.assignors.classic.sticky.fullest import from_the_fullest
-from service.core.clock import UNLIMITED, TimeLimit, looking, unmetered
+from service.core.clock import looking, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.model import NONE, Assignment, Group, Int32s, Int64s, LeftOpen, Ragged
 from service.core.ragged import grouped, transposed
@@ -79,36 +78,31 @@ SUBSCRIPTION_BYTES: Final = 110
 """Memory of the state for each partition and subscription, beyond that of any assignment: as librdkafka's."""
 
 
-def assign(group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered) -> Assignment:
-    """Ragged member → partitions, ascending: those of every run.
-
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
-    """
-    reserve(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
-    owners = _owners(group, check_time)
+def assign(group: Group) -> Assignment:
+    """Ragged member → partitions, ascending: those of every run."""
+    reserve_in_turn(PARTITION_BYTES * group.topics.partitions_count + SUBSCRIPTION_BYTES * len(group.subscriptions.values))
+    owners = _owners(group)
     left_open = np.flatnonzero(owners == OPEN).astype(np.int32)
     common = Assignment(grouped(owners, len(group)))
     if not len(left_open):
         return common
-    return replace(common, left_open=LeftOpen(left_open, BECAUSE, partial(_one_of_many, group, check_time)))
+    return replace(common, left_open=LeftOpen(left_open, BECAUSE, partial(_one_of_many, group)))
 
 
-def assign_cooperatively(
-    group: Group, check_time: TimeLimit = UNLIMITED, reserve: Callable[[int], None] = unmetered
-) -> Assignment:
+def assign_cooperatively(group: Group) -> Assignment:
     """The same, but what changes hands is withheld (adjustCooperativeAssignment)."""
-    settled = assign(group, check_time, reserve)
+    settled = assign(group)
     common, chance = withholding(group, settled.rows), settled.left_open
     if chance is None:
         return common
 
     def of_run(seed: int) -> Assignment:
-        return withholding(group, _one_of_many(group, check_time, seed).rows)
+        return withholding(group, _one_of_many(group, seed).rows)
 
     return replace(common, left_open=replace(chance, run=of_run))
 
 
-def _one_of_many(group: Group, check_time: TimeLimit, seed: int) -> Assignment:
+def _one_of_many(group: Group, seed: int) -> Assignment:
     """One run, with all orders of Go's drawn (Plan)."""
     random, topic_of = np.random.default_rng(seed), group.topics.topic_of
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
@@ -131,13 +125,13 @@ def _one_of_many(group: Group, check_time: TimeLimit, seed: int) -> Assignment:
     free = in_turn[~subscribes[in_turn] & (of_topic[in_turn] > 0)]
     of_owner = np.where(newest[free] == NONE, len(group), turns[newest[free]])  # of members that no longer subscribe, first
     free = free[np.argsort(of_owner, kind="stable")]
-    owners[free] = _takers(topic_of[free], circles, standings, check_time)
+    owners[free] = _takers(topic_of[free], circles, standings)
     possible = np.bincount(
         subscribers.values, np.repeat(group.topics.partitions_counts()[: len(subscribers)], subscribers.lengths()), len(group)
     ).astype(np.int64)
     chance = Chance(previous.tolist(), possible.tolist(), np.random.RandomState(seed & 0xFFFFFFFF))
     play = _Play(owners, topic_of, circles, standings, chance)
-    if play.run(order, check_time) == ENDLESS:
+    if play.run(order) == ENDLESS:
         raise _endless()
     return Assignment(grouped(np.array(play.owners, np.int32), len(group)))
 
@@ -185,7 +179,7 @@ def _endless() -> KafkaAssignorFails:
     )
 
 
-def _owners(group: Group, check_time: TimeLimit) -> Int32s:
+def _owners(group: Group) -> Int32s:
     """Who has each partition in the end, int32[partitions]; NONE: no member subscribes to it; OPEN: chance decides."""
     subscribers = topic_subscribers(group, np.arange(len(group), dtype=np.int32))
     topic_of = group.topics.topic_of
@@ -194,27 +188,25 @@ def _owners(group: Group, check_time: TimeLimit) -> Int32s:
     if contested:
         return first_rule
     standings, circles = _standings(group, owners), _circles(subscribers)
-    most = _give_out(owners, standings, topic_of, first_rule, subscribers, check_time)
+    most = _give_out(owners, standings, topic_of, first_rule, subscribers)
     if most == NONE:
         return first_rule
     if not _would_move(owners, topic_of, subscribers, np.array(standings.counts, np.int32), most):
         return owners
     subscribed = subscribers.lengths() > 0
     if (subscribers.lengths()[subscribed] == len(group)).all():
-        return _given_up(owners, standings, check_time)
+        return _given_up(owners, standings)
     # Those without topics may be seen first, so that subscriptions pass for the same.
     if len({circle for circle in circles if circle}) == 1 or (owners == OPEN).any():
         return first_rule
     play = _Play(owners, topic_of, circles, standings, None)
-    status = play.run(np.argsort(subscribers.lengths()[topic_of], kind="stable").astype(np.int32), check_time)
+    status = play.run(np.argsort(subscribers.lengths()[topic_of], kind="stable").astype(np.int32))
     if status == ENDLESS:
         raise _endless()
     return np.array(play.owners, np.int32) if status == SETTLED else first_rule
 
 
-def _give_out(
-    owners: Int32s, standings: Standings, topic_of: Int32s, first_rule: Int32s, subscribers: Ragged, check_time: TimeLimit
-) -> int:
+def _give_out(owners: Int32s, standings: Standings, topic_of: Int32s, first_rule: Int32s, subscribers: Ragged) -> int:
     """Give the free partitions to members or to OPEN, and count what members get; owners and standings are written.
 
     Returns the most that a member has who may have got one that is OPEN, 0 if there is none; NONE if chance decides how many
@@ -232,7 +224,7 @@ def _give_out(
         standings.add(member, count)
     if not takers_of:
         return 0
-    takers = _takers(topic_of[several], circles, standings, check_time)
+    takers = _takers(topic_of[several], circles, standings)
     one = bool((takers == takers[0]).all())
     owners[several] = takers[0] if one else OPEN
     return 0 if one else max(standings.counts[member] for member in set(takers.tolist()))
@@ -262,13 +254,13 @@ def _circles(subscribers: Ragged) -> list[frozenset[int]]:
     return [sets[row] for row in rows]
 
 
-def _takers(topics: Int32s, circles: list[frozenset[int]], standings: Standings, check_time: TimeLimit) -> Int32s:
+def _takers(topics: Int32s, circles: list[frozenset[int]], standings: Standings) -> Int32s:
     """Who takes the first, the second … of free partitions of these topics (assignPartition): int32[topics].
 
     standings : of all members, written
     """
     takers = np.empty(len(topics), np.int32)
-    for i, topic in looking(enumerate(topics.tolist()), check_time, OFTEN):
+    for i, topic in looking(enumerate(topics.tolist()), OFTEN):
         takers[i] = standings.fewest(circles[topic])
         standings.add(int(takers[i]), 1)
     return takers
@@ -288,7 +280,7 @@ def _would_move(owners: Int32s, topic_of: Int32s, subscribers: Ragged, counts: I
     return bool((of_owners > fewest[topic_of[owned]] + 1).any())
 
 
-def _given_up(owners: Int32s, standings: Standings, check_time: TimeLimit) -> Int32s:
+def _given_up(owners: Int32s, standings: Standings) -> Int32s:
     """Who has each partition in the end if all members subscribe to the same topics: int32[partitions], or OPEN.
 
     owners : int32[partitions]   who keeps or gets each at first, OPEN if chance decides who gets it
@@ -302,7 +294,7 @@ def _given_up(owners: Int32s, standings: Standings, check_time: TimeLimit) -> In
     given, receivers = [0] * len(counts), [NONE] * len(counts)
     members = [member for _, member in sorted(((rank, member) for _, rank, member in order), reverse=True)]
     turns = ((level, giver) for level in range(max(kept), 0, -1) for giver in members if kept[giver] >= level)
-    for _, giver in looking(turns, check_time, OFTEN):
+    for _, giver in looking(turns, OFTEN):
         if order[-1][0] - order[0][0] <= 1:
             break
         receiver = order[0][2]
@@ -333,7 +325,7 @@ class _Play:
         self.source: dict[int, int] = {}  # of those that have moved, their first owner
         self.moved: defaultdict[int, set[int]] = defaultdict(set)  # the partitions of each topic that have moved
 
-    def run(self, order: Int32s, check_time: TimeLimit) -> int:
+    def run(self, order: Int32s) -> int:
         """Move partitions until no member has two fewer than the owner of one that he could have.
 
         order : int32[partitions]    the order in which they are looked at
@@ -351,7 +343,7 @@ class _Play:
             elif passes == MOST_PASSES if self.chance else remembered == (self.owners, self.source):
                 return ENDLESS
             passes += 1
-            for partition in looking(shared, check_time, OFTEN):
+            for partition in looking(shared, OFTEN):
                 to = self._receiver(partition)
                 if to == STOP:
                     break

@@ -31,8 +31,6 @@ SPLITS: Final[tuple[Assignor, ...]] = (
             "spark.locality.wait; with `lag` the ranges of offsets that tasks read, divided by `min_partitions` and "
             "`max_records_per_partition`."
         ),
-        is_timed=True,
-        reserves=True,
         divides=True,
     ),
     Assignor(

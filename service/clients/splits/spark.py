@@ -13,13 +13,12 @@ topic and partition chooses, so that consumers are used again. ``minPartitions``
 Source: org.apache.spark.sql.kafka010.KafkaOffsetRangeCalculator.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from service.clients.splits.readers import dealt, partitions_of
-from service.core.clock import TimeLimit, unmetered
+from service.core.clock import check_time, reserve_in_turn
 from service.core.errors import InvalidQuestion
 from service.core.jvm.hashing import topic_partition_hash_codes
 from service.core.model import NONE, Assignment, Float64s, Group, Int32s, Int64s, LeftOpen, OffsetRanges, distinct
@@ -33,14 +32,7 @@ LARGEST_LONG: Final = 2**63 - 1
 LARGEST_INT: Final = 2**31 - 1
 
 
-def assign(
-    group: Group,
-    *,
-    check_time: TimeLimit | None = None,
-    reserve: Callable[[int], None] = unmetered,
-    min_partitions: int | None = None,
-    max_records: int | None = None,
-) -> Assignment:
+def assign(group: Group, *, min_partitions: int | None = None, max_records: int | None = None) -> Assignment:
     """Members are the executors in Spark's order: host, then id, both descending. With offsets, also the ranges of the batch.
 
     Raises InvalidQuestion where an offset is not known, and for more than MOST_RANGES.
@@ -56,9 +48,9 @@ def assign(
     ranges = _whole(group, group.topics.offsets)
     located = max_records is None and len(ranges) >= (min_partitions or 0)
     if max_records is not None:
-        ranges = _divided(ranges, _parts_of(ranges, max_records), reserve)
+        ranges = _divided(ranges, _parts_of(ranges, max_records))
     if min_partitions is not None and min_partitions > len(ranges):
-        ranges = _divided(ranges, _shares(ranges, min_partitions), reserve)
+        ranges = _divided(ranges, _shares(ranges, min_partitions))
     if check_time is not None:
         check_time()
     read = distinct(ranges.partitions)
@@ -117,14 +109,14 @@ def _rounded(sizes: Int64s, total: int, count: int) -> Int64s:
     return parts
 
 
-def _divided(ranges: OffsetRanges, parts: Int64s, reserve: Callable[[int], None]) -> OffsetRanges:
+def _divided(ranges: OffsetRanges, parts: Int64s) -> OffsetRanges:
     """Each range in its number of parts, int64[ranges], without those that are empty. Raises InvalidQuestion for too many."""
     sizes = ranges.ends - ranges.starts
     kept = np.minimum(parts, sizes)
     count = int(np.minimum(kept, MOST_RANGES + 1).sum())
     if count > MOST_RANGES:
         raise InvalidQuestion(f"This divides the records into more than {MOST_RANGES} tasks, the most that are listed.")
-    reserve(RANGE_BYTES * count)
+    reserve_in_turn(RANGE_BYTES * count)
     of: Int32s = np.repeat(np.arange(len(ranges), dtype=np.int32), kept)
     # The number of each part of its range, counting those that are empty, which come first.
     part = np.arange(count) - np.repeat(np.cumsum(kept) - kept, kept) + (parts - kept)[of]

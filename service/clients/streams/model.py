@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from service.core.clock import TimeLimit
 from service.core.registry import Strategy
 
 TASK_BITS: Final = 31
@@ -81,6 +80,6 @@ class StreamsAssignor(Strategy):
     is_default : is it what a broker uses if nothing is configured?
     """
 
-    run: Callable[[StreamsGroup, TimeLimit], StreamsAssignment]
+    run: Callable[[StreamsGroup], StreamsAssignment]
     setting: str = ""
     is_default: bool = False

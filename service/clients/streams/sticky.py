@@ -18,14 +18,16 @@ account the offsets that members report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsAssignment, StreamsGroup
-from service.core.clock import TimeLimit
+from service.core.clock import check_time
 from service.core.jvm.names import in_hash_order
 from service.core.jvm.priority_queue import PriorityQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 TIMED: Final = 1_000
 """Tasks between two looks at the clock."""
@@ -81,8 +83,8 @@ class _Release:
 class _Run:
     """A group while it is assigned. order : its members in the order of their HashMap"""
 
-    def __init__(self, group: StreamsGroup, release: _Release, check_time: TimeLimit) -> None:
-        self.group, self.release, self.check_time = group, release, check_time
+    def __init__(self, group: StreamsGroup, release: _Release) -> None:
+        self.group, self.release = group, release
         self.members = group.members
         names = in_hash_order([member.member_id for member in group.members])
         positions = {member.member_id: i for i, member in enumerate(group.members)}
@@ -156,7 +158,7 @@ class _Run:
         """The tasks; looks at the clock now and then."""
         for i, task in enumerate(tasks):
             if i % TIMED == 0:
-                self.check_time()
+                check_time()
             yield task
 
 
@@ -216,9 +218,9 @@ SINCE_4_4: Final = _Release(computes=True, previous=_ranked, find=_least_loaded)
 UNTIL_4_3: Final = _Release(computes=False, previous=_in_order, find=_least_loaded_until_4_3)
 
 
-def assign(group: StreamsGroup, check_time: TimeLimit, release: _Release = SINCE_4_4) -> StreamsAssignment:
+def assign(group: StreamsGroup, release: _Release = SINCE_4_4) -> StreamsAssignment:
     """See the module. release : SINCE_4_4 or UNTIL_4_3"""
-    run = _Run(group, release, check_time)
+    run = _Run(group, release)
     _assign_active(run)
     missing = _assign_standby(run) if group.standby_replicas else {}
     return StreamsAssignment(run.active, run.standby, missing)

@@ -69,8 +69,6 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         explain=classic_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.StickyAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.StickyAssignor",
-        is_timed=True,
-        reserves=True,
     ),
     Assignor(
         name="cooperative-sticky",
@@ -81,8 +79,6 @@ CLASSIC: Final[tuple[Assignor, ...]] = (
         explain=classic_cooperative_sticky.explain,
         aliases=("org.apache.kafka.clients.consumer.CooperativeStickyAssignor",),
         setting="partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-        is_timed=True,
-        reserves=True,
     ),
 )
 

@@ -11,7 +11,6 @@ from service.core.registry import Strategy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from service.core.clock import TimeLimit
     from service.core.model import Assignment, Group
     from service.planner.balanced.balanced import TradeOff
 
@@ -25,10 +24,6 @@ class Assignor(Strategy):
     warnings : sentences that a reader of the answer to a group must know; None if there never are any
     setting : what selects it in the configuration of its client
     is_default : does its client use it, or put it first, if nothing is configured?
-    is_timed : do ``run`` and ``explain`` take ``check_time``, a TimeLimit which they call now and then, and which raises what
-        ends them?
-    reserves : does ``run`` also take ``reserve``, which it tells the bytes that it is about to allocate beyond what any
-        assignment takes, and which raises what ends it?
     limits_moves : does ``run`` take ``max_moves``, how many partitions may move?
     divides : does ``run`` take ``min_partitions`` and ``max_records``, by which it divides partitions into ranges of offsets?
     frontier : the trade-off of moves and evenness, ``(group, run)``; None if it has none
@@ -42,8 +37,6 @@ class Assignor(Strategy):
     warnings: Callable[[Group], list[str]] | None = None
     setting: str = ""
     is_default: bool = False
-    is_timed: bool = False
-    reserves: bool = False
     limits_moves: bool = False
     divides: bool = False
     frontier: Callable[[Group, Callable[..., Assignment]], tuple[TradeOff, ...]] | None = None
@@ -84,14 +77,6 @@ class Assignor(Strategy):
             raise InvalidQuestion(detail, "client_version")
         return self.at(release)
 
-    def within(self, limit: TimeLimit, reserve: Callable[[int], None] | None = None) -> Assignor:
-        """The same, which takes no longer than the limit allows, nor memory that ``reserve`` refuses."""
-        if not self.is_timed:
-            return self
-        explain = _Within(self.explain, limit) if self.explain else None
-        wraps = None if self.wraps is None else self.wraps.within(limit, reserve)
-        return replace(self, run=_Within(self.run, limit, reserve if self.reserves else None), explain=explain, wraps=wraps)
-
 
 @dataclass(frozen=True)
 class _Drawn:
@@ -102,17 +87,3 @@ class _Drawn:
 
     def __call__(self, group: Group, **options: Any) -> Assignment:
         return self.function(group, **options).of_run(self.seed)
-
-
-@dataclass(frozen=True)
-class _Within:
-    """A function with its time limit; equal to another of the same function and limit, as assignors are compared."""
-
-    function: Callable[..., Any]
-    limit: TimeLimit
-    reserve: Callable[[int], None] | None = None
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        if self.reserve is not None:
-            options["reserve"] = self.reserve
-        return self.function(*arguments, check_time=self.limit, **options)

@@ -5,11 +5,11 @@ protocol's, by their names in ``Errors``, and belong to one topic; only a reques
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.core.errors import KafkaError
 from service.core.jvm.ordering import iteration_order
 from service.core.jvm.random import JavaRandom
@@ -80,7 +80,6 @@ class Controller:
     default_replication_factor: int
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
     kafka_version: str = LATEST
-    check_time: Callable[[], None] = UNLIMITED
 
     def __post_init__(self) -> None:
         """The brokers in the order of the controller's hash map, which has each id once."""
@@ -106,7 +105,7 @@ class Controller:
         return [self._attempt(topic, self.topics, self._grow) for topic in topics]
 
     def _attempt(self, topic: TopicRequest, existing: dict[str, tuple[int, int]], change: Any) -> TopicResult:
-        self.check_time()
+        check_time()
         try:
             return change(topic, existing)  # type: ignore[no-any-return]
         except TopicError as error:

@@ -4,12 +4,12 @@ A StripedReplicaPlacer places every topic anew; neither what the topics have now
 partition count and replication factor. The tool's Random is unseeded; here it has a seed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.core.errors import AdminOperation, KafkaError
 from service.core.jvm.hashing import string_hash_code, topic_partition_hash_codes
 from service.core.jvm.ordering import iteration_order
@@ -71,7 +71,6 @@ def propose(
     random: JavaRandom,
     *,
     rack_aware: bool = True,
-    check_time: Callable[[], None] = UNLIMITED,
 ) -> Proposal:
     """What ``--generate`` proposes.
 

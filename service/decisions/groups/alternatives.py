@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Self
 
 from service.core.assignors import Assignor
+from service.core.clock import looking
 from service.core.errors import AllocatorError, InvalidQuestion, KafkaError, LimitExceeded, PluginError
 from service.core.measures.certificate import Certificate
 from service.core.measures.skew import Spread, spread, weighted_load
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
 from service.core.model import Float64s, Group, Int32s, Ragged
 from service.core.ragged import transposed
-from service.decisions.budget import Budget
 from service.decisions.groups.question import GroupQuestion, strategy, variations
 from service.planner.rebalances.rebalance import Movement, Rebalance, final_rows, follow_up, movement, rebalance
 
@@ -90,23 +90,15 @@ def _largest_load(settled: Settled) -> float:
     return float(loads.max(initial=0))
 
 
-def alternatives(question: GroupQuestion, group: Group, budget: Budget) -> tuple[Alternative, ...]:
+def alternatives(question: GroupQuestion, group: Group) -> tuple[Alternative, ...]:
     """The group under each assignor of ``compare``. Raises what the budget raises."""
-    found = []
-    reserve = budget.reserve_largest()
-    for variation in variations(question):
-        budget.check_time()
-        assignor = strategy(variation)
-        within = assignor.within(budget.check_time, reserve)
-        found.append(_alternative(variation, group, assignor, within))
-    return tuple(found)
+    return tuple(_alternative(variation, group, strategy(variation)) for variation in looking(variations(question), 1))
 
 
-def _alternative(variation: GroupQuestion, group: Group, assignor: Assignor, within: Assignor) -> Alternative:
-    """The group under an assignor. within : the same, within the limits"""
+def _alternative(variation: GroupQuestion, group: Group, assignor: Assignor) -> Alternative:
     try:
-        first = rebalance(group, within)
-        second = follow_up(group, first, within)[1] if first.assignment.follow_up_rebalance else None
+        first = rebalance(group, assignor)
+        second = follow_up(group, first, assignor)[1] if first.assignment.follow_up_rebalance else None
     except LimitExceeded:
         raise
     except (KafkaError, PluginError, InvalidQuestion) as failure:

@@ -133,9 +133,9 @@ def answer(question: GroupQuestion, budget: Budget) -> GroupAnswer:
     given = told(question, assignor, first, comparison, budget)
     if question.frontier and assignor.frontier is not None:
         budget.lengthen()
-        unlimited = strategy(replace(question, max_moves=None)).within(budget.check_time, budget.reserve_largest())
+        unlimited = strategy(replace(question, max_moves=None))
         given = replace(given, frontier=assignor.frontier(first.group, unlimited.run))
-    return replace(given, alternatives=alternatives(question, first.group, budget)) if question.compare else given
+    return replace(given, alternatives=alternatives(question, first.group)) if question.compare else given
 
 
 def assigned(group: Group, outcome: Rebalance) -> Assigned:

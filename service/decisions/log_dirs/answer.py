@@ -59,7 +59,7 @@ def answer(question: LogDirQuestion, budget: Budget) -> LogDirAnswer:
     """Plan the moves. Raises InvalidQuestion (all faults at once), NoPlan, and what the budget raises."""
     cluster = read(question, budget)
     log_dirs, replicas = cluster.log_dirs, cluster.replicas
-    plan = plan_log_dirs(log_dirs, replicas, question.goal, question.limits, budget.check_time)
+    plan = plan_log_dirs(log_dirs, replicas, question.goal, question.limits)
     budget.check_time()
     throttle, seconds = question.throttle_bytes_per_second, question.duration_seconds
     return LogDirAnswer(

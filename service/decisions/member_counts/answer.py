@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -12,10 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from service.core.errors import LimitExceeded, faults_of, raise_all
-from service.core.model import Float64s, Group, Ragged
 from service.core.printable import counted
 from service.core.ragged import transposed
-from service.decisions.budget import Budget
 from service.decisions.figures import Figures
 from service.decisions.groups.answer import capacity_warnings
 from service.decisions.groups.question import GroupQuestion
@@ -38,9 +35,10 @@ from service.planner.rebalances.rebalance import final_rows
 from service.strategies import GROUP_PROTOCOLS, Assignor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from service.core.model import Int64s
+    from service.core.model import Float64s, Group, Int64s, Ragged
+    from service.decisions.budget import Budget
 
 
 def extended(group: GroupQuestion, count: int) -> pa.StructArray:
@@ -220,10 +218,10 @@ def answer(question: MemberCountsQuestion, budget: Budget) -> MemberCountsAnswer
     further = everyone.slice(current)
     group = read_group(question.group.topics, pa.concat_arrays([present, further]))
     lags = lags_of(group, question.offset_reset_policy)
-    planning = partial(plans, current=current, check_time=budget.check_time, loads=lags.loads)
+    planning = partial(plans, current=current, loads=lags.loads)
     if group.topics.offsets is not None:
         group = replace(group, topics=replace(group.topics, weights=lags.loads.most, unknown=lags.endless))
-    several = [(each, planning(group, counts=counts, assignor=each)) for each in _assignors(question, own, len(counts), budget)]
+    several = [(each, planning(group, counts=counts, assignor=each)) for each in _assignors(question, own, len(counts))]
     standing, notes = _standstills(question, present, further, several, budget)
     assignor, made = several[0]
     loads = {each.members_count: each.load for each in (*made, *planning(group, counts=beside, assignor=assignor))}
@@ -337,13 +335,12 @@ def _present(question: MemberCountsQuestion, own: Assignor) -> tuple[pa.StructAr
     return owning(members, group, final_rows(own.run(group))), [sentence]
 
 
-def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int, budget: Budget) -> list[Assignor]:
+def _assignors(question: MemberCountsQuestion, own: Assignor, plans_count: int) -> list[Assignor]:
     """The group's own, and ``balanced`` where the protocol has it; one, if the group's own is that."""
     if own.name != BALANCED and question.assignors_count == 1:
         return [own]
     even = GROUP_PROTOCOLS[question.group.protocol][BALANCED].at(question.group.version)
     even = replace(even, run=partial(even.run, glance=Glance(MOST_STEPS // plans_count, MOST_NODES // plans_count)))
-    even = even.within(budget.check_time, budget.reserve_largest())
     return [even] if own.name == BALANCED else [own, even]
 
 

@@ -70,7 +70,7 @@ def answer(question: PlacementQuestion, budget: Budget) -> PlacementAnswer:
     """Place the replicas. Raises InvalidQuestion (all faults at once), KafkaError, and what the budget raises."""
     placer, order = command(question, budget)
     explained = budget.explained if question.explain else 0
-    outcome = order.run(placer, JavaRandom(question.random_seed or 0), explained, budget.check_time)
+    outcome = order.run(placer, JavaRandom(question.random_seed or 0), explained)
     rows = rows_of_topics([topic.replicas for topic in outcome.placed])
     written = question.bytes_per_second
     rates = None if written is None else np.full(len(rows), written / max(len(rows), 1))

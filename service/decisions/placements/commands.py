@@ -1,11 +1,11 @@
 """The commands that a question about replicas can be: place topics, operate a controller, generate a reassignment."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.model import Cluster, Int32s, PlacementRequest
@@ -87,11 +87,8 @@ class Command:
 
     cluster: Cluster
 
-    def run(self, placer: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
-        """Carry it out. explained : most entries of a list in the explanation; 0: no explanation
-
-        check_time : called for each topic
-        """
+    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
+        """Carry it out. explained : most entries of a list in the explanation; 0: no explanation"""
         raise NotImplementedError
 
 
@@ -102,17 +99,17 @@ class Create(Command):
     requests: tuple[tuple[str, PlacementRequest], ...]
     alone: bool
 
-    def run(self, placer: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
+    def run(self, placer: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """See Command."""
         results: list[Placed | NotPlaced] = []
         explanations: list[dict[str, Any]] = []
         each = max(1, explained // max(1, len(self.requests)))
         cluster = self.cluster
-        timed = placer.within(check_time)
         for name, request in self.requests:
+            check_time()
             before = random.copy()
             try:
-                placement = timed.run(cluster, request, random)
+                placement = placer.run(cluster, request, random)
             except KafkaError as refusal:
                 if self.alone:
                     raise
@@ -139,15 +136,10 @@ class Operate(Command):
     default_replication_factor: int
     kafka_version: str
 
-    def run(self, _: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
+    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """See Command."""
         controller = Controller(
-            self.cluster,
-            random,
-            self.default_partitions_count,
-            self.default_replication_factor,
-            kafka_version=self.kafka_version,
-            check_time=check_time,
+            self.cluster, random, self.default_partitions_count, self.default_replication_factor, kafka_version=self.kafka_version
         )
         act = {"create_topics": controller.create_topics, "create_partitions": controller.create_partitions}
         results: list[list[TopicResult] | NotPlaced] = []
@@ -180,10 +172,10 @@ class Generate(Command):
     current: dict[str, CurrentTopic] = field(repr=False)
     rack_aware: bool = True
 
-    def run(self, _: Placer, random: JavaRandom, explained: int, check_time: Callable[[], None]) -> CommandResult:
+    def run(self, _: Placer, random: JavaRandom, explained: int) -> CommandResult:
         """See Command."""
         given = self.cluster, self.broker_list, self.topics_to_move, self.current
-        proposal = propose(*given, random, rack_aware=self.rack_aware, check_time=check_time)
+        proposal = propose(*given, random, rack_aware=self.rack_aware)
         return Generated(
             [
                 Placed(name, np.arange(len(replicas), dtype=np.int32), replicas)

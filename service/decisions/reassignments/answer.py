@@ -63,9 +63,9 @@ class Frontier:
         )
 
 
-def frontier_of(cluster: CurrentCluster, goal: Goal, budget: Budget) -> Frontier:
-    """The frontier of a cluster. Raises NoPlan, and what the budget raises."""
-    curve, proven = frontier(cluster.brokers, cluster.placements, goal, budget.check_time)
+def frontier_of(cluster: CurrentCluster, goal: Goal) -> Frontier:
+    """The frontier of a cluster. Raises NoPlan."""
+    curve, proven = frontier(cluster.brokers, cluster.placements, goal)
     last = len(curve) - 1
     shown = np.unique(np.linspace(0, last, min(last + 1, MOST_POINTS)).round().astype(np.int64))
     return Frontier(
@@ -120,7 +120,7 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
     """Plan the reassignment. Raises InvalidQuestion (all faults at once), NoPlan, and what the budget raises."""
     cluster = read(question, budget)
     brokers, placements, goal = cluster.brokers, cluster.placements, question.goal
-    plan, batches = plan_in_batches(brokers, placements, goal, question.limits, budget.check_time)
+    plan, batches = plan_in_batches(brokers, placements, goal, question.limits)
     budget.check_time()
     moves = moves_of(brokers, placements, goal, plan.replicas, batches)
     budget.check_time()
@@ -145,6 +145,6 @@ def answer(question: ReassignmentQuestion, budget: Budget) -> ReassignmentAnswer
         plan_id=id_of(question, cluster),
         across_racks=rack_traffic(brokers, placements, plan.replicas, batches.steps),
         traffic=tuple(placed_traffic(brokers.cluster, rows, placements.rates) for rows in (placements.replicas, plan.replicas)),
-        frontier=frontier_of(cluster, goal, budget) if question.frontier else None,
+        frontier=frontier_of(cluster, goal) if question.frontier else None,
         replacements=cluster.replacements,
     )

@@ -145,7 +145,7 @@ def read(question: ReassignmentQuestion, budget: Budget) -> CurrentCluster:
     allowed, unknown = broker_sets(question.broker_sets, topics.field("topic_name"), brokers, placements.topics, budget)
     replacements = None
     if question.infer_replaces:
-        replacements = Replacements.of(brokers, placements, question.goal.racks, budget.check_time)
+        replacements = Replacements.of(brokers, placements, question.goal.racks)
         brokers = replace(brokers, replaced_by=replacements.replaced_by(brokers))
     least, impossible = topic_leaders(question.topic_leaders, topics.field("topic_name"), brokers, placements.topics, budget)
     if placements.sizes is not None:

@@ -71,7 +71,7 @@ def broker_sets(
     row_of = np.full(len(names), len(sets), np.int32)
     allowed = np.ones((len(sets) + 1, len(brokers)), np.bool_)
     _check_patterns(names, _array([selector for selector, _ in sets], names, budget), "broker_sets", budget)
-    for row, (selector, broker_ids) in looking(enumerate(sets), budget.check_time, _RULES_AT_ONCE):
+    for row, (selector, broker_ids) in looking(enumerate(sets), _RULES_AT_ONCE):
         selected = _selected(names, selector, budget)
         row_of[selected & (row_of == len(sets))] = row
         allowed[row] = np.isin(brokers.cluster.broker_ids, np.array(broker_ids, np.int64))
@@ -108,7 +108,7 @@ def topic_leaders(
     ids, may_lead = brokers.cluster.broker_ids, brokers.usable & ~brokers.demoted
     least = np.zeros((len(names), len(brokers)), np.int32)
     _check_patterns(names, _array([selector for selector, *_ in rules], names, budget), "min_topic_leaders", budget)
-    for row, (selector, number, broker_ids) in looking(enumerate(rules), budget.check_time, _RULES_AT_ONCE):
+    for row, (selector, number, broker_ids) in looking(enumerate(rules), _RULES_AT_ONCE):
         selected = _selected(names, selector, budget)
         if not selected.any():
             faults.append(_selects_none(selector, "min_topic_leaders", row, "topics"))

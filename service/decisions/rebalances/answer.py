@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from service.core.clock import check_time
 from service.core.errors import InvalidQuestion, raise_all
 from service.decisions.budget import Budget, longest_text
 from service.decisions.figures import Figures
@@ -15,8 +16,10 @@ from service.decisions.rebalances.question import RebalancesQuestion, at_pace, f
 from service.decisions.rebalances.timeline import read_timeline
 from service.decisions.rows.names import longest_name
 from service.planner.timelines.course import MEMBER_CELLS, REBALANCE_CELLS, STEP_CELLS
-from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 from service.planner.timelines.simulation import Simulation, Variant, varied
+
+if TYPE_CHECKING:
+    from service.planner.timelines.model import Timeline, TimelineOutcome, TimelineRebalance
 
 ROWS_PER_SHARE: Final = 48
 """Members and events, in 250 bytes of JSON or more, for which a simulation may spend ``max_simulated_cells``. That takes 2 s;
@@ -210,8 +213,7 @@ class _Meter:
     """Checked before each step: the time, and what the simulations of a question have spent while that is ``limited``."""
 
     def __init__(self, extent: Extent, budget: Budget) -> None:
-        self.extent, self.budget, self.reserve = extent, budget, budget.reserve_largest()
-        self.check_time, self.most_rebalances = budget.check_time, extent.most_rebalances()
+        self.extent, self.budget, self.most_rebalances = extent, budget, extent.most_rebalances()
         self.rebalances: list[TimelineRebalance] = []
         self.spent = self.before = 0
         self.limited = True
@@ -222,7 +224,7 @@ class _Meter:
 
     def __call__(self, spent: int) -> None:
         """Raises OutOfTime, LimitExceeded, and InvalidQuestion for a group that never comes to rest."""
-        self.check_time()
+        check_time()
         self.spent = spent
         if self.limited:
             self.extent.check_cells((self.before + spent) // UNEXPECTED, self.budget)
@@ -232,11 +234,7 @@ class _Meter:
 
 def _simulated(timeline: Timeline, meter: _Meter) -> TimelineOutcome:
     """A timeline's outcome, within the limits of a question."""
-    limit, reserve = meter.check_time, meter.reserve
-    events = tuple(
-        replace(each, assignors=tuple(one.within(limit, reserve) for one in each.assignors)) for each in timeline.events
-    )
-    with closing(Simulation(replace(timeline, assignor=timeline.assignor.within(limit, reserve), events=events))) as simulation:
+    with closing(Simulation(timeline)) as simulation:
         meter.begin(simulation.course.rebalances)
         simulation.run(meter)
         return simulation.outcome()

@@ -111,11 +111,11 @@ def answer(question: StreamsQuestion, budget: Budget) -> StreamsAnswer:
     group = read_group(question)
     if isinstance(assignor, LeadersAssignor):
         clients = read_clients(question)
-        probing = assignor.run(clients, budget.check_time)
+        probing = assignor.run(clients)
         assignment = _assigned_to(clients)
         traffic = traffic_of(question, clients, clients.racks) if clients.racks else None
         return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment), probing, traffic)
-    assignment = assignor.run(group, budget.check_time)
+    assignment = assignor.run(group)
     return StreamsAnswer(question, assignor, version, group, assignment, _movement(group, assignment))
 
 

@@ -20,7 +20,6 @@ from typing import Any, Final
 from service.clients.connect.incremental import assign
 from service.clients.connect.model import LeaderState, Round
 from service.clients.connect.work import Work, connector_of
-from service.core.clock import TimeLimit
 from service.core.documents import Json
 from service.core.jvm.names import in_hash_order
 from service.decisions.connect import ConnectorNames
@@ -67,7 +66,7 @@ class _Rebalance:
                 return False
         return True
 
-    def is_computed(self, deleted: Work, check_time: TimeLimit) -> bool:
+    def is_computed(self, deleted: Work) -> bool:
         """Would a leader have told all this if so much was deleted?"""
         configured = self.ran.without(deleted)
         configured.add(self.new)
@@ -76,21 +75,17 @@ class _Rebalance:
         known = self.ran.copy()
         known.add(lost)
         ends = NOW + self.delay_ms if self.delay_ms else 0
-        if self._gives(configured, LeaderState(previous_assignment=known, scheduled_rebalance_ms=ends), check_time):
+        if self._gives(configured, LeaderState(previous_assignment=known, scheduled_rebalance_ms=ends)):
             return True
         if self.delay_ms or not self.new:
             return False
         known.add(self.new)  # all of it may have waited for workers without work, and the delay is over
         candidates = tuple(in_hash_order([member for member, work in self.before.items() if not work]))
-        return self._gives(
-            configured,
-            LeaderState(previous_assignment=known, scheduled_rebalance_ms=NOW, candidates=candidates),
-            check_time,
-        )
+        return self._gives(configured, LeaderState(previous_assignment=known, scheduled_rebalance_ms=NOW, candidates=candidates))
 
-    def _gives(self, configured: Work, state: LeaderState, check_time: TimeLimit) -> bool:
+    def _gives(self, configured: Work, state: LeaderState) -> bool:
         group = Round(NOW, 1, state.previous_generation_id, configured.ascending(), self.before)
-        answer, _ = assign(group, state, max(self.delay_ms, 1), check_time)
+        answer, _ = assign(group, state, max(self.delay_ms, 1))
         return answer.delay_ms == self.delay_ms and all(
             _same(answer.assigned[member], self.started[member]) and _same(answer.revoked[member], self.stopped[member])
             for member in self.before
@@ -114,7 +109,7 @@ class _Rebalance:
             yield Work.of(connectors, [task for _, last_ones, _, start in choice for task in last_ones[start:]])
 
 
-def is_computed(workers: Sequence[Json], check_time: TimeLimit) -> bool:
+def is_computed(workers: Sequence[Json]) -> bool:
     """Is the last rebalance as a leader computes it? False also if what was deleted has too many explanations to try.
 
     workers : of an incremental group in a snapshot, each with ``before`` and ``assignment``, and running what follows of these
@@ -124,7 +119,7 @@ def is_computed(workers: Sequence[Json], check_time: TimeLimit) -> bool:
     if min(items, default=0) < 0 or not rebalance.is_run_by(workers):  # no task of Connect's has such an id
         return False
     tried = min(MOST_TRIED, 1 + MOST_ITEMS // (1 + len(items)))
-    return any(rebalance.is_computed(deleted, check_time) for deleted in islice(rebalance.deletions(), tried))
+    return any(rebalance.is_computed(deleted) for deleted in islice(rebalance.deletions(), tried))
 
 
 def _by_connector(work: Work) -> dict[int, list[int]]:

@@ -41,7 +41,7 @@ def check_connect_group(group: Json) -> Finding:
         return Finding("group", name, by, "not_checked", reason)
     if by != EAGER:
         waits = _waits(workers)
-        if all("before" in worker for worker in workers) and is_computed(workers, Budget().check_time):
+        if all("before" in worker for worker in workers) and is_computed(workers):
             return Finding("group", name, by, "alike", f"as its leader computed it. {waits}".rstrip(" ."))
         if waits:
             return Finding("group", name, by, "not_checked", waits)

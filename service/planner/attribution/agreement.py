@@ -1,12 +1,12 @@
 """The same keys through several clients' partitioners: where they agree, and where they do not."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
+from service.core.clock import check_time, reserve
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
@@ -66,19 +66,11 @@ class PartitionerComparison:
 
 
 def compare(
-    partitioners: Iterable[Partitioner],
-    column: Column,
-    key_format: str,
-    partitions_count: int,
-    examples: int,
-    check_time: TimeLimit = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
+    partitioners: Iterable[Partitioner], column: Column, key_format: str, partitions_count: int, examples: int
 ) -> PartitionerComparison:
     """Where the partitioners put the keys, for every two classes.
 
     examples : most examples for each two classes
-    check_time : is called at each block of keys
-    reserve : is called with the bytes of the counts, and of what hashing takes, before they are allocated
     """
     has_null, has_empty = equivalents.has_null_and_empty(column)
     classified = equivalents.classify(partitioners, key_format, has_null=has_null, has_empty=has_empty)

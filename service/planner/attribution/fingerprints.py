@@ -9,14 +9,14 @@ pairs. One hash of a key serves all counts.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
+from service.core.clock import check_time
 from service.core.errors import InvalidQuestion
 from service.core.keys.columns import Column
 from service.core.model import Bools, Int32s, Int64s
@@ -197,7 +197,6 @@ class Case:
     patterns: Patterns
     mixture: Mixture
     trials: Trials
-    check_time: TimeLimit
 
 
 def fingerprint(
@@ -209,8 +208,6 @@ def fingerprint(
     *,
     schema_ids: Sequence[int] | None = None,
     all_suspects: bool = False,
-    check_time: TimeLimit = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
 ) -> Fingerprint:
     """The classes that explain where keys were seen; if none does, those that explain it with other bytes of the keys.
 
@@ -218,21 +215,19 @@ def fingerprint(
     schema_ids : those that may stand before the keys; None: small ones
     all_suspects : are the partitioners not given? Then those that do not write to Kafka are excluded; and if the others leave
         records unexplained, also what no client in the list does is considered
-    check_time : is called at each step, of 0.1 s or less for 500,000 pairs; raises what ends the search
-    reserve : is called with the memory that other bytes of the keys take
     Raises InvalidQuestion if no partitioner hashes such keys.
     """
     partitioners = tuple(partitioners)
     most = None if len(partitions_counts) == 1 else most_candidates
-    search = WriterSearch(partitioners, partitions_counts, most, most_examples, check_time, all_suspects=all_suspects)
+    search = WriterSearch(partitioners, partitions_counts, most, most_examples, all_suspects=all_suspects)
     result = search.explain(observations)
     if result.mixture.components or not result.leaves_pairs or observations.keys < 2:
         return result
     likeliest, tried, hypotheses = find_serialization(
-        search.classes_of("bytes", observations), observations, partitions_counts, schema_ids, result.hypotheses, check_time
+        search.classes_of("bytes", observations), observations, partitions_counts, schema_ids, result.hypotheses
     )
     result = replace(result, transformations_tried=tried, hypotheses=hypotheses)
-    other = serialized(observations, likeliest, reserve) if likeliest else None
+    other = serialized(observations, likeliest) if likeliest else None
     wider = replace(search, hypotheses=hypotheses).explain(other) if other else result
     return replace(wider, transformation=likeliest.name) if likeliest and wider.mixture.components else result
 
@@ -245,7 +240,6 @@ class WriterSearch:
     partitions_counts: range
     most_candidates: int | None
     most_examples: int
-    check_time: TimeLimit
     all_suspects: bool
     hypotheses: int = 0
 
@@ -267,14 +261,14 @@ class WriterSearch:
 
         def judge(classified: PartitionerClasses, probes: Column, counts: range) -> Fingerprint:
             hypotheses = self.hypotheses + len(classified.classes) * len(self.partitions_counts)
-            case = _case(classified.classes, observations, counts, hypotheses, probes, self.check_time)
+            case = _case(classified.classes, observations, counts, hypotheses, probes)
             return _judge(case, classified, ranks, self.most_candidates, self.most_examples)
 
         probes = probe_keys(key_format)
         result = judge(classified, probes, self.partitions_counts)
         if result.leaves_pairs or len(result.mixture.components) > 1:
             of_sample = sample(classified.classes, observations, SAMPLE)
-            earlier, now = earlier_classes(classified.classes, *of_sample, self.partitions_counts, self.check_time)
+            earlier, now = earlier_classes(classified.classes, *of_sample, self.partitions_counts)
             grown = replace(classified, classes=(*classified.classes, *(each for each, _ in earlier))[:MAX_CLASSES])
             wider = judge(grown, probes, range(now, now + 1)) if len(grown.classes) > len(classified.classes) else result
             if wider.earlier_counts:
@@ -291,18 +285,14 @@ class WriterSearch:
 
 
 def earlier_classes(
-    classes: tuple[PartitionerClass, ...],
-    dividends: Floats,
-    partitions: Int32s,
-    partitions_counts: range,
-    check_time: TimeLimit = UNLIMITED,
+    classes: tuple[PartitionerClass, ...], dividends: Floats, partitions: Int32s, partitions_counts: range
 ) -> tuple[list[tuple[PartitionerClass, int]], int]:
     """The classes at earlier counts that may have written some pairs, each with its index; and the likeliest count now.
 
     dividends : float64[classes, n]; partitions : int32[n], where the keys were seen
     """
     kept: list[Growth] = []
-    for each in find_growth(dividends, partitions, partitions_counts, len(classes) * len(partitions_counts), check_time):
+    for each in find_growth(dividends, partitions, partitions_counts, len(classes) * len(partitions_counts)):
         # A class that often has the same hash, or the same by another sign rule, explains some of the same pairs.
         if all(np.mean(dividends[each.class_index] == dividends[other.class_index]) < UNRELATED for other in kept):
             kept.append(each)
@@ -316,13 +306,12 @@ def _case(
     partitions_counts: range,
     hypotheses: int,
     probes: Column,
-    check_time: TimeLimit,
 ) -> Case:
-    trials = _try(classes, observations, partitions_counts, check_time)
+    trials = _try(classes, observations, partitions_counts)
     order = np.lexsort((trials.counts, -trials.log_likelihoods().max(axis=0)))
     shortlist = [int(n) for n in trials.counts[order[:COUNTS]]]
-    patterns = find_patterns(classes, observations, shortlist, check_time)
-    mixtures = {n: unmix(patterns[n], hypotheses, check_time) for n in shortlist}
+    patterns = find_patterns(classes, observations, shortlist)
+    mixtures = {n: unmix(patterns[n], hypotheses) for n in shortlist}
     explaining = [n for n in shortlist if mixtures[n].components] or shortlist[:1]
     price = 0.5 * math.log(max(observations.pairs, 1))  # of each class, in log-likelihood: Schwarz's criterion
     best = max(explaining, key=lambda n: mixtures[n].log_likelihood - price * len(mixtures[n].components))
@@ -330,12 +319,10 @@ def _case(
         counts, one = np.array(sorted(patterns), np.int64), patterns[min(patterns)]
         explained = np.stack([patterns[n].pairs @ patterns[n].explained for n in sorted(patterns)], axis=1)
         trials = Trials(counts, explained, one.pairs @ ~one.undecided, int(one.pairs.sum()))
-    return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials, check_time)
+    return Case(observations, probes, classes, hypotheses, patterns[best], mixtures[best], trials)
 
 
-def _try(
-    classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range, check_time: TimeLimit
-) -> Trials:
+def _try(classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: range) -> Trials:
     dividends, partitions = sample(classes, observations, SAMPLE)
     counts = np.arange(partitions_counts.start, partitions_counts.stop, dtype=np.int64)
     decided = np.count_nonzero(~np.isnan(dividends), axis=1).astype(np.int64)
@@ -429,11 +416,7 @@ def _substitutes(case: Case, answer: list[int], class_index: int) -> list[int]:
     """The classes that explain the records nearly as well in the place of this one."""
     others = [k for k in answer if k != class_index]
     enough = case.mixture.log_likelihood - WORSE
-    return [
-        k
-        for k in range(len(case.classes))
-        if k not in answer and log_likelihood(case.patterns, [*others, k], case.check_time) >= enough
-    ]
+    return [k for k in range(len(case.classes)) if k not in answer and log_likelihood(case.patterns, [*others, k]) >= enough]
 
 
 def _more_samples(case: Case, first: Candidate, agreeing: Floats) -> int:

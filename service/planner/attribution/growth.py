@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import check_time
 from service.core.model import Int32s, Int64s
 from service.core.partitioners.hashing_rule import Sign
 from service.planner.attribution.equivalents import PartitionerClass
@@ -49,14 +49,11 @@ class Growth(NamedTuple):
     log_chance: float
 
 
-def find_growth(
-    dividends: Floats, partitions: Int32s, counts: range, hypotheses: int, check_time: TimeLimit = UNLIMITED
-) -> list[Growth]:
+def find_growth(dividends: Floats, partitions: Int32s, counts: range, hypotheses: int) -> list[Growth]:
     """The classes that may have written pairs, each with all counts that it needs to explain them; the likeliest first.
 
     dividends : float64[classes, n], as ``Hashes.dividends``; partitions : int32[n], where the keys were seen
     counts : those that the topic may have now
-    check_time : is called for each class and count
     """
     if counts.stop > MOST_TRIED:
         return []
@@ -71,7 +68,7 @@ def find_growth(
     found = []
     for k in np.argsort(strongest, kind="stable")[:MOST_CLASSES].tolist():
         decided = ~np.isnan(dividends[k])
-        of_class = dividends[k, decided], partitions[decided], tried, allowed, check_time
+        of_class = dividends[k, decided], partitions[decided], tried, allowed
         counts_of, log_chance, left = _cover(*of_class)
         if left:
             from_one = _cover(*of_class, from_one=True)
@@ -94,7 +91,7 @@ def before_growth(each: PartitionerClass, partitions_count: int) -> PartitionerC
 
 
 def _cover(
-    dividends: Floats, partitions: Int32s, tried: Int64s, allowed: float, check_time: TimeLimit, *, from_one: bool = False
+    dividends: Floats, partitions: Int32s, tried: Int64s, allowed: float, *, from_one: bool = False
 ) -> tuple[list[int], float, int]:
     """The counts of a class, ascending, their log_chance, and how many pairs they leave. from_one : was the first count 1?
 

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import check_time
 from service.core.model import Bools, Int64s
 from service.planner.attribution.shares import Floats, merged, most_likely
 
@@ -80,11 +80,10 @@ class Mixture:
     log_likelihood: float
 
 
-def unmix(patterns: Patterns, hypotheses: int, check_time: TimeLimit = UNLIMITED) -> Mixture:
+def unmix(patterns: Patterns, hypotheses: int) -> Mixture:
     """The classes that wrote the pairs.
 
     hypotheses : the number of classes and partition counts that were tried
-    check_time : is called at each step; raises what ends the search
     """
     chosen: list[int] = []
     allowed = math.log(SIGNIFICANCE / max(hypotheses, 1))
@@ -99,14 +98,14 @@ def unmix(patterns: Patterns, hypotheses: int, check_time: TimeLimit = UNLIMITED
         others = [other for other in chosen if other != k]
         if others and _test(patterns, others, k)[2] > allowed:
             chosen = others
-    shares = most_likely(likelihoods(patterns, chosen), patterns.observations, check_time)
+    shares = most_likely(likelihoods(patterns, chosen), patterns.observations)
     components = [
         Component(k, *_test(patterns, [other for other in chosen if other != k], k), share=float(share))
         for k, share in zip(chosen, shares, strict=False)
     ]
     components.sort(key=lambda component: (-component.share, component.class_index))
     unexplained = int(patterns.pairs[_left(patterns, chosen)].sum())
-    likelihood = log_likelihood(patterns, chosen, check_time)
+    likelihood = log_likelihood(patterns, chosen)
     return Mixture(patterns.partitions_count, tuple(components), float(shares[-1]), unexplained, likelihood)
 
 
@@ -134,10 +133,10 @@ def likelihoods(patterns: Patterns, classes: list[int]) -> Floats:
     return result
 
 
-def log_likelihood(patterns: Patterns, classes: list[int], check_time: TimeLimit = UNLIMITED) -> float:
+def log_likelihood(patterns: Patterns, classes: list[int]) -> float:
     """The natural logarithm of the highest likelihood of the distinct pairs: a repeated pair is not new evidence."""
     of_patterns, pairs = merged(likelihoods(patterns, classes), patterns.pairs)
-    return float(pairs @ np.log(of_patterns @ most_likely(of_patterns, pairs, check_time)))
+    return float(pairs @ np.log(of_patterns @ most_likely(of_patterns, pairs)))
 
 
 NEVER: Final = -1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import check_time
 from service.core.kernels import kernel
 from service.core.keys import columns
 from service.core.keys.columns import Column
@@ -135,15 +135,9 @@ def explained_by(partitions: Int32s, partition_ids: Int32s) -> Int64s:
 
 
 def find_patterns(
-    classes: tuple[PartitionerClass, ...],
-    observations: KeyObservations,
-    partitions_counts: list[int],
-    check_time: TimeLimit = UNLIMITED,
+    classes: tuple[PartitionerClass, ...], observations: KeyObservations, partitions_counts: list[int]
 ) -> dict[int, Patterns]:
-    """The distinct pairs by the classes that explain them, at each of several partition counts.
-
-    check_time : is called for each block of keys and count; raises what ends the search
-    """
+    """The distinct pairs by the classes that explain them, at each of several partition counts."""
     tallies: dict[int, dict[int, list[int]]] = {n: {} for n in partitions_counts}
     for rows, hashes in _hashed_blocks(classes, observations):
         times = observations.times[rows]

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import check_time
 from service.core.model import Int32s, Int64s
 
 Floats = npt.NDArray[np.float64]
@@ -81,25 +81,24 @@ def merged(likelihoods: Floats, counts: Int64s) -> tuple[Floats, Int64s]:
     return likelihoods[rows[present] - 1], np.bincount(codes, counts, most)[present].astype(np.int64)
 
 
-def most_likely(likelihoods: Floats, counts: Int64s, check_time: TimeLimit = UNLIMITED) -> Floats:
+def most_likely(likelihoods: Floats, counts: Int64s) -> Floats:
     """float64[components], the shares of maximum likelihood.
 
     likelihoods : float64[patterns, components], the probability of the pattern's partitions in each component: 0, 1 or that of
         chance, which is the last component
     counts : int64[patterns], of what the shares are: records, or distinct pairs
-    check_time : is called in each round; raises what ends the search
     """
     likelihoods, counts = merged(likelihoods, counts)
     weights = counts / max(int(counts.sum()), 1)
     if likelihoods[:, :-1].any(axis=1).all():
         # First without chance: it gets no share, not even a rounding error, unless the likelihood rises with it.
-        shares = _climb(likelihoods[:, :-1], weights, check_time)
+        shares = _climb(likelihoods[:, :-1], weights)
         if weights @ (likelihoods[:, -1] / (likelihoods[:, :-1] @ shares)) <= 1 + 1e-9:
             return np.append(shares, 0.0)
-    return _climb(likelihoods, weights, check_time)
+    return _climb(likelihoods, weights)
 
 
-def _climb(likelihoods: Floats, weights: Floats, check_time: TimeLimit) -> Floats:
+def _climb(likelihoods: Floats, weights: Floats) -> Floats:
     """float64[components], adding up to 1: the shares with the highest weights @ log(likelihoods @ shares), a concave function.
 
     Each round takes Newton's step, no further than leaves a part of each share, or, if that does not lead as high, the step of

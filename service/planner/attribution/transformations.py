@@ -18,7 +18,7 @@ from uuid import UUID
 
 import numpy as np
 
-from service.core.clock import UNLIMITED, TimeLimit
+from service.core.clock import check_time, reserve
 from service.core.keys import columns
 from service.core.keys.columns import Column
 from service.core.model import Keys
@@ -222,7 +222,6 @@ def find_serialization(
     partitions_counts: range,
     schema_ids: Sequence[int] | None,
     hypotheses: int,
-    check_time: TimeLimit = UNLIMITED,
 ) -> tuple[Transformation | None, int, int]:
     """The likeliest of all transformations that apply, if it explains more than chance; how many were tried; all hypotheses.
 
@@ -252,13 +251,8 @@ TEXT_BYTES, DATA_BYTES = 160, 4
 """Memory for each pair, and for each byte of its key, while keys are transformed."""
 
 
-def serialized(
-    observations: KeyObservations, transformation: Transformation, reserve: Callable[[int], None]
-) -> KeyObservations | None:
-    """The observations with the keys' other bytes; None if the transformation does not apply to each of them.
-
-    reserve : is called with the memory that this takes
-    """
+def serialized(observations: KeyObservations, transformation: Transformation) -> KeyObservations | None:
+    """The observations with the keys' other bytes; None if the transformation does not apply to each of them."""
     reserve(TEXT_BYTES * observations.pairs + DATA_BYTES * columns.data_bytes(observations.column))
     column = transformed(transformation, texts_of(observations.column))
     return None if column is None else replace(observations, column=column, key_format="bytes")

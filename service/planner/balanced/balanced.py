@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from service.core.clock import UNLIMITED, unmetered
+from service.core.clock import reserve_in_turn
 from service.core.errors import InvalidQuestion
 from service.core.measures.certificate import Certificate, Objective
 from service.core.measures.skew import occurrences, weighted_load
@@ -64,17 +64,9 @@ STEP_BYTES: Final = 200
 """Most memory of an edge for a step of a member's load."""
 
 
-def assign(
-    group: Group,
-    check_time: Callable[[], None] = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
-    max_moves: int | None = None,
-    glance: Glance | None = None,
-) -> Assignment:
+def assign(group: Group, max_moves: int | None = None, glance: Glance | None = None) -> Assignment:
     """The best assignment, with its certificate.
 
-    check_time : is called after each piece of work of a second or less; raises what ends it
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
     max_moves : how many partitions may move; None: as many as the most even loads take
     glance : with weights, a less thorough look; None: as thorough as can be
     Raises InvalidQuestion if more must move than may.
@@ -86,8 +78,8 @@ def assign(
         check_moves(group, max_moves)
     order = group.by_id
     if _is_weighed(group):
-        _reserve(group, reserve)
-        holders, certificate = weigh(group, order, check_time, max_moves, glance)
+        _reserve(group)
+        holders, certificate = weigh(group, order, max_moves, glance)
         return Assignment(_rows(holders, order), certificate=certificate)
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     counting = _subscribed_by_all(group)
@@ -95,11 +87,11 @@ def assign(
         claims, unique = claimed_once(group.owned.offsets, group.owned.values, counting)
         if unique:
             return _by_formula(group, order, counting, claims, max_moves)
-    _reserve(group, reserve, steps=max_moves is not None)
+    _reserve(group, steps=max_moves is not None)
     kinds = Kinds.of(group, order, racks_matter=racks_matter)
-    bounds = levels(kinds.sizes, kinds.counts, kinds.subscribers, check_time)
+    bounds = levels(kinds.sizes, kinds.counts, kinds.subscribers)
     routes = Routes.of(group, order, kinds, bounds, racks_matter=racks_matter)
-    shipped = ship(routes, Rooms.of_levels(bounds), check_time)
+    shipped = ship(routes, Rooms.of_levels(bounds))
     even = _bound(kinds, bounds)
     if max_moves is None or shipped.moves <= max_moves:
         moves = shipped.moves if shipped.proven else 0
@@ -107,7 +99,7 @@ def assign(
         proof = _Proof(int(even.max(initial=0)), int(even @ even), moves, BY_FLOW, elsewhere)
     else:
         routes = Routes.of(group, order, kinds, None, racks_matter=racks_matter)
-        limited = ship_within(routes, int(even.max(initial=0)), max_moves, check_time)
+        limited = ship_within(routes, int(even.max(initial=0)), max_moves)
         shipped, proof = limited.shipped, _proof_of(limited, order, even, max_moves)
     rows = _rows(shipped.holders, order)
     rack_local = None
@@ -152,7 +144,7 @@ def _by_formula(group: Group, order: Int32s, counting: Bools, claims: Int32s, ma
     return Assignment(rows, certificate=_certified(group, rows, int(counting.sum()), moved, proof, None))
 
 
-def _reserve(group: Group, reserve: Callable[[int], None], *, steps: bool = False) -> None:
+def _reserve(group: Group, *, steps: bool = False) -> None:
     """Reserve the memory of kinds and networks. steps : with edges for the steps of members (``limited``)"""
     topics = group.topics
     subscriptions = len(group.subscriptions.values)
@@ -161,7 +153,7 @@ def _reserve(group: Group, reserve: Callable[[int], None], *, steps: bool = Fals
         count = SUBSCRIPTION_WITH_RACKS_BYTES * subscriptions + RACK_BYTES * len(topics.racks.values)
     if steps:
         count += STEP_BYTES * (min(MOST_STEPS, topics.partitions_count * len(group)) + len(group))
-    reserve(count + PARTITION_BYTES * topics.partitions_count)
+    reserve_in_turn(count + PARTITION_BYTES * topics.partitions_count)
 
 
 def _rows(holders: Int32s, order: Int32s) -> Ragged:

@@ -7,11 +7,11 @@ partitions, k + 1 are on one member. If the moves are limited, (d) what members 
 *Moves*: a member that owns more than the largest load gives up its heaviest partitions.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.kernels import kernel
 from service.core.model import NONE, Int32s, Int64s
 from service.planner.balanced.items import Items
@@ -21,7 +21,7 @@ FEWEST_CUTS: Final = 64
 """Cuts after which the bound is taken as it stands."""
 
 
-def least_maximum(items: Items, check_time: Callable[[], None]) -> float:
+def least_maximum(items: Items) -> float:
     """What the largest load ÷ capacity is at least, in units."""
     weights, capacities = items.weights, items.capacities
     if not len(weights):
@@ -35,10 +35,10 @@ def least_maximum(items: Items, check_time: Callable[[], None]) -> float:
     # More than 8 × members of them approach the mean.
     k = np.arange(1, min((len(weights) - 1) // members, 8 * members) + 1)
     bound = max(bound, float((sums[k * members + 1] - sums[k * members - k]).max(initial=0)) / most)
-    return float(max(bound, _worst_set(items, check_time)))
+    return float(max(bound, _worst_set(items)))
 
 
-def _worst_set(items: Items, check_time: Callable[[], None]) -> float:
+def _worst_set(items: Items) -> float:
     """The weight of what only a set of members reads ÷ their capacity, for the worst set (Dinkelbach's)."""
     kinds = int(items.kinds.max()) + 1
     topics = len(items.readers_of) - 1

@@ -3,30 +3,22 @@
 Brokers that load ``BalancedAssignor`` (brokers/java) assign the same.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from service.core.assignors.coordinator import topic_ids
-from service.core.clock import UNLIMITED, unmetered
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged, Topics, ranks_of
 from service.core.ragged import grouped, taken
 from service.planner.balanced import balanced
 from service.planner.balanced.weighted import Glance
 
 
-def assign(
-    group: Group,
-    check_time: Callable[[], None] = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
-    max_moves: int | None = None,
-    glance: Glance | None = None,
-) -> Assignment:
+def assign(group: Group, max_moves: int | None = None, glance: Glance | None = None) -> Assignment:
     """``balanced.assign``, with the topics in the order of their ids (Uuid.compareTo)."""
     ranks = topic_ids(group.topics).ranks
     if (np.diff(ranks) > 0).all():
-        return balanced.assign(group, check_time, reserve, max_moves, glance)
+        return balanced.assign(group, max_moves, glance)
     count = group.topics.partitions_count
     order = np.argsort(ranks).astype(np.int32)
     moved = taken(Ragged(group.topics.first, np.arange(count, dtype=np.int32)), order)
@@ -37,7 +29,7 @@ def assign(
         subscriptions=_mapped(group.subscriptions, ranks),
         owned=_mapped(group.owned, places),
     )
-    assignment = balanced.assign(by_id, check_time, reserve, max_moves, glance)
+    assignment = balanced.assign(by_id, max_moves, glance)
     holders = np.full(count, NONE, np.int32)
     holders[moved.values[assignment.rows.values]] = assignment.rows.row_of_each_value()
     return replace(assignment, rows=grouped(holders, len(group)))

@@ -1,10 +1,10 @@
 """Every assignment of a few weighted partitions, as far as it may be better than the best so far (branch and bound)."""
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 
@@ -27,13 +27,7 @@ class Choices(NamedTuple):
 
 
 def exhaust(
-    weights: Int64s,
-    capacities: Float64s,
-    choices: Choices,
-    holders: Int32s,
-    max_moves: int,
-    check_time: Callable[[], None],
-    nodes: int,
+    weights: Int64s, capacities: Float64s, choices: Choices, holders: Int32s, max_moves: int, nodes: int
 ) -> tuple[Int32s, bool, bool]:
     """The best assignment found, int32[items]; is its largest load ÷ capacity the least? Is it the best in every aim?
 

@@ -15,11 +15,11 @@ who has more, leaves to it: the level of C and of u is 1.
 Source: Frank and Murota, "Decreasing minimization on M-convex sets" (2022), on the canonical partition.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.model import Int64s, Ragged
 from service.planner.flows import augment, network
 
@@ -36,7 +36,7 @@ class Levels:
     members: Int64s
 
 
-def levels(sizes: Int64s, counts: Int64s, subscribers: Ragged, check_time: Callable[[], None]) -> Levels:
+def levels(sizes: Int64s, counts: Int64s, subscribers: Ragged) -> Levels:
     """The levels.
 
     sizes : int64[kinds of topics]     partitions of each kind, at least 1

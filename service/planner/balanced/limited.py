@@ -42,12 +42,12 @@ class Limited:
     elsewhere: int | None
 
 
-def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable[[], None]) -> Limited:
+def ship_within(routes: Routes, least: int, max_moves: int) -> Limited:
     """The assignment. least : what the largest load is at least."""
     kinds = len(routes.kinds.counts)
 
     def capped(cap: int) -> Shipped:
-        return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)), check_time)
+        return ship(routes, Rooms(np.full((1, kinds), cap), np.zeros(1, np.int64)))
 
     uncapped = capped(int(routes.some.sizes.sum()))
     low, high = least, int(np.bincount(uncapped.holders[uncapped.holders != NONE]).max(initial=least))
@@ -66,7 +66,7 @@ def ship_within(routes: Routes, least: int, max_moves: int, check_time: Callable
     sizes[-1] = cap - width * (steps - 1)
 
     def patient(patience: int, eager: int = 0, tie: int | None = None) -> Shipped:
-        return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager, tie), check_time)
+        return ship(routes, Rooms(sizes, np.arange(steps) * width, patience, eager, tie))
 
     patience = _least(0, steps * width, lambda each: patient(each).moves <= max_moves)
     eager = 0

@@ -1,11 +1,11 @@
 """How many partitions are read on the reader's rack, and how many could be."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.measures.certificate import Objective
 from service.core.model import NONE, Bools, Float64s, Group, Int32s, Ragged, distinct
 
@@ -66,7 +66,7 @@ class RackOptions:
     spare: int
 
 
-def most_near(options: RackOptions, check_time: Callable[[], None]) -> int:
+def most_near(options: RackOptions) -> int:
     """What no assignment has more items near than, whose members keep the room of their rack, and that moves no more.
 
     The bound is the dual of the linear programme of that: at any prices of room and of moves no more can be near than what room

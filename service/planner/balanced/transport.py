@@ -16,19 +16,20 @@ the three one by one. Where moves are limited (``limited``), a move costs as muc
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from service.core.kernels import kernel
 from service.core.model import NONE, Bools, Group, Int32s, Int64s
 from service.core.ragged import grouped_arrays
-from service.planner.balanced.levels import Levels
 from service.planner.flows import Edges, cost, dual_bound, fill
 from service.planner.kinds import Claimed, Kinds
+
+if TYPE_CHECKING:
+    from service.planner.balanced.levels import Levels
 
 ELSEWHERE: Final = 1
 """The price of reading from another rack."""
@@ -141,14 +142,14 @@ class _Nodes(NamedTuple):
         return cls(*accumulate(counts))
 
 
-def ship(routes: Routes, rooms: Rooms, check_time: Callable[[], None]) -> Shipped:
+def ship(routes: Routes, rooms: Rooms) -> Shipped:
     """The cheapest assignment within the rooms."""
     kinds, some, total = routes.kinds, routes.some, int(routes.some.sizes.sum())
     nodes = _Nodes.of(routes)
     sorts = _edges(routes, rooms, nodes, total)
     edges = Edges.joined([*sorts.values()])
     through = edges.network(nodes.sink + 1)
-    sent = fill(through, check_time)
+    sent = fill(through)
     flow = through.flow()
     ends = np.cumsum([np.broadcast(*each).size for each in sorts.values()])
     flows = dict(zip(sorts, np.split(flow, ends[:-1]), strict=True))

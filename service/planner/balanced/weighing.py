@@ -1,7 +1,6 @@
 """The best assignment of a group whose partitions have weights or whose members have capacities, as far as it can be found."""
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -34,9 +33,7 @@ BY_EXCHANGES: Final = (
 BY_EXCESS: Final = "The bound is what members own beyond the largest load."
 
 
-def weigh(
-    group: Group, order: Int32s, check_time: Callable[[], None], max_moves: int | None, glance: Glance | None
-) -> tuple[Int32s, Certificate]:
+def weigh(group: Group, order: Int32s, max_moves: int | None, glance: Glance | None) -> tuple[Int32s, Certificate]:
     """The member of each partition, by its place in ``order``, or NONE: int32[partitions]; and what is proven of it.
 
     Partitions whose load is not known are shared out by themselves, by their number ÷ capacity; ``load`` is that of the others.
@@ -49,12 +46,12 @@ def weigh(
     weights = ones if weights is None else weights
     partitions = heaviest[kinds.topics[topic_of[heaviest]] != NONE]
     if unknown is None or not unknown.any():
-        return _weigh(group, order, kinds, partitions, weights, check_time, max_moves, glance)
+        return _weigh(group, order, kinds, partitions, weights, max_moves, glance)
     known, others = partitions[~unknown[partitions]], partitions[unknown[partitions]]
     spare = None if max_moves is None else max_moves - _forced(group, order, kinds, others)
-    holders, certificate = _weigh(group, order, kinds, known, weights, check_time, spare, glance)
+    holders, certificate = _weigh(group, order, kinds, known, weights, spare, glance)
     spare = None if max_moves is None else max_moves - int(certificate.moves.value)
-    rest, of_rest = _weigh(group, order, kinds, others, ones, check_time, spare, glance)
+    rest, of_rest = _weigh(group, order, kinds, others, ones, spare, glance)
     return np.where(rest == NONE, holders, rest).astype(np.int32), certificate.joined(of_rest)
 
 
@@ -66,14 +63,7 @@ def _forced(group: Group, order: Int32s, kinds: Kinds, partitions: Int32s) -> in
 
 
 def _weigh(
-    group: Group,
-    order: Int32s,
-    kinds: Kinds,
-    partitions: Int32s,
-    weights: Float64s,
-    check_time: Callable[[], None],
-    max_moves: int | None,
-    glance: Glance | None,
+    group: Group, order: Int32s, kinds: Kinds, partitions: Int32s, weights: Float64s, max_moves: int | None, glance: Glance | None
 ) -> tuple[Int32s, Certificate]:
     """The same of these partitions alone. partitions : heaviest first; weights : float64[all partitions]"""
     topic_of = group.topics.topic_of
@@ -98,7 +88,7 @@ def _weigh(
     choices = _choices(group, order, kinds, items, partitions, claims, claimed) if few else None
     racks_matter = group.topics.racks is not None and bool((group.racks != NONE).any())
     places = _places(group, order, partitions, claims, claimed) if glance is None else None
-    shared = share_out(items, choices, places, may_leave, check_time, glance)
+    shared = share_out(items, choices, places, may_leave, glance)
     holders = np.full(len(topic_of), NONE, np.int32)
     holders[partitions] = shared.holders
 
@@ -122,7 +112,7 @@ def _weigh(
         near = len(distinct(rows[racks.values == readers[rows]]))
         could = near if shared.exact else None
         if places is not None and not shared.exact:
-            could = most_near(_options(group, items, places, largest, moved), check_time)
+            could = most_near(_options(group, items, places, largest, moved))
         rack_local = nearest(group, near, could, BY_TRIAL if shared.exact else BY_EXCHANGES)
     coverage = Objective(len(partitions), len(partitions), EVERY_ONE, most=True)
     moves = Objective(moved, moved if shared.exact else min(forced, moved), BY_TRIAL if shared.exact else BY_EXCESS)

@@ -13,12 +13,12 @@ for one another, and pairs of members exchange partitions so that fewer move and
 Limits are numbers of steps, never a time, so that the same group always has the same answer.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Int32s
 from service.planner.balanced.bounds import keep, least_maximum, least_within
@@ -61,21 +61,14 @@ class Glance:
     nodes: int
 
 
-def share_out(
-    items: Items,
-    choices: Choices | None,
-    places: Places | None,
-    max_moves: int,
-    check_time: Callable[[], None],
-    glance: Glance | None,
-) -> Shared:
+def share_out(items: Items, choices: Choices | None, places: Places | None, max_moves: int, glance: Glance | None) -> Shared:
     """The assignment.
 
     choices : only of few items, which are then looked through; places : None for a glance
     max_moves : how many items may leave their owners
     glance : None: as thorough as can be
     """
-    least = least_maximum(items, check_time)
+    least = least_maximum(items)
     bound = least_within(items, least, max_moves)
     holders = items.owners.copy()
     loads = keep(items, holders, bound)
@@ -98,7 +91,7 @@ def share_out(
         return Shared(holders, least, bound, exact=False)
     forced = int(np.count_nonzero((choices.moves | ~choices.may).all(axis=1)))
     nodes = MOST_NODES if glance is None else glance.nodes
-    holders, largest, exact = exhaust(items.weights, items.capacities, choices, holders, forced + max_moves, check_time, nodes)
+    holders, largest, exact = exhaust(items.weights, items.capacities, choices, holders, forced + max_moves, nodes)
     if largest:
         least = bound = float((np.bincount(holders, items.weights, len(items.kinds)) / items.capacities).max(initial=0.0))
     return Shared(holders, least, bound, exact)

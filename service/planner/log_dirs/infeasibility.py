@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.printable import first_few
 from service.planner.reassignments.feasibility.feasible import verdict
@@ -21,7 +22,7 @@ _RULES: Final = ("draining", "cordoned", "capacity_bytes")
 _GOAL: Final = Goal(racks="none", balance="bytes")
 
 
-def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, list[str]], check: Callable[[], None]) -> None:
+def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, list[str]]) -> None:
     """Raise NoPlan if the directories cannot have the replicas, or no way was found.
 
     brokers : the directories of one broker; names : its id, and their paths
@@ -29,8 +30,8 @@ def check_feasible(brokers: Brokers, placements: Placements, names: tuple[int, l
     effort = Effort()
 
     def found(some: Brokers) -> int:
-        check()
-        return verdict(some, placements, _GOAL, effort, check)
+        check_time()
+        return verdict(some, placements, _GOAL, effort)
 
     result = found(brokers)
     if result == PACKED:

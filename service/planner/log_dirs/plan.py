@@ -6,12 +6,12 @@ by their size, ``draining`` and ``cordoned`` mean the same, and batches keep ``c
 What is on a disk besides the replicas is a partition that stays.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Final, Self
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import NoPlan
 from service.core.model import NONE, Cluster, Float64s, Int32s, Ragged
 from service.planner.log_dirs.exchanges import MOST_WORK, MOST_WORK_IN_ALL, improved
@@ -131,13 +131,10 @@ class BrokerDisks:
         return float((alone + rest**2 / left) / weights[0]) * (1 - _ROUNDING)
 
 
-def plan_log_dirs(
-    log_dirs: LogDirs, replicas: DirReplicas, goal: Goal, limits: BatchLimits, check: Callable[[], None] = lambda: None
-) -> LogDirPlan:
+def plan_log_dirs(log_dirs: LogDirs, replicas: DirReplicas, goal: Goal, limits: BatchLimits) -> LogDirPlan:
     """The plan for each broker by itself.
 
     goal : in bytes and without racks; its limits of copies are of each broker, as are the limits of a batch
-    check : called every few milliseconds; may raise to give up
     Raises NoPlan for the first broker that has none.
     """
     dirs, outside = replicas.dirs.copy(), np.zeros(len(log_dirs), np.bool_)
@@ -146,17 +143,17 @@ def plan_log_dirs(
     evenness, evenness_bound = np.zeros((2, count))
     moves, effort = list[DirMoves](), Effort()
     for broker in range(count):
-        check()
+        check_time()
         disks = BrokerDisks.of(log_dirs, replicas, weights, broker)
         if disks.rests and disks.as_good_as_any(goal):
             outside[outside_band(disks.brokers, disks.placements, goal, disks.placements.replicas) + disks.first_dir] = True
             evenness[broker] = evenness_bound[broker] = disks.evenness(disks.placements.replicas.values)
             continue
-        best, batches = _planned(disks, log_dirs, broker, goal, limits, check)
+        best, batches = _planned(disks, log_dirs, broker, goal, limits)
         fewest = max(best.lower_bound, fewest_bytes_as_even(disks.brokers, disks.placements, goal, best))
         open_ = best.cost > fewest or len(best.outside) > 0
         if open_ and not goal.limited and (goal.objective != "even" or goal.tolerance is not None):
-            best, batches, fewest = _proven(disks, goal, limits, (best, batches, fewest), effort, check)
+            best, batches, fewest = _proven(disks, goal, limits, (best, batches, fewest), effort)
         moves.append(_moves(disks, goal, best, batches))
         dirs[moves[-1].replicas] = moves[-1].targets  # those of later batches come later
         outside[best.outside + disks.first_dir] = True
@@ -166,21 +163,17 @@ def plan_log_dirs(
     return LogDirPlan(dirs, _joined(moves), copied, lower_bound, evenness, evenness_bound, outside)
 
 
-def _planned(
-    disks: BrokerDisks, log_dirs: LogDirs, broker: int, goal: Goal, limits: BatchLimits, check: Callable[[], None]
-) -> tuple[Plan, Batches]:
+def _planned(disks: BrokerDisks, log_dirs: LogDirs, broker: int, goal: Goal, limits: BatchLimits) -> tuple[Plan, Batches]:
     """The plan of a broker. Raises NoPlan."""
     names = [log_dirs.path(log_dir) for log_dir in range(*log_dirs.offsets[broker : broker + 2].tolist())]
     broker_id = int(log_dirs.broker_ids[broker])
-    check_feasible(disks.brokers, disks.placements, (broker_id, names), check)
+    check_feasible(disks.brokers, disks.placements, (broker_id, names))
     with no_order(broker_id, rests=disks.rests):
-        best, batches = plan_in_batches(disks.brokers, disks.placements, goal, limits, check)
-        return _improved(disks, goal, limits, best, check) or (best, batches)
+        best, batches = plan_in_batches(disks.brokers, disks.placements, goal, limits)
+        return _improved(disks, goal, limits, best) or (best, batches)
 
 
-def _improved(
-    disks: BrokerDisks, goal: Goal, limits: BatchLimits, best: Plan, check: Callable[[], None]
-) -> tuple[Plan, Batches] | None:
+def _improved(disks: BrokerDisks, goal: Goal, limits: BatchLimits, best: Plan) -> tuple[Plan, Batches] | None:
     """The plan improved; None where nothing does, or where that has no batches without detours."""
     brokers, placements = disks.brokers, disks.placements
     if goal.objective == "even" and not (goal.copies_first or goal.limited) and best.evenness_gap < _EVEN:
@@ -188,23 +181,18 @@ def _improved(
     dirs = improved(brokers, placements, goal, best.replicas.values, disks.most_work)
     if (dirs == best.replicas.values).all():
         return None
-    return _without_detours(disks, goal, limits, best, dirs, check)
+    return _without_detours(disks, goal, limits, best, dirs)
 
 
 def _proven(
-    disks: BrokerDisks,
-    goal: Goal,
-    limits: BatchLimits,
-    so_far: tuple[Plan, Batches, int],
-    effort: Effort,
-    check: Callable[[], None],
+    disks: BrokerDisks, goal: Goal, limits: BatchLimits, so_far: tuple[Plan, Batches, int], effort: Effort
 ) -> tuple[Plan, Batches, int]:
     """The plan, its batches and the fewest bytes of any, by a program if that is better."""
     best, batches, fewest = so_far
-    dirs, bound = fewest_bytes(disks.brokers, disks.placements, goal, effort, check)
+    dirs, bound = fewest_bytes(disks.brokers, disks.placements, goal, effort)
     if dirs is not None:
         dirs = improved(disks.brokers, disks.placements, goal, dirs, disks.most_work)
-        other = _without_detours(disks, goal, limits, best, dirs, check)
+        other = _without_detours(disks, goal, limits, best, dirs)
         if other is not None and (len(other[0].outside), other[0].cost) < (len(best.outside), best.cost):
             best, batches = other
     if goal.tolerance is None or not len(best.outside):  # else the bound is that of plans within the tolerance
@@ -213,13 +201,13 @@ def _proven(
 
 
 def _without_detours(
-    disks: BrokerDisks, goal: Goal, limits: BatchLimits, best: Plan, dirs: Int32s, check: Callable[[], None]
+    disks: BrokerDisks, goal: Goal, limits: BatchLimits, best: Plan, dirs: Int32s
 ) -> tuple[Plan, Batches] | None:
     """The plan with other directories; None if that has no batches without detours."""
     brokers, placements = disks.brokers, disks.placements
     replicas = replace(best.replicas, values=dirs)
     try:
-        batches = in_batches(brokers, placements, replicas, limits, goal.racks, check)
+        batches = in_batches(brokers, placements, replicas, limits, goal.racks)
     except NoPlan:
         return None
     if batches.detours:

@@ -6,13 +6,12 @@ together with the answer.
 Source: HiGHS by ``scipy.optimize.milp``, branch and cut.
 """
 
-from collections.abc import Callable
 from math import ceil, gcd
 from typing import Final
 
 import numpy as np
 
-from service.core.clock import seconds_left
+from service.core.clock import check_time, seconds_left
 from service.core.model import Float64s, Int32s
 from service.planner.reassignments.evenness import band
 from service.planner.reassignments.feasibility.packing import LARGEST, Effort, Formulas, solve
@@ -28,9 +27,7 @@ _START: Final = 1_000
 """What a program costs of the effort before it begins."""
 
 
-def fewest_bytes(
-    brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]
-) -> tuple[Int32s | None, int]:
+def fewest_bytes(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort) -> tuple[Int32s | None, int]:
     """int32[partitions], where each replica goes, or None if nothing is found; and the bytes that any such plan copies at least.
 
     brokers, placements : the directories of a broker, and its replicas; goal : "fewest-moves", or with a tolerance
@@ -60,8 +57,8 @@ def fewest_bytes(
         np.concatenate([each, low / unit]),
         np.concatenate([each, high / unit]),
     )
-    solved = solve(formulas, nodes, seconds_left(check), mip_rel_gap=0.0)
-    check()  # a program that the time has ended has no say in the answer
+    solved = solve(formulas, nodes, seconds_left(), mip_rel_gap=0.0)
+    check_time()  # a program that the time has ended has no say in the answer
     effort.left -= _START + cells * int(solved.mip_node_count or 0)
     bound = solved.mip_dual_bound
     fewest = 0 if bound is None or not np.isfinite(bound) else max(0, ceil((bound * (1 - _ROUNDING) - _ROUNDING) * unit))

@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.core.assignors import Assignor
+from service.core.clock import check_time
 from service.core.measures.zone_traffic import ZoneTraffic, zone_traffic
-from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 from service.core.ragged import transposed
 from service.planner.rebalances.rebalance import final_rows, movement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from service.core.assignors import Assignor
+    from service.core.model import Float64s, Group, Int64s, LeftOpen, Ragged
 
 ALIKE: Final = 1 - 1e-9
 """A load gains on another if it is below this share of it: sums of the same weights in another order differ by less."""
@@ -112,14 +116,11 @@ def _shares(rows: Ragged, weights: Float64s) -> tuple[Float64s, Int64s]:
     return loads.astype(np.float64, copy=False), known.lengths().astype(np.int64)
 
 
-def plans(
-    group: Group, current: int, counts: Iterable[int], assignor: Assignor, check_time: Callable[[], None], loads: LoadBounds
-) -> list[MembersPlan]:
+def plans(group: Group, current: int, counts: Iterable[int], assignor: Assignor, loads: LoadBounds) -> list[MembersPlan]:
     """A plan for each number of members.
 
     group : with as many members as the largest number; the first ``current`` are those of now, with what they own
     counts : ascending, none twice
-    check_time : is called before each; raises what ends it
     """
     now, read = group.first_members(current), _read_by_first(group)
     made = []

@@ -5,14 +5,14 @@ Where the draws are few, each is placed; otherwise some of them, drawn from one 
 It does not depend on how the topic is placed. Clusters have many topics of few sizes, so the last ones are kept.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from service.core.clock import UNLIMITED
+from service.core.clock import looking
 from service.core.jvm.random import JavaRandom
 from service.core.measures.broker_load import COUNTS, Load, load_of, rack_load, rows_of_topics
 from service.core.model import Cluster, Float64s, Int32s, PlacementRequest
@@ -62,13 +62,13 @@ def skews_of(cluster: Cluster, of_brokers: Load) -> list[float]:
 _kept: dict[Hashable, Evenness] = {}
 
 
-def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest, check_time: Callable[[], None] = UNLIMITED) -> Evenness:
+def evenness(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Evenness:
     """How even the placer makes a topic of this size, in a cluster without known load. Raises what the placer raises."""
     looked_at = (each.tobytes() for each in (cluster.broker_ids, cluster.racks, cluster.fenced))
     key = (placer.name, placer.run, placer.draws, request, cluster.rack_ids, *looked_at)
     known = _kept.get(key)
     if known is None:
-        known = _computed(placer.within(check_time), cluster, request)
+        known = _computed(placer, cluster, request)
         if len(_kept) >= KEPT:
             _kept.clear()
         _kept[key] = known
@@ -87,5 +87,5 @@ def _computed(placer: Placer, cluster: Cluster, request: PlacementRequest) -> Ev
 
 
 def _skews(cluster: Cluster, placements: Iterator[Int32s]) -> Float64s:
-    loads = (load_of(cluster, rows_of_topics([placement])) for placement in placements)
+    loads = (load_of(cluster, rows_of_topics([placement])) for placement in looking(placements, 1))
     return np.array([skews_of(cluster, load) for load in loads], np.float64)

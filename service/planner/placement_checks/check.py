@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.measures.broker_load import distinct_in_rows
 from service.core.model import NONE, Bools, Int32s, Int64s, distinct
 from service.core.printable import counted
@@ -105,9 +106,7 @@ class _Rule(NamedTuple):
     numbers: tuple[Int64s, ...] = ()
 
 
-def check_placements(
-    brokers: Brokers, placements: Placements, in_sync_known: Bools, check: Callable[[], None] = lambda: None
-) -> PlacementCheck:
+def check_placements(brokers: Brokers, placements: Placements, in_sync_known: Bools) -> PlacementCheck:
     """The state of a cluster. in_sync_known : see PlacementCheck; check : called for each finding, may raise to give up"""
     serves = placements.in_sync_now(brokers)
     leaders = leaders_now(brokers, placements)
@@ -122,7 +121,7 @@ def check_placements(
         rule = rules[name]
         named = placements.replicas.where(rule.brokers)
         for partitions in _alike(placements, rule):
-            check()
+            check_time()
             detail = rule.text(*(int(number[partitions[0]]) for number in rule.numbers))
             findings.append(CheckFinding(name, partitions, distinct(taken(named, partitions).values), detail))
     lengths = placements.replicas.lengths()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.planner.reassignments.evenness import band, squares
 from service.planner.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits, packed
 from service.planner.reassignments.feasibility.packing import PACKED, Effort
-from service.planner.reassignments.model import Brokers, Goal, Placements
 from service.planner.reassignments.order import copied, in_order
 from service.planner.reassignments.resources.search import even_out_replicas
 from service.planner.reassignments.search.byte_balance import EXCEEDED, Exchanged, balance_bytes
@@ -20,6 +19,9 @@ from service.planner.reassignments.search.paths import improve
 from service.planner.reassignments.search.same_rack import Swaps, stay_on_racks
 from service.planner.reassignments.search.topic_balance import even_out_topics
 from service.planner.reassignments.search.trade import Curve, Record, even_out_freely, trade
+
+if TYPE_CHECKING:
+    from service.planner.reassignments.model import Brokers, Goal, Placements
 
 
 @dataclass(frozen=True)
@@ -71,19 +73,16 @@ class Search:
     brokers: Brokers
     placements: Placements
     goal: Goal
-    check: Callable[[], None]
     chosen: Int32s
     points: int = 1
 
     @classmethod
-    def of(
-        cls, brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None], *, whole_curve: bool = False
-    ) -> Search:
+    def of(cls, brokers: Brokers, placements: Placements, goal: Goal, *, whole_curve: bool = False) -> Search:
         """whole_curve : whether every point is kept"""
         chosen = placements.chosen()
         chosen = chosen[np.argsort(placements.bytes_of_each()[chosen], kind="stable")]
         points = 2 + int(placements.replication_factors[chosen].sum(dtype=np.int64)) if whole_curve else 1
-        return cls(brokers, placements, goal, check, chosen, points)
+        return cls(brokers, placements, goal, chosen, points)
 
     def best(self) -> BestSets | None:
         """The sets, in order; None if none are found that keep all rules."""
@@ -96,7 +95,7 @@ class Search:
         return None
 
     def _best(self, *, hold: bool, paid: bool) -> BestSets | None:
-        cluster = self.brokers, self.placements, self.goal, self.chosen, self.check
+        cluster = self.brokers, self.placements, self.goal, self.chosen
         sets = feasible_sets(*cluster, paid=paid, hold=hold)
         if not sets.feasible or sets.state is None:
             return None
@@ -105,7 +104,7 @@ class Search:
         if improved.moves == EXCEEDED:  # evened out, they do not fit
             state = feasible_sets(*cluster, hold=hold).state or state
             rows = self.brokers, self.placements, self.chosen, state
-            if fits(*rows, self.check) == EXCEEDED and packed(*rows, Effort(), self.check) != PACKED:
+            if fits(*rows) == EXCEEDED and packed(*rows, Effort()) != PACKED:
                 return None
             if self.goal.balance == "bytes":  # as far as capacities allow
                 improved = replace(self._balance_bytes(state), moves=EXCEEDED)
@@ -137,7 +136,7 @@ class Search:
             np.array([in_bytes]),
             np.array([not (in_bytes or goal.per_topic or goal.tolerance is not None)]),
         )
-        changed = stay_on_racks(state, swaps, self.brokers.listed, self.check)
+        changed = stay_on_racks(state, swaps, self.brokers.listed)
         return in_order(self.brokers, self.placements, self.chosen, state) if changed else None
 
     def _improve(self, state: ReplicaSets) -> _Improved:
@@ -150,21 +149,21 @@ class Search:
         elif self.goal.tolerance is not None:
             improved = self._approach(state, self.goal.tolerance)
         else:
-            optimal = improve(state, even_first=self.goal.objective == "even", check=self.check)
+            optimal = improve(state, even_first=self.goal.objective == "even")
             improved = _Improved(0, self._copied(state)[0], squares(self.brokers, state.loads)) if optimal else _Improved(0)
         if self.goal.per_topic:
-            even_out_topics(state, self.placements.topics[self.chosen], self.check)
-        moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
+            even_out_topics(state, self.placements.topics[self.chosen])
+        moves = fits(self.brokers, self.placements, self.chosen, state)
         return replace(improved, moves=moves)
 
     def _trade(self, state: ReplicaSets) -> _Improved:
         """The evenest with this number of copies."""
-        optimal = improve(state, even_first=False, check=self.check)
+        optimal = improve(state, even_first=False)
         copies, amount = self._copied(state)
         if not self.goal.within_limits(copies, amount):
             return _Improved(0, copies if optimal else None)
         record = self._record(state, copies, amount)
-        curve = trade(state, record, self.check)
+        curve = trade(state, record)
         if not (optimal and curve.optimal and len(state.weights)):  # without brokers there is nothing to even out
             return _Improved(0, curve=curve)
         unit = float(state.weights[0] / self.brokers.weights[0])  # the sum with these weights is less than with the integers
@@ -181,20 +180,20 @@ class Search:
         """The fewest copies that bring the brokers into the band, or as near as the rules allow, and then the evenest."""
         low, high = band(self.brokers.usable, self.brokers.weights, state.loads, tolerance)
         state.low[:], state.high[:], state.parts[:] = low, high, (1, 0)
-        optimal = improve(state, even_first=True, check=self.check)
+        optimal = improve(state, even_first=True)
         state.parts[:] = 0, 1
         outside = self.brokers.usable & ((state.loads < low) | (state.loads > high))
         most = state.most.copy()
         state.most[:] = np.where(outside, state.loads, np.minimum(most, high))
         if not outside.any() and (state.weights == 1).all():  # then no path leads out of the band, and paths are found sooner
-            improve(state, even_first=False, check=self.check)
-        evenest = even_out_freely(state, np.where(outside, state.loads, low), self.check) and not outside.any()
+            improve(state, even_first=False)
+        evenest = even_out_freely(state, np.where(outside, state.loads, low)) and not outside.any()
         state.most[:] = most
         reached = squares(self.brokers, state.loads) if optimal and evenest else None
         return _Improved(0, self._copied(state)[0] if optimal else None, reached)
 
     def _balance_bytes(self, state: ReplicaSets) -> _Improved:
-        moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
+        moves = fits(self.brokers, self.placements, self.chosen, state)
         copies, amount = self._copied(state)
         if moves == EXCEEDED or (self.goal.limited and not self.goal.within_limits(copies, amount)):
             return _Improved(moves)
@@ -204,14 +203,14 @@ class Search:
             low, high = band(self.brokers.usable, self.brokers.weights, record.loads, self.goal.tolerance)
         done = Exchanged.none(state, record.sizes, per_byte=self.goal.max_bytes is not None)
         most_cost = int(self.goal.objective == "even")
-        in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, done), self.check)
+        in_turns(state, lambda: balance_bytes(state, record, (low, high), most_cost, done))
         return _Improved(moves, curve=record.curve((0, 0.0), 0.0, 1.0, optimal=False))
 
     def _balance_resources(self, state: ReplicaSets) -> _Improved:
-        moves = fits(self.brokers, self.placements, self.chosen, state, self.check)
+        moves = fits(self.brokers, self.placements, self.chosen, state)
         if moves == EXCEEDED or (self.goal.limited and not self.goal.within_limits(*self._copied(state))):
             return _Improved(moves)
-        replicas, outside = even_out_replicas(self.brokers, self.placements, self.goal, self.chosen, state, self.check)
+        replicas, outside = even_out_replicas(self.brokers, self.placements, self.goal, self.chosen, state)
         return _Improved(moves, outside=outside, replicas=replicas)
 
     def _copied(self, state: ReplicaSets) -> tuple[int, int]:

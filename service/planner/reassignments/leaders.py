@@ -6,8 +6,6 @@ A demoted broker leads no partition that another broker can lead, and is the las
 first replica of a list that is in sync when a leader fails.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from service.core.kernels import kernel
@@ -22,9 +20,7 @@ from service.planner.reassignments.sets import leader_state
 from service.planner.reassignments.topic_leaders import enough, held
 
 
-def elect(
-    brokers: Brokers, placements: Placements, replicas: Ragged, rule: str, check: Callable[[], None], *, per_topic: bool = False
-) -> Ragged:
+def elect(brokers: Brokers, placements: Placements, replicas: Ragged, rule: str, *, per_topic: bool = False) -> Ragged:
     """These replicas with the preferred leader first, the others in their order.
 
     rule : as in Goal; with "keep" and "demote", only partitions whose leader's broker leaves them, or is
@@ -48,30 +44,26 @@ def elect(
     leaders, open_to = fixed.astype(np.int32), replicas.where(can_lead)
     topics = placements.topics[chosen] if per_topic else None
     same = np.where(stays[chosen], now[chosen], NONE).astype(np.int32)
-    leaders[chosen] = _evened(brokers, taken(open_to, chosen), same, loads, topics, check)
-    holds = _holds(placements, replicas, can_lead, leaders, check)
+    leaders[chosen] = _evened(brokers, taken(open_to, chosen), same, loads, topics)
+    holds = _holds(placements, replicas, can_lead, leaders)
     if holds is not None:
         leaders = np.where(holds != NONE, holds, leaders).astype(np.int32)
         if rule not in ("keep", "demote"):  # as even as the others allow
             same = np.where((holds[chosen] == NONE) | (holds[chosen] == same), same, NONE).astype(np.int32)
             choices = taken(_where_led(replicas, can_lead, holds), chosen)
-            leaders[chosen] = _evened(brokers, choices, same, loads, topics, check)
+            leaders[chosen] = _evened(brokers, choices, same, loads, topics)
     return _demoted_last(brokers, placements, to_front(replicas, leaders))
 
 
-def _holds(
-    placements: Placements, replicas: Ragged, can_lead: Bools, leaders: Int32s, check: Callable[[], None]
-) -> Int32s | None:
+def _holds(placements: Placements, replicas: Ragged, can_lead: Bools, leaders: Int32s) -> Int32s | None:
     """``held`` of these leaders; None if they are enough. can_lead : bool[replicas]; excluded partitions keep their leader"""
     if enough(placements, leaders):
         return None
     may_lead = can_lead | placements.excluded[replicas.row_of_each_value()]
-    return held(placements, _where_led(replicas, may_lead, np.where(placements.excluded, leaders, NONE)), leaders, check)
+    return held(placements, _where_led(replicas, may_lead, np.where(placements.excluded, leaders, NONE)), leaders)
 
 
-def _evened(
-    brokers: Brokers, choices: Ragged, same: Int32s, loads: Int64s, topics: Int32s | None, check: Callable[[], None]
-) -> Int32s:
+def _evened(brokers: Brokers, choices: Ragged, same: Int32s, loads: Int64s, topics: Int32s | None) -> Int32s:
     """int32[partitions], leaders that are even, then with the fewest changes.
 
     same : int32[partitions], the leaders that need no change, or NONE; loads : of other partitions
@@ -80,8 +72,8 @@ def _evened(
     state = leader_state(brokers, choices, same, loads)
     _start(state)
     link(state)
-    list_exchanges(state, check)
-    improve(state, even_first=True, check=check)
+    list_exchanges(state)
+    improve(state, even_first=True)
     led, loads = state.members, state.loads
     if topics is None:
         return led
@@ -89,7 +81,7 @@ def _evened(
     state = leader_state(brokers, choices, np.full(len(led), NONE, np.int32), loads)  # no change of a leader counts
     state.members[:] = led
     link(state)
-    even_out_topics(state, topics, check)
+    even_out_topics(state, topics)
     return state.members
 
 
@@ -111,19 +103,17 @@ def leading(brokers: Brokers, placements: Placements, replicas: Ragged, *, per_t
     return float(np.count_nonzero(brokers.demoted[leaders])), round(float(squares), 9), round(of_topics, 9), float(changes)
 
 
-def with_leaders(
-    brokers: Brokers, placements: Placements, replicas: Ragged, leaders: Int32s, rule: str, check: Callable[[], None]
-) -> Ragged:
+def with_leaders(brokers: Brokers, placements: Placements, replicas: Ragged, leaders: Int32s, rule: str) -> Ragged:
     """These replicas with other leaders first, as far as they may lead and the rule, as in Goal, lets them.
 
     leaders : int32[partitions], one of the replicas of each
     """
     now = placements.replicas.firsts()
-    kept = elect(brokers, placements, replicas, "keep", check)
+    kept = elect(brokers, placements, replicas, "keep")
     keeps = kept.firsts()
     demoted = ~brokers.usable[leaders] | brokers.demoted[leaders]
     chosen = np.where(demoted | (keeps == now if rule == "keep" else placements.excluded), keeps, leaders).astype(np.int32)
-    holds = _holds(placements, replicas, _may_lead(brokers, replicas), chosen, check)
+    holds = _holds(placements, replicas, _may_lead(brokers, replicas), chosen)
     if holds is not None:
         chosen = np.where(holds != NONE, holds, chosen).astype(np.int32)
     return _demoted_last(brokers, placements, to_front(replicas, chosen))

@@ -116,13 +116,13 @@ class Lint:
     row_errors: bool
 
 
-def lint(brokers: Brokers, placements: Placements, reassigned: Reassigned, check: Callable[[], None] = lambda: None) -> Lint:
+def lint(brokers: Brokers, placements: Placements, reassigned: Reassigned) -> Lint:
     """Everything that is wrong. check : called every few milliseconds; may raise to give up"""
     findings = _Findings(reassigned)
     _lint_rows(brokers, placements, reassigned, findings)
     row_errors = findings.counts["error"] > 0
     if not row_errors:
-        _lint_cluster(brokers, placements, reassigned, findings, check)
+        _lint_cluster(brokers, placements, reassigned, findings)
     listed = sorted(findings.listed, key=lambda finding: (finding.row is None, finding.row or 0, finding.replica or 0))
     return Lint(listed, findings.counts, row_errors)
 
@@ -275,9 +275,7 @@ def _lint_changes(brokers: Brokers, reassigned: Reassigned, now: Ragged, racks_u
     findings.add("warning", "rack-rule", np.flatnonzero(crowded & ~worse), detail)
 
 
-def _lint_cluster(
-    brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings, check: Callable[[], None]
-) -> None:
+def _lint_cluster(brokers: Brokers, placements: Placements, reassigned: Reassigned, findings: _Findings) -> None:
     """The rules about the cluster as a whole, for a reassignment without errors."""
     after = _after(placements, reassigned)
     emptied = _emptied(brokers, placements.replicas, after)
@@ -293,7 +291,7 @@ def _lint_cluster(
             detail += f"broker {brokers.cluster.broker_ids[most]} has {counts[most]:,} of {counts.sum():,}"
             findings.add_overall("warning", "skew", detail)
     copies = _copies(brokers, placements.replicas, after)
-    fewer = _fewest_copies(drained, placements, after, copies, check)
+    fewer = _fewest_copies(drained, placements, after, copies)
     if fewer < copies:
         ids = brokers.cluster.broker_ids[emptied].tolist()
         empty = f"to empty {broker_names(ids)} and " if ids else ""
@@ -318,7 +316,7 @@ def _emptied(brokers: Brokers, before: Ragged, after: Ragged) -> Bools:
     return had & ~has
 
 
-def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copies: int, check: Callable[[], None]) -> int:
+def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copies: int) -> int:
     """Copies of the best plan that is found to a cluster as even as ``after``, at most ``copies``.
 
     brokers : those that ``after`` empties are draining, so that the plan empties them too
@@ -329,7 +327,7 @@ def _fewest_copies(brokers: Brokers, placements: Placements, after: Ragged, copi
     factors = replace(placements, replication_factors=after.lengths().astype(np.int32), sizes=None, rates=None)
     for objective in ("fewest-moves", "even"):
         try:
-            planned = plan(brokers, factors, Goal(objective, leaders="keep"), check)
+            planned = plan(brokers, factors, Goal(objective, leaders="keep"))
         except Infeasible:
             return copies
         if brokers.unevenness(planned.replicas) <= reached:

@@ -21,7 +21,6 @@ With bytes, and where ``capacity_bytes`` bind, this is a packing problem: single
 it may be from the optimum.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -45,37 +44,36 @@ _ROUNDS: Final = 100
 _ROUNDING: Final = 1e-12
 
 
-def plan(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None) -> Plan:
+def plan(brokers: Brokers, placements: Placements, goal: Goal) -> Plan:
     """The best placement that can be reached from the current one. Raises Infeasible.
 
     With a limit of copies that the rules alone exceed, the plan is the one with the fewest copies.
-    check : called every few milliseconds; may raise to give up
     """
-    free = _found(brokers, placements, goal, check)
+    free = _found(brokers, placements, goal)
     if free is None:
-        raise explain(brokers, placements, goal, check)
+        raise explain(brokers, placements, goal)
     if enough(placements, free.replicas.firsts()):
         return free
-    pinned = None if goal.only_leaders else pin(brokers, placements, goal, check)
-    best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free, check)
+    pinned = None if goal.only_leaders else pin(brokers, placements, goal)
+    best = None if pinned is None else _with_pins(brokers, pinned.placements, goal, free)
     if pinned is None or best is None:
-        raise explain(brokers, placements, goal, check)
+        raise explain(brokers, placements, goal)
     return _bounded(brokers, placements, goal, best, free, pinned.lower_bound)
 
 
-def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan, check: Callable[[], None]) -> Plan | None:
+def _with_pins(brokers: Brokers, pinned: Placements, goal: Goal, free: Plan) -> Plan | None:
     """The plan with the pins that copy least, or a better one with others; None if none was found.
 
     free : the plan without pins, which "even" leaves as it is as far as it can
     """
-    others = pin(brokers, replace(pinned, replicas=free.replicas), goal, check) if goal.objective == "even" else None
-    near = None if others is None else _found(brokers, replace(pinned, pins=others.placements.pins), goal, check)
+    others = pin(brokers, replace(pinned, replicas=free.replicas), goal) if goal.objective == "even" else None
+    near = None if others is None else _found(brokers, replace(pinned, pins=others.placements.pins), goal)
     if near is not None and goal.resources:  # their search takes long
         return near
-    plans = [near, _found(brokers, pinned, goal, check)]
+    plans = [near, _found(brokers, pinned, goal)]
     if goal.tolerance is not None and goal.balance == "replicas" and all(each is None or len(each.outside) for each in plans):
-        within = pins_within(brokers, pinned, goal, goal.tolerance, check)
-        plans.append(None if within is None else _found(brokers, within, goal, check))
+        within = pins_within(brokers, pinned, goal, goal.tolerance)
+        plans.append(None if within is None else _found(brokers, within, goal))
 
     def rank(result: Plan) -> tuple[float, ...]:
         copies = copied(pinned, result.replicas)
@@ -103,16 +101,16 @@ def _bounded(brokers: Brokers, placements: Placements, goal: Goal, result: Plan,
     return replace(result, evenness_bound=_with_as_few_copies(brokers, placements, goal, result))
 
 
-def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan | None:
+def _found(brokers: Brokers, placements: Placements, goal: Goal) -> Plan | None:
     """The best placement, with enough leaders of each topic if its replicas allow them; None if none was found."""
     if goal.only_leaders:
-        return _only_leaders(brokers, placements, goal, check)
-    best = Search.of(brokers, placements, goal, check).best()
+        return _only_leaders(brokers, placements, goal)
+    best = Search.of(brokers, placements, goal).best()
     if best is None:
         return None
     replicas = best.replicas
     if best.crowded and goal.objective == "even" and goal.balance == "replicas" and not (goal.limited or goal.resources):
-        replicas = _settled(brokers, placements, goal, replicas, check)
+        replicas = _settled(brokers, placements, goal, replicas)
     sizes, in_bytes = placements.bytes_of_each(), goal.balance == "bytes"
     copies = copied(placements, replicas)
     cost = int(copies @ sizes) if in_bytes else int(copies.sum())
@@ -121,7 +119,7 @@ def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable
     fewest = min(cost, max(bound, _copied_from_full(brokers, placements, in_bytes=in_bytes)))
     if goal.resources:
         if not best.led:
-            replicas = elect(brokers, placements, replicas, goal.leaders, check)
+            replicas = elect(brokers, placements, replicas, goal.leaders)
         within = best.copies if goal.objective != "even" and cost == fewest else None
         outside = np.flatnonzero(best.outside).astype(np.int32)
         result = with_resources(brokers, placements, goal, Plan(replicas, fewest, cost, 0.0, 0.0, outside), within)
@@ -129,9 +127,9 @@ def _found(brokers: Brokers, placements: Placements, goal: Goal, check: Callable
         return replace(result, lower_bound=min(cost, max(fewest, known)))
     evenness = unevenness(brokers, placements, goal, replicas)
     evenest = min(evenness, _evenest(brokers, placements, goal, best, int(copies.sum()), fewest=cost == fewest))
-    replicas = elect(brokers, placements, replicas, goal.leaders, check, per_topic=goal.per_topic)
+    replicas = elect(brokers, placements, replicas, goal.leaders, per_topic=goal.per_topic)
     if best.on_racks is not None and has_room(brokers, placements, best.on_racks):
-        others = elect(brokers, placements, best.on_racks, goal.leaders, check, per_topic=goal.per_topic)
+        others = elect(brokers, placements, best.on_racks, goal.leaders, per_topic=goal.per_topic)
         judged = (leading(brokers, placements, rows, per_topic=goal.per_topic) for rows in (others, replicas))
         if next(judged) <= next(judged):
             replicas = others
@@ -152,12 +150,12 @@ def _with_as_few_copies(brokers: Brokers, placements: Placements, goal: Goal, re
     return min(result.evenness, max(result.evenness_bound, evenest_with(brokers, placements, amounts, most)))
 
 
-def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Plan:
+def _only_leaders(brokers: Brokers, placements: Placements, goal: Goal) -> Plan:
     """The plan that moves no replica."""
     if goal.resources and goal.leaders == "only":
-        replicas = even_out_leaders(brokers, placements, goal, check)
+        replicas = even_out_leaders(brokers, placements, goal)
     else:
-        replicas = elect(brokers, placements, placements.replicas, goal.leaders, check, per_topic=goal.per_topic)
+        replicas = elect(brokers, placements, placements.replicas, goal.leaders, per_topic=goal.per_topic)
     evenness = unevenness(brokers, placements, goal, replicas)
     result = Plan(replicas, 0, 0, evenness, evenness)
     return with_resources(brokers, placements, goal, result, None) if goal.resources else result
@@ -190,30 +188,28 @@ def _copied_from_full(brokers: Brokers, placements: Placements, *, in_bytes: boo
     return int(np.where((excess > 0) & (of_small < excess), least, excess).sum())
 
 
-def frontier(
-    brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None] = lambda: None
-) -> tuple[Curve, Bools]:
+def frontier(brokers: Brokers, placements: Placements, goal: Goal) -> tuple[Curve, Bools]:
     """The evenest load with each number of copies, from the fewest to those of the evenest, and bool[points], whether no plan
     with as few copies is more even. Raises NoPlan.
 
     With a least number of leaders, all points have the same pins, and are proven where the curve without that rule is no evener.
     """
     every = replace(goal, objective="even", tolerance=None, max_moves=NO_LIMIT, max_bytes=None, per_topic=False)
-    free = curve = _curve(brokers, placements, every, check)
+    free = curve = _curve(brokers, placements, every)
     if placements.topic_leaders is not None and free is not None:
-        pinned = pin(brokers, placements, every, check)
-        curve = None if pinned is None else _curve(brokers, pinned.placements, every, check)
+        pinned = pin(brokers, placements, every)
+        curve = None if pinned is None else _curve(brokers, pinned.placements, every)
     if free is None or curve is None:
-        raise explain(brokers, placements, goal, check)
+        raise explain(brokers, placements, goal)
     # Pins may be in the way of replicas that the curve without them leaves on a broker that replaces another.
     comparable = placements.topic_leaders is None or not (brokers.replaced_by != NONE).any()
     as_even = curve.sums <= free.at(curve.copies) * (1 + ROUNDING)
     return curve, curve.fits & (free.optimal and comparable) & as_even
 
 
-def _curve(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Curve | None:
+def _curve(brokers: Brokers, placements: Placements, goal: Goal) -> Curve | None:
     """The curve; None if no placement keeps the rules, or none was found."""
-    best = Search.of(brokers, placements, goal, check, whole_curve=True).best()
+    best = Search.of(brokers, placements, goal, whole_curve=True).best()
     return None if best is None else best.curve
 
 
@@ -233,19 +229,19 @@ def _evenest(brokers: Brokers, placements: Placements, goal: Goal, best: BestSet
     return max(floor, best.evenest) if known and best.evenest is not None else floor
 
 
-def _settled(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged, check: Callable[[], None]) -> Ragged:
+def _settled(brokers: Brokers, placements: Placements, goal: Goal, replicas: Ragged) -> Ragged:
     """Replicas that another plan would not make more even; the current ones if they keep all rules and are as even.
 
     Where ``capacity_bytes`` are in the way, an evenest placement that does not fit is made to fit, which may end up elsewhere
     each time.
     """
     now = placements.replicas
-    stays = Search.of(brokers, placements, replace(goal, objective="fewest-moves", tolerance=None), check).best()
+    stays = Search.of(brokers, placements, replace(goal, objective="fewest-moves", tolerance=None)).best()
     keeps_rules = stays is not None and len(stays.replicas.values) == len(now.values)
     if stays and keeps_rules and not copied(placements, stays.replicas).any() and not _evener(brokers, replicas, now):
         replicas = now
     for _ in range(_ROUNDS):
-        following = Search.of(brokers, replace(placements, replicas=replicas), goal, check).best()
+        following = Search.of(brokers, replace(placements, replicas=replicas), goal).best()
         if following is None or not _evener(brokers, following.replicas, replicas):
             break
         replicas = following.replicas

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.core.model import Bools, Int32s
+from service.core.clock import check_time
 from service.core.ragged import taken, transposed
 from service.planner.reassignments.model import Brokers, Placements, broker_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from service.core.model import Bools, Int32s
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Replacements:
     may: Bools
 
     @classmethod
-    def of(cls, brokers: Brokers, placements: Placements, racks_rule: str, check: Callable[[], None]) -> Replacements:
+    def of(cls, brokers: Brokers, placements: Placements, racks_rule: str) -> Replacements:
         """A new broker may replace one that is gone unless its rack has another replica of a partition of that one.
 
         racks_rule : as in Goal; with "none", and without racks, any may
@@ -41,7 +46,7 @@ class Replacements:
             racks, partitions_of = brokers.racks(), transposed(rows, len(brokers))
             taken_racks = np.zeros(racks.max() + 1, np.bool_)
             for row, broker in enumerate(gone.tolist()):
-                check()
+                check_time()
                 others = taken(rows, partitions_of.row(broker)).values
                 taken_racks[:] = False
                 taken_racks[racks[others[brokers.listed[others]]]] = True

@@ -9,7 +9,6 @@ edges that cost. A partition reaches the pairs of its own brokers for nothing; t
 nothing; and all others for a copy. No plan copies less than that flow and the copies that each partition needs by itself.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +46,7 @@ def spare_leaders(brokers: Brokers, placements: Placements, chosen: Int32s, repl
     return placements.topics[chosen], spare
 
 
-def held(placements: Placements, choices: Ragged, leaders: Int32s, check: Callable[[], None]) -> Int32s | None:
+def held(placements: Placements, choices: Ragged, leaders: Int32s) -> Int32s | None:
     """int32[partitions]: the broker that is to lead each, NONE where any may; None if the choices do not allow it.
 
     choices : Ragged partition → the brokers that may lead it; leaders : int32[partitions], those that need no change
@@ -59,7 +58,7 @@ def held(placements: Placements, choices: Ragged, leaders: Int32s, check: Callab
     pairs = pairs_of(least, placements.topics[row], choices.values)
     row, brokers, pairs = row[pairs != NONE], choices.values[pairs != NONE], pairs[pairs != NONE]
     edges = Edges.joined([Edges(row, len(placements) + pairs, 1, brokers != leaders[row])])
-    flow = flow_to_pairs(len(placements), 0, edges, least.least, check)
+    flow = flow_to_pairs(len(placements), 0, edges, least.least)
     if flow is None:
         return None
     chosen = np.full(len(placements), NONE, np.int32)
@@ -75,7 +74,7 @@ def pairs_of(least: TopicLeaders, topics: Int32s, brokers: Int32s) -> Int64s:
     return indices_in(known, wanted).astype(np.int64)
 
 
-def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, check: Callable[[], None]) -> Int64s | None:
+def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s) -> Int64s | None:
     """int64[edges], a cheapest flow in which every pair gets its least; None if there is none.
 
     edges : joined, among the nodes, which are the partitions, the pairs, and ``between`` more
@@ -89,7 +88,7 @@ def flow_to_pairs(partitions: int, between: int, edges: Edges, least: Int32s, ch
         Edges(1 + partitions + pairs, inner + 1, least, 0),
     ]
     through = Edges.joined(sorts).network(inner + 2)
-    if fill(through, check) < needed:
+    if fill(through) < needed:
         return None
     return through.flow()[: len(edges.tails)]
 
@@ -105,7 +104,7 @@ class Pinned:
     lower_bound: int
 
 
-def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Pinned | None:
+def pin(brokers: Brokers, placements: Placements, goal: Goal) -> Pinned | None:
     """Pin replicas to brokers; None if no replicas let the brokers lead enough. Of limits, only those below what a broker is to
     lead are considered.
     """
@@ -117,7 +116,7 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[]
         return None
     chosen = placements.chosen()
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=False)
-    if not goal.only_leaders and not keep_and_fill(state, copies, check):
+    if not goal.only_leaders and not keep_and_fill(state, copies):
         return None
     sizes = placements.bytes_of_each() if goal.balance == "bytes" else np.ones(len(placements), np.int64)
     excluded = np.flatnonzero(placements.excluded)
@@ -131,7 +130,7 @@ def pin(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[]
         copying, between = _copying(placements, least, chosen, state, sizes)
         edges += copying
     joined = Edges.joined(edges)
-    flow = flow_to_pairs(len(placements), between, joined, least.least, check)
+    flow = flow_to_pairs(len(placements), between, joined, least.least)
     if flow is None:
         return None
     if goal.only_leaders:

@@ -103,4 +103,4 @@ def _cheapest_flow(kinds: Kinds, some: Claimed, loads: Int32s) -> int | None:
     ]
     edges = Edges.joined(sorts)
     through = edges.network(sink + 1)
-    return cost(through, edges.prices) if fill(through, lambda: None) == total else None
+    return cost(through, edges.prices) if fill(through) == total else None

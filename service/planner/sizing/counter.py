@@ -16,24 +16,27 @@ Use, in a Spark executor or anywhere else::
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import lcm
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import UNLIMITED
+from service.core.clock import check_time
 from service.core.errors import InvalidQuestion
 from service.core.kernels import kernel
 from service.core.keys import columns
-from service.core.keys.columns import Column, Encoding
-from service.core.model import Bools, Int32s, Int64s, Keys
 from service.core.partitioners import PARTITIONERS
-from service.core.partitioners.hashing_rule import Hash, HashingRule
 from service.core.partitioners.murmur3 import cassandra_tokens
 from service.planner.sizing.distinct_keys import MAX_KEYS, DistinctKeys
 from service.planner.sizing.random_baseline import HEAVY, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.keys.columns import Column, Encoding
+    from service.core.model import Bools, Int32s, Int64s, Keys
+    from service.core.partitioners.hashing_rule import Hash, HashingRule
 
 BLOCK: Final = 2**16
 """Keys per block, so that their hashes and weights stay in the processor's cache."""
@@ -128,14 +131,12 @@ class KeyCounter:
         records: Int64s | None = None,
         sizes: Int64s | None = None,
         key_hashes: Int64s | None = None,
-        check_time: Callable[[], None] = UNLIMITED,
     ) -> None:
         """Add a batch.
 
         column : n keys; null is a record without a key
         records, sizes : int64[n], the records and bytes that each row stands for; None: one record, and unknown bytes
         key_hashes : int64[n], ``key_hashes_of`` the serialized keys, if the caller already has them
-        check_time : is called for each block
         Raises InvalidQuestion if a partitioner does not accept such keys, or if the totals exceed 2^62.
         """
         rules = [hashing_rule(name) for name in self.names]

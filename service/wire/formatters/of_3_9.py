@@ -7,10 +7,8 @@ and the rest print what the bytes happen to say.
 Source: org.apache.kafka.tools.consumer.OffsetsMessageFormatter, GroupMetadataMessageFormatter, ApiMessageFormatter.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from service.core.clock import UNLIMITED
 from service.wire.errors import Printed, Unreadable
 from service.wire.formatters.lines import GROUP_METADATA, OFFSET_COMMITS, failure, json_text
 from service.wire.messages import Message
@@ -20,15 +18,15 @@ from service.wire.schemas import GROUP_RECORDS, OFFSET_COMMIT_3_9
 UNKNOWN: Final = "unknown"
 
 
-def lines_of_group_record(key: bytes, value: bytes | None, check_time: Callable[[], None] = UNLIMITED) -> dict[str, Printed]:
+def lines_of_group_record(key: bytes, value: bytes | None) -> dict[str, Printed]:
     """What each formatter prints for a record of ``__consumer_offsets``. check_time : as in ``read_message``"""
     return {
-        "offsets_formatter": _line(key, value, OFFSET_COMMITS, OFFSET_COMMIT_3_9, check_time),
-        "group_metadata_formatter": _line(key, value, GROUP_METADATA, GROUP_RECORDS[2].value, check_time),
+        "offsets_formatter": _line(key, value, OFFSET_COMMITS, OFFSET_COMMIT_3_9),
+        "group_metadata_formatter": _line(key, value, GROUP_METADATA, GROUP_RECORDS[2].value),
     }
 
 
-def _line(key: bytes, value: bytes | None, types: tuple[int, ...], message: Message, check_time: Callable[[], None]) -> Printed:
+def _line(key: bytes, value: bytes | None, types: tuple[int, ...], message: Message) -> Printed:
     try:
         number = read_version(key, "the record's type")
         read_key: Any = UNKNOWN
@@ -36,15 +34,15 @@ def _line(key: bytes, value: bytes | None, types: tuple[int, ...], message: Mess
             read_key, _ = read_message(key, GROUP_RECORDS[number].key, 0, 2)
             if number not in types:
                 return ""
-        told = None if value is None else _value(value, message, check_time)
+        told = None if value is None else _value(value, message)
     except Unreadable as error:
         return failure(error.exception, error.message)
     return json_text({"key": {"version": number, "data": read_key}, "value": told})
 
 
-def _value(value: bytes, message: Message, check_time: Callable[[], None]) -> dict[str, Any]:
+def _value(value: bytes, message: Message) -> dict[str, Any]:
     version = read_version(value, "the value's version")
     if not 0 <= version <= message.newest:
         return {"version": version, "data": UNKNOWN}
-    data, _ = read_message(value, message, version, 2, check_time)
+    data, _ = read_message(value, message, version, 2)
     return {"version": version, "data": data}

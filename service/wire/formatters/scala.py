@@ -10,11 +10,9 @@ Source: kafka.coordinator.group.GroupMetadataManager.OffsetsMessageFormatter, .G
 """
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from service.core.clock import UNLIMITED
 from service.core.jvm.hashing import string_hash_code
 from service.wire.consumer_protocol import read_subscribed_topics
 from service.wire.errors import Printed, Schema, Unreadable
@@ -55,17 +53,15 @@ class _Fails(Exception):
         self.printed = failure(exception, message)
 
 
-def scala_lines_of_group_record(
-    key: bytes, value: bytes | None, release: Release = SINCE_3_4, check_time: Callable[[], None] = UNLIMITED
-) -> dict[str, Printed]:
+def scala_lines_of_group_record(key: bytes, value: bytes | None, release: Release = SINCE_3_4) -> dict[str, Printed]:
     """What each formatter prints for a record of ``__consumer_offsets``. check_time : as in ``read_message``"""
     return {
-        "scala_offsets_formatter": _line(key, value, OFFSET_COMMITS, release, check_time),
-        "scala_group_metadata_formatter": _line(key, value, GROUP_METADATA, release, check_time),
+        "scala_offsets_formatter": _line(key, value, OFFSET_COMMITS, release),
+        "scala_group_metadata_formatter": _line(key, value, GROUP_METADATA, release),
     }
 
 
-def _line(key: bytes, value: bytes | None, types: tuple[int, ...], release: Release, check_time: Callable[[], None]) -> Printed:
+def _line(key: bytes, value: bytes | None, types: tuple[int, ...], release: Release) -> Printed:
     try:
         number = read_version(key, "the record's type")
         if number not in (*OFFSET_COMMITS, *GROUP_METADATA):
@@ -78,12 +74,12 @@ def _line(key: bytes, value: bytes | None, types: tuple[int, ...], release: Rele
         if number in OFFSET_COMMITS:
             where = f"[{read_key['group']},{read_key['topic']},{read_key['partition']}]"
             if value is not None:
-                told = _offset(_value(value, OFFSET_COMMIT_3_9, release.newest_offset, "offset message", check_time)[1])
+                told = _offset(_value(value, OFFSET_COMMIT_3_9, release.newest_offset, "offset message")[1])
         else:
             where = read_key["group"]
             if value is not None:
-                of_group = _value(value, GROUP_RECORDS[2].value, release.newest_group, "group metadata message", check_time)
-                told = _group(where, *of_group, release, check_time)
+                of_group = _value(value, GROUP_RECORDS[2].value, release.newest_group, "group metadata message")
+                told = _group(where, *of_group, release)
     except Unreadable as error:
         return failure(error.exception, error.message)
     except _Fails as failed:
@@ -91,12 +87,12 @@ def _line(key: bytes, value: bytes | None, types: tuple[int, ...], release: Rele
     return f"{where}::{told}\n"
 
 
-def _value(value: bytes, message: Message, newest: int, what: str, check_time: Callable[[], None]) -> tuple[int, Document]:
+def _value(value: bytes, message: Message, newest: int, what: str) -> tuple[int, Document]:
     """Its version and fields."""
     version = read_version(value, "the value's version")
     if not 0 <= version <= newest:
         raise _Fails(ILLEGAL_STATE, f"Unknown {what} version: {version}")
-    return version, read_message(value, message, version, 2, check_time)[0]
+    return version, read_message(value, message, version, 2)[0]
 
 
 def _offset(value: Document) -> str:
@@ -108,11 +104,11 @@ def _offset(value: Document) -> str:
     )
 
 
-def _group(group: str, version: int, value: Document, release: Release, check_time: Callable[[], None]) -> str:
+def _group(group: str, version: int, value: Document, release: Release) -> str:
     """GroupMetadata.toString of the group that a broker would load. Raises Unreadable and _Fails where it would fail."""
     members = _loaded(group, value["members"], release)
     order = scala_order(list(members), len(value["members"]))
-    _check_subscriptions(value, [members[name] for name in order], check_time)
+    _check_subscriptions(value, [members[name] for name in order])
     shown = ", ".join(f"{name} -> {_member(members[name], version, value['protocol'])}{release.comma})" for name in order)
     protocol_type = value["protocolType"] if members or value["protocolType"] else None
     return (
@@ -138,13 +134,13 @@ def _loaded(group: str, members: list[Document], release: Release) -> dict[str, 
     return loaded
 
 
-def _check_subscriptions(value: Document, members: list[Document], check_time: Callable[[], None]) -> None:
+def _check_subscriptions(value: Document, members: list[Document]) -> None:
     """Read the members' topics as computeSubscribedTopics: up to the first SchemaException. Raises Unreadable of any other."""
     if value["protocolType"] != "consumer" or value["protocol"] is None:
         return
     for member in members:
         try:
-            read_subscribed_topics(base64.b64decode(member["subscription"]), check_time)
+            read_subscribed_topics(base64.b64decode(member["subscription"]))
         except Schema:
             return
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.clients.streams.classic.flow_graph import SOURCE, solve
-from service.core.clock import UNLIMITED
 from tests.reference import flow_graph
 
 SIZES = st.tuples(st.integers(1, 9), st.integers(1, 5))
@@ -32,7 +31,7 @@ def test_of_equal_flows_the_same_is_found(drawn):
     tails, heads = (np.array(ends, np.int32) for ends in zip(*edges, strict=True))
     capacities, price, flow = (np.array(values, np.int64) for values in zip(*edges.values(), strict=True))
     for begin in (flow, None):
-        found = solve(tails, heads, capacities, price.astype(np.int32), begin, UNLIMITED)
+        found = solve(tails, heads, capacities, price.astype(np.int32), begin)
         empty = {edge: (capacity, cost, 0) for edge, (capacity, cost, _) in edges.items()}
         expected = flow_graph.solve(edges if begin is not None else empty, fill=begin is None)
         assert found.tolist() == [expected[edge] for edge in edges]

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from service.api.streams import FORM
 from service.clients.streams.classic import client_queue, high_availability
 from service.clients.streams.classic.client import Client
-from service.core.clock import UNLIMITED
 from service.core.kernels import kernel
 from service.decisions.streams.answer import read_clients
 from tests.reference import streams_leader
@@ -60,6 +59,6 @@ def test_a_random_group_is_assigned_as_by_the_twin(seed):
     body = streams_clients(Random(f"twin-{seed}")) | {"assignor": "high-availability", "rack_aware_assignment_strategy": "none"}
     question = FORM.question(body)
     kernels, twin = read_clients(question), read_clients(question)
-    assert high_availability.assign(kernels, UNLIMITED) == streams_leader.assign(twin)
+    assert high_availability.assign(kernels) == streams_leader.assign(twin)
     for ours, theirs in zip(kernels.clients, twin.clients, strict=True):
         assert (ours.active, ours.standby) == (theirs.active, theirs.standby)

@@ -10,7 +10,7 @@ import pytest
 
 from service.app import create_app
 from service.config import Settings
-from service.core.clock import OUT_OF_TIME, UNLIMITED, in_time
+from service.core.clock import OUT_OF_TIME, in_time, limited
 from service.decisions.budget import Budget
 from service.strategies import GROUP_PROTOCOLS
 from service.web import deciding
@@ -32,8 +32,16 @@ BY_PYTHON = (
     "sarama:sticky",
 )
 """They look at the clock in Python."""
-TIMED = [assignor.name for assignor in CLASSIC.builtins if assignor.is_timed and assignor.name not in ("balanced", *BY_PYTHON)]
-"""Balanced has tests of its own."""
+TIMED = (
+    "sticky",
+    "cooperative-sticky",
+    "aiokafka:sticky",
+    "kafka-python:cooperative-sticky",
+    "kafka-python:sticky",
+    "franz-go:cooperative-sticky",
+    "franz-go:sticky",
+)
+"""Their kernels do. Balanced has tests of its own."""
 
 
 def members(count: int, **each: Any) -> list[dict[str, Any]]:
@@ -88,16 +96,16 @@ def lopsided() -> Group:
 def test_the_kernels_of_each_look_at_the_clock_and_at_the_cpu(name: str, on_clock: bool) -> None:  # noqa: FBT001
     group = lopsided()
     CLASSIC[name].run(group)
-    with pytest.raises(TimeoutError):
-        CLASSIC[name].within(Over(on_clock=on_clock)).run(group)
+    with pytest.raises(TimeoutError), limited(Over(on_clock=on_clock)):
+        CLASSIC[name].run(group)
 
 
 @pytest.mark.parametrize("name", BY_PYTHON)
 def test_each_in_python_looks_at_the_time(name: str) -> None:
     over = Over(on_clock=True)
     assert over.deadline
-    with pytest.raises(TimeoutError):
-        CLASSIC[name].within(over).run(lopsided())
+    with pytest.raises(TimeoutError), limited(over):
+        CLASSIC[name].run(lopsided())
 
 
 def test_an_answer_that_is_complete_too_late_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,12 +118,6 @@ def test_an_answer_that_is_complete_too_late_is_not_sent(monkeypatch: pytest.Mon
 
 
 def test_a_kernel_that_ends_too_early_is_an_error() -> None:
-    assert in_time(3, UNLIMITED) == 3
+    assert in_time(3) == 3
     with pytest.raises(AssertionError, match="out of time before"):
-        in_time(OUT_OF_TIME, UNLIMITED)
-
-
-def test_assignors_with_the_same_limit_are_equal() -> None:
-    one, other = (CLASSIC["sticky"].within(UNLIMITED) for _ in range(2))
-    assert one == other != CLASSIC["sticky"]
-    assert CLASSIC["range"].within(UNLIMITED) is CLASSIC["range"]
+        in_time(OUT_OF_TIME)

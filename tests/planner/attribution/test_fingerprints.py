@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.partitioners import PARTITIONERS
 from service.planner.attribution import fingerprints, mixtures
 from service.planner.attribution.equivalents import PROBES, UNDECIDED, classify, hash_all, probe_keys
@@ -21,6 +22,7 @@ from service.planner.attribution.shares import most_likely
 from tests.reference import fingerprints as twin
 from tests.support.golden import lines
 from tests.support.questions import SUSPECTS, ask, column
+from tests.support.time_limits import Looks
 
 N = 12
 
@@ -392,12 +394,13 @@ def test_the_search_can_be_ended_at_each_of_its_steps():
         nonlocal calls
         calls += 1
 
-    fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True, check_time=count)
+    with limited(Looks(count)):
+        fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True)
     assert calls >= 3
     for last in range(1, calls + 1):
         left = iter(range(last - 1))
-        with pytest.raises(StopIteration):
-            fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True, check_time=lambda left=left: next(left))
+        with pytest.raises(StopIteration), limited(Looks(lambda left=left: next(left))):
+            fingerprint(PARTITIONERS, seen, range(3, 4), all_suspects=True)
 
 
 def test_the_time_is_looked_at_while_partition_counts_are_tried(monkeypatch):
@@ -406,6 +409,7 @@ def test_the_time_is_looked_at_while_partition_counts_are_tried(monkeypatch):
     results, looks = [], []
     for step in (STEP, 1):
         monkeypatch.setattr(fingerprints, "STEP", step)
-        results.append(fingerprint(PARTITIONERS, seen, range(3, 40), check_time=lambda step=step: looks.append(step)))
+        with limited(Looks(lambda step=step: looks.append(step))):
+            results.append(fingerprint(PARTITIONERS, seen, range(3, 40)))
     assert results[0].candidates == results[1].candidates
     assert looks.count(1) == looks.count(STEP) + 36

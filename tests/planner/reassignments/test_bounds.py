@@ -62,7 +62,7 @@ def test_the_time_is_checked_while_replicas_are_fitted_into_capacities() -> None
     brokers = a_cluster([None] * 40, capacity_bytes=[800 * 7 // 30] * 40, draining=[False] * 39 + [True])
     placements = some_placements([[39]] * 800, sizes=[7] * 800)
     state, copies = a_state(brokers, placements)
-    assert keep_and_fill(state, copies, lambda: None)
+    assert keep_and_fill(state, copies)
     state.members[:], state.loads[:] = 0, [800, *[0] * 39]
     link(state)
     with pytest.raises(TooLate):
@@ -75,7 +75,7 @@ def test_those_that_leave_a_full_broker_are_found_at_once(sizes: Sequence[int]) 
     brokers = a_cluster([None] * 40, capacity_bytes=[sum(sizes) // 30] * 40)
     placements = some_placements([[0]] * 20_000, sizes=list(sizes))
     state, copies = a_state(brokers, placements)
-    assert keep_and_fill(state, copies, lambda: None)
+    assert keep_and_fill(state, copies)
     link(state)
     assert fits(brokers, placements, np.arange(20_000, dtype=np.int32), state, at_call(1)) > 10_000
 
@@ -119,7 +119,7 @@ def test_a_clash_of_all_rules_asks_a_bounded_number_of_questions(monkeypatch: py
     brokers.cluster.fenced[3] = True
     placements = some_placements([[0, 1], [1, 3], [2, 3]], sizes=[3, 3, 3], excluded=[False, False, True])
     assert best(brokers, placements, Goal()) is None
-    explain(brokers, placements, Goal(), lambda: None)
+    explain(brokers, placements, Goal())
     assert next(asked) <= 7 + 2**7 + 7 + 2 * 31 + 2 * 13 + 2 * 2 * 7 + 2
 
 

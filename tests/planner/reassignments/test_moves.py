@@ -36,7 +36,7 @@ def test_a_replica_that_stays_keeps_its_place_and_a_new_one_takes_that_of_one_th
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=False)
     if placements.replication_factors[chosen].max(initial=0) > brokers.usable.sum():
         return
-    if not keep_and_fill(state, copies, lambda: None):
+    if not keep_and_fill(state, copies):
         return
     rows = lists_of(in_order(brokers, placements, chosen, state))
     for i, old in enumerate(lists_of(placements.replicas)):
@@ -65,7 +65,7 @@ def test_a_replica_that_stays_keeps_its_place_and_a_new_one_takes_that_of_one_th
 def test_leaders_are_even_with_the_fewest_changes_or_stay(question, rule: str) -> None:
     brokers, placements, _ = question
     replicas, now = placements.replicas, lists_of(placements.replicas)
-    rows = lists_of(elect(brokers, placements, replicas, rule, lambda: None))
+    rows = lists_of(elect(brokers, placements, replicas, rule))
     leaders = [row[0] for row in now]
     may_lead = brokers.usable & ~brokers.demoted
     may_stay = [bool(may_lead[row[0]] or (brokers.usable[row[0]] and not may_lead[row].any())) for row in now]

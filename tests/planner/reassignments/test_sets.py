@@ -90,7 +90,7 @@ def test_each_partition_starts_with_the_fewest_copies_that_it_could_have_alone(q
         allowed_sets(brokers, row, int(factor), goal.racks, within=one)
         for row, factor, one in zip(rows, factors, within, strict=True)
     ]
-    if not keep_and_fill(state, copies, lambda: None):
+    if not keep_and_fill(state, copies):
         assert not all(sets)
         return
     assume(all(sets))
@@ -108,13 +108,13 @@ def test_exchanges_are_those_that_lead_to_a_set_that_the_rules_allow(question) -
     """At the cost of the copies that they add. ``available`` counts them, also after exchanges; those of cost 1 are too many."""
     brokers, placements, goal = question
     chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
-    sets = feasible_sets(brokers, placements, goal, chosen, lambda: None, paid=True)
+    sets = feasible_sets(brokers, placements, goal, chosen, paid=True)
     if sets.state is None or not sets.feasible:
         return
     state = sets.state
     for step in ("as listed", "after exchanges"):
         if step == "after exchanges":
-            improve(state, even_first=True, check=lambda: None)
+            improve(state, even_first=True)
         counts = np.zeros_like(state.available)
         for i, partition in enumerate(chosen.tolist()):
             row, now = placements.replicas.row(partition).tolist(), set_of(state, i)
@@ -136,7 +136,7 @@ def test_exchanges_are_those_that_lead_to_a_set_that_the_rules_allow(question) -
 def test_sets_are_feasible_if_any_placement_is(question) -> None:
     brokers, placements, goal = question
     chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
-    sets = feasible_sets(brokers, placements, goal, chosen, lambda: None)
+    sets = feasible_sets(brokers, placements, goal, chosen)
     assert sets.feasible == (best(brokers, placements, goal) is not None)
     if sets.feasible and sets.state is not None:
         assert (sets.state.loads <= sets.state.most)[brokers.usable].all()
@@ -145,9 +145,9 @@ def test_sets_are_feasible_if_any_placement_is(question) -> None:
 def test_the_list_of_a_broker_has_its_places() -> None:
     brokers, placements = a_cluster([None] * 3), some_placements([list(pair) for pair in combinations(range(3), 2)])
     state, copies = replica_state(brokers, placements, np.arange(3, dtype=np.int32), "none", hold=False)
-    assert keep_and_fill(state, copies, lambda: None)
+    assert keep_and_fill(state, copies)
     link(state)
-    list_exchanges(state, lambda: None)
+    list_exchanges(state)
     for broker in range(3):
         places, place = [], int(state.first[broker])
         while place != NONE:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.errors import InvalidQuestion
 from service.core.keys import columns as keys
 from service.core.partitioners import PARTITIONERS, Question, allocate, hashing_rule
@@ -29,6 +30,7 @@ from service.planner.sizing.frequent_keys import Cells, FrequentKeys, Slots, cou
 from service.planner.sizing.plans import CountLimits, Rates, plans
 from service.planner.sizing.random_baseline import heaviest_of_few, heaviest_touched
 from tests.reference import counter as plain
+from tests.support.time_limits import Looks
 
 HASHING = tuple(p.name for p in PARTITIONERS if p.hashing_rule is not None and "string" in p.encoding.formats)
 SOME = ("java", "librdkafka:consistent_random", "sarama", "spark", "scala-0.8", "pulsar")
@@ -356,5 +358,6 @@ def test_the_surest_keys_do_not_depend_on_the_tables_multiplier():
 def test_it_looks_at_the_time_for_each_block_of_keys():
     looks = []
     column = keys.byte_strings([b"a"] * (2 * BLOCK + 1))
-    KeyCounter(("java",), (3,)).add(column, "hex", check_time=lambda: looks.append(1))
+    with limited(Looks(lambda: looks.append(1))):
+        KeyCounter(("java",), (3,)).add(column, "hex")
     assert len(looks) == 3

@@ -8,18 +8,18 @@ Source: org.apache.kafka.streams.processor.internals.assignment.ClientState, Con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from service.clients.streams.model import TASK_BITS, TASK_ID, StreamsTopology
-from service.core.clock import TimeLimit
 from service.core.jvm.ordering import DEFAULT_CAPACITY, iteration_order
 from service.core.registry import Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from service.clients.streams.classic.client import Client
     from service.clients.streams.classic.racks import RackCosts
     from service.core.model import Int32s, Int64s
@@ -91,6 +91,6 @@ class LeadersAssignor(Strategy):
     is_default : is it what Streams uses if nothing is configured?
     """
 
-    run: Callable[[ClientsGroup, TimeLimit], bool]
+    run: Callable[[ClientsGroup], bool]
     setting: str = ""
     is_default: bool = False

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s, offsets_of, ranks_of
 
@@ -38,7 +38,7 @@ class FlowGraph(NamedTuple):
     forward: Bools
 
 
-def solve(tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s, flow: Int64s | None, check_time: TimeLimit) -> Int64s:
+def solve(tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s, flow: Int64s | None) -> Int64s:
     """The flow of least cost through each edge, int64[edges].
 
     tails, heads : int32[edges], the numbers of nodes; no two edges join the same nodes
@@ -64,8 +64,8 @@ def solve(tails: Int32s, heads: Int32s, capacities: Int64s, costs: Int32s, flow:
         forward=order < edges,
     )
     if flow is None:
-        in_time(_fill(graph, check_time.deadline), check_time)
-    in_time(_cancel_cycles(graph, check_time.deadline), check_time)
+        in_time(_fill(graph, current_deadline()))
+    in_time(_cancel_cycles(graph, current_deadline()))
     return graph.flow[place[:edges]]
 
 

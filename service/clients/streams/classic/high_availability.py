@@ -26,15 +26,15 @@ from service.clients.streams.classic.movements import move
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
 from service.clients.streams.classic.standbys import assign_standbys, may_exchange
 from service.clients.streams.classic.tags import tags_of
-from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
 from service.core.kernels import kernel
-from service.core.model import Int32s, Int64s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from service.clients.streams.classic.client import Client
     from service.clients.streams.classic.clients import ClientsGroup
+    from service.core.model import Int32s, Int64s
 
 
 COSTS: Final = (10, 1)
@@ -43,48 +43,48 @@ TIMED: Final = 1_000
 """Tasks between two looks at the clock."""
 
 
-def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
+def assign(group: ClientsGroup) -> bool:
     """Assign to the clients of the group, in place; returns whether a probing rebalance follows."""
     clients, racks = group.by_number, group.racks
-    must_move = _assign_stateful(group, clients, check_time)
+    must_move = _assign_stateful(group, clients)
     stateless = group.topology.tasks(stateful=False)
-    _assign_stateless(clients, stateless, check_time)
+    _assign_stateless(clients, stateless)
     if racks:
-        optimize_active(racks, clients, stateless, STATELESS, check_time)
+        optimize_active(racks, clients, stateless, STATELESS)
     return must_move
 
 
-def _assign_stateful(group: ClientsGroup, clients: Sequence[Client], check_time: TimeLimit) -> bool:
+def _assign_stateful(group: ClientsGroup, clients: Sequence[Client]) -> bool:
     """Steps 1 to 3; returns whether a task had to move to where its state is."""
     racks, settings, tasks = group.racks, group.settings, group.topology.tasks(stateful=True)
     for client in clients:
         client.active = set(tasks[client.number :: len(clients)])
     held, tags = held_by(clients, tasks), tags_of(clients, settings.tags)
-    in_time(balance(held, True, tags, check_time.deadline), check_time)
+    in_time(balance(held, True, tags, current_deadline()))
     if racks:
         hand_out(held, clients, tasks)
-        optimize_active(racks, clients, tasks, racks.stateful(*COSTS), check_time)
+        optimize_active(racks, clients, tasks, racks.stateful(*COSTS))
         held = held_by(clients, tasks)
     if settings.standby_replicas:
         order = np.searchsorted(tasks, group.in_order(tasks) if settings.tags else tasks)
-        in_time(assign_standbys(held, settings.standby_replicas, tags, order, check_time.deadline), check_time)
-        in_time(balance(held, False, tags, check_time.deadline), check_time)
+        in_time(assign_standbys(held, settings.standby_replicas, tags, order, current_deadline()))
+        in_time(balance(held, False, tags, current_deadline()))
         if racks:
             hand_out(held, clients, tasks)
-            optimize_standbys(racks, clients, racks.stateful(*COSTS), partial(may_exchange, group), check_time)
+            optimize_standbys(racks, clients, racks.stateful(*COSTS), partial(may_exchange, group))
             held = held_by(clients, tasks)
-    must_move = move(held, group.lags, settings.acceptable_recovery_lag, settings.max_warmup_replicas, check_time)
+    must_move = move(held, group.lags, settings.acceptable_recovery_lag, settings.max_warmup_replicas)
     hand_out(held, clients, tasks)
     return must_move
 
 
-def _assign_stateless(clients: Sequence[Client], tasks: Sequence[int], check_time: TimeLimit) -> None:
+def _assign_stateless(clients: Sequence[Client], tasks: Sequence[int]) -> None:
     """Step 4."""
     hashes = np.array([client.hash_code for client in clients], np.int32)
     counts = np.array([len(client.active) for client in clients], np.int64)
     capacities = np.array([client.capacity for client in clients], np.int64)
     owners = np.empty(len(tasks), np.int32)
-    in_time(_to_least_loaded(hashes, counts, capacities, owners, check_time.deadline), check_time)
+    in_time(_to_least_loaded(hashes, counts, capacities, owners, current_deadline()))
     by_owner = np.array(tasks, np.int64)[np.argsort(owners, kind="stable")].tolist()
     ends = np.cumsum(np.bincount(owners, minlength=len(clients))).tolist()
     for client, start, end in zip(clients, [0, *ends], ends, strict=False):

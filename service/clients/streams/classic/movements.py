@@ -13,7 +13,7 @@ import numpy as np
 from service.clients.streams.classic.client_queue import ClientQueue, empty_queue, enter, poll
 from service.clients.streams.classic.held import Held, has, load
 from service.clients.streams.classic.standbys import enter_all
-from service.core.clock import OUT_OF_TIME, Deadline, TimeLimit, in_time, is_over
+from service.core.clock import OUT_OF_TIME, Deadline, current_deadline, in_time, is_over
 from service.core.heap import sift_down, sift_up
 from service.core.kernels import inner_kernel, kernel
 from service.core.model import NONE, Bools, Int32s, Int64s
@@ -49,7 +49,7 @@ class WarmUps(NamedTuple):
     who: Bools
 
 
-def move(held: Held, lags: Int64s, acceptable_lag: int, most_warmups: int, check_time: TimeLimit) -> bool:
+def move(held: Held, lags: Int64s, acceptable_lag: int, most_warmups: int) -> bool:
     """Move active tasks, then standby tasks, to clients that are caught up; returns whether any had to move.
 
     lags : int64[tasks × clients]; acceptable_lag : up to which a client is caught up
@@ -57,8 +57,8 @@ def move(held: Held, lags: Int64s, acceptable_lag: int, most_warmups: int, check
     caught_up = (lags == RUNNING) | ((lags >= 0) & (lags <= acceptable_lag)) | (acceptable_lag == UNBOUNDED)
     states = States(lags, lags.min(axis=1), caught_up, caught_up.sum(axis=1, dtype=np.int64))
     warmups = WarmUps(np.array([most_warmups], np.int64), np.zeros(lags.shape, np.bool_))
-    active = in_time(_move_active(held, states, warmups, check_time.deadline), check_time)
-    return in_time(_move_standby(held, states, warmups, check_time.deadline), check_time) + active > 0
+    active = in_time(_move_active(held, states, warmups, current_deadline()))
+    return in_time(_move_standby(held, states, warmups, current_deadline())) + active > 0
 
 
 @kernel

@@ -24,12 +24,12 @@ import numpy as np
 
 from service.clients.streams.classic.flow_graph import SOURCE, solve
 from service.clients.streams.model import TASK_BITS
+from service.core.clock import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from service.clients.streams.classic.client import Client
-    from service.core.clock import TimeLimit
     from service.core.model import Int32s, Int64s
 
 MIN_TRAFFIC, BALANCE_SUBTOPOLOGY = "min_traffic", "balance_subtopology"
@@ -71,9 +71,7 @@ class RackCosts:
         return int(misses[[self.rows[task] for task in tasks], self.rack_of[client.number]].sum())
 
 
-def optimize_active(
-    racks: RackCosts, clients: Sequence[Client], tasks: Sequence[int], costs: tuple[int, int], check_time: TimeLimit
-) -> None:
+def optimize_active(racks: RackCosts, clients: Sequence[Client], tasks: Sequence[int], costs: tuple[int, int]) -> None:
     """Exchange active tasks between clients.
 
     clients : by number; tasks : those to exchange, ascending; costs : of traffic, and of a task of another client
@@ -81,15 +79,11 @@ def optimize_active(
     if tasks:
         network = _Network(clients, tasks, [client.active for client in clients])
         by_subtopology = racks.strategy == BALANCE_SUBTOPOLOGY
-        _exchange(network, network.costs(racks, racks.sources, costs), check_time, by_subtopology=by_subtopology)
+        _exchange(network, network.costs(racks, racks.sources, costs), by_subtopology=by_subtopology)
 
 
 def optimize_standbys(
-    racks: RackCosts,
-    clients: Sequence[Client],
-    costs: tuple[int, int],
-    may: Callable[[Client, Client, int], bool],
-    check_time: TimeLimit,
+    racks: RackCosts, clients: Sequence[Client], costs: tuple[int, int], may: Callable[[Client, Client, int], bool]
 ) -> None:
     """Exchange standby tasks between clients. may : may the first client's task go to the second?"""
     for _ in range(MOST_ROUNDS):
@@ -98,16 +92,16 @@ def optimize_standbys(
             check_time()
             if racks.rack_of[pair[0].number] == racks.rack_of[pair[1].number]:
                 continue
-            movable = [_movable(*each, may, check_time) for each in (pair, pair[::-1])]
+            movable = [_movable(*each, may) for each in (pair, pair[::-1])]
             if all(movable):
                 network = _Network(pair, sorted(movable[0] + movable[1]), [client.standby for client in pair])
                 of_pair = network.costs(racks, racks.changelogs, costs)
-                moved |= _exchange(network, of_pair, check_time, by_subtopology=False)
+                moved |= _exchange(network, of_pair, by_subtopology=False)
         if not moved:
             return
 
 
-def _movable(source: Client, destination: Client, may: Callable[[Client, Client, int], bool], check_time: TimeLimit) -> list[int]:
+def _movable(source: Client, destination: Client, may: Callable[[Client, Client, int], bool]) -> list[int]:
     """The standby tasks of a client that another one may get."""
     tasks = []
     for task in source.standby:
@@ -139,12 +133,12 @@ class _Network:
         return (remote * traffic + np.where(self.has, 0, non_overlap)).astype(np.int32)
 
 
-def _exchange(network: _Network, costs: Int32s, check_time: TimeLimit, *, by_subtopology: bool) -> bool:
+def _exchange(network: _Network, costs: Int32s, *, by_subtopology: bool) -> bool:
     """Give each task to the client to which the cheapest flow takes it; returns whether any has moved."""
     tails, heads, capacities, flow = _by_subtopology(network) if by_subtopology else _plain(network)
     of_edges = np.zeros(len(tails), np.int32)
     of_edges[: costs.size] = costs.ravel()
-    solved = solve(tails, heads, capacities, of_edges, flow, check_time)
+    solved = solve(tails, heads, capacities, of_edges, flow)
     to = np.argmax(solved[: costs.size].reshape(costs.shape) > 0, axis=1)
     held = np.argmax(network.has, axis=1)
     for i in np.flatnonzero(to != held).tolist():

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from service.clients.streams.classic.client import Client
 from service.clients.streams.classic.clients import ClientsGroup, clients_in_order
 from service.clients.streams.classic.racks import STATELESS, optimize_active, optimize_standbys
+from service.core.clock import check_time
 from service.core.jvm.ordering import capacity_for_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from service.core.clock import TimeLimit
+    from service.clients.streams.classic.client import Client
 
 
 COSTS: Final = (1, 10)
@@ -37,15 +37,15 @@ ALL: Final = -1
 """Every bit."""
 
 
-def assign(group: ClientsGroup, check_time: TimeLimit) -> bool:
+def assign(group: ClientsGroup) -> bool:
     """Assign to the clients of the group, in place; no probing rebalance follows."""
-    _LeaderRun(group, check_time).assign(preserve=False)
+    _LeaderRun(group).assign(preserve=False)
     return False
 
 
-def assign_fallback(group: ClientsGroup, check_time: TimeLimit) -> bool:
+def assign_fallback(group: ClientsGroup) -> bool:
     """Likewise, but every active task stays; a probing rebalance follows."""
-    _LeaderRun(group, check_time).assign(preserve=True)
+    _LeaderRun(group).assign(preserve=True)
     return True
 
 
@@ -59,8 +59,8 @@ class _LeaderRun:
     holders : task → (client with it, those of its tasks that are together with it by that)
     """
 
-    def __init__(self, group: ClientsGroup, check_time: TimeLimit) -> None:
-        self.group, self.check_time = group, check_time
+    def __init__(self, group: ClientsGroup) -> None:
+        self.group = group
         self.tasks = group.topology.tasks()
         self.clients = clients_in_order(group.clients)
         self.places = {task: i for i, task in enumerate(self.tasks)}
@@ -99,7 +99,7 @@ class _LeaderRun:
         self._assign_standbys()
         if self.group.racks and not preserve and self.group.settings.standby_replicas:
             costs = self.group.racks.stateful(*COSTS)
-            optimize_standbys(self.group.racks, self.group.by_number, costs, lambda *_: True, self.check_time)
+            optimize_standbys(self.group.racks, self.group.by_number, costs, lambda *_: True)
 
     def _exchange_active(self) -> None:
         """By racks. Tasks that come together by that do not count as such, but those that a client gets afterwards do."""
@@ -108,8 +108,8 @@ class _LeaderRun:
             return
         clients = self.group.by_number
         self.earlier = {task: bits for client, bits in self.bits.items() for task in client.active}
-        optimize_active(racks, clients, topology.tasks(stateful=True), racks.stateful(*COSTS), self.check_time)
-        optimize_active(racks, clients, topology.tasks(stateful=False), STATELESS, self.check_time)
+        optimize_active(racks, clients, topology.tasks(stateful=True), racks.stateful(*COSTS))
+        optimize_active(racks, clients, topology.tasks(stateful=False), STATELESS)
         for client in clients:
             self.bits[client] = self._bits(client.active)
             self.room[client] = _room(client)
@@ -143,7 +143,7 @@ class _LeaderRun:
                 self._give(task, client, client.standby)
 
     def _give(self, task: int, client: Client, kind: set[int]) -> None:
-        self.check_time()
+        check_time()
         kind.add(task)
         self.bits[client] |= 1 << self.places[task]
         self.room[client] = _room(client)

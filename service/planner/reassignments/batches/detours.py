@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.planner.reassignments.batches.model import MAX_DETOURS, BatchLimits, Detour
@@ -29,26 +30,26 @@ TRIED_IN_ALL: Final = 1_000_000
 
 
 def fill_with_detours(
-    start: Callable[[Brokers], BatchProgress], brokers: Brokers, limits: BatchLimits, racks: str, check: Callable[[], None]
+    start: Callable[[Brokers], BatchProgress], brokers: Brokers, limits: BatchLimits, racks: str
 ) -> BatchProgress:
     """All batches. Raises NoPlan if there is no order, with the brokers that are full and the room that would do.
 
     start : the progress before the first batch, of these brokers; racks : as in Goal
     """
     progress = start(brokers)
-    if _fill(progress, limits, racks, check):
+    if _fill(progress, limits, racks):
         return progress
-    raise _no_order(start, progress, limits, racks, check)
+    raise _no_order(start, progress, limits, racks)
 
 
-def _fill(progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]) -> bool:
-    while not fill_batches(progress, limits, check, tree=True):
-        if progress.tried >= TRIED_IN_ALL or not _take_detours(progress, limits, racks, check):
+def _fill(progress: BatchProgress, limits: BatchLimits, racks: str) -> bool:
+    while not fill_batches(progress, limits, tree=True):
+        if progress.tried >= TRIED_IN_ALL or not _take_detours(progress, limits, racks):
             return False
     return True
 
 
-def _take_detours(progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]) -> bool:
+def _take_detours(progress: BatchProgress, limits: BatchLimits, racks: str) -> bool:
     """A batch of detours, at most one in each circle of brokers; whether there is any."""
     batch = _DetourBatch(progress, limits, racks)
     circle_of = circles(progress)
@@ -61,7 +62,7 @@ def _take_detours(progress: BatchProgress, limits: BatchLimits, racks: str, chec
             if len(known) == MAX_DETOURS:
                 break
             if at % 100 == 0:
-                check()
+                check_time()
             circle = int(circle_of[progress.then.row(partition)[0]])
             if partition in known or circle in done:
                 continue
@@ -197,9 +198,7 @@ def with_rows(rows: Ragged, others: dict[int, Int32s]) -> Ragged:
     return Ragged.of_lengths(lengths, np.concatenate([*pieces, rows.values[at:]]).astype(np.int32))
 
 
-def _no_order(
-    start: Callable[[Brokers], BatchProgress], progress: BatchProgress, limits: BatchLimits, racks: str, check: Callable[[], None]
-) -> NoPlan:
+def _no_order(start: Callable[[Brokers], BatchProgress], progress: BatchProgress, limits: BatchLimits, racks: str) -> NoPlan:
     """What is full, and what would mend it. progress : where it goes no further"""
     brokers, (rows, coming) = progress.brokers, pairs(progress)[1]
     ids, sizes = brokers.cluster.broker_ids, progress.sizes[progress.pending[rows]]
@@ -231,7 +230,7 @@ def _no_order(
     detail += f"{TRIED_IN_ALL:,} attempts were made." if given_up else "No other broker has room for a replica meanwhile."
 
     def mends(changed: Brokers, rule: str) -> bool:
-        return _fill(start(changed), limits, rule, check)
+        return _fill(start(changed), limits, rule)
 
     remedies = _remedies(brokers, circles(progress), full, room, racks, mends)
     return (Infeasible if proven else NotFound)(detail, tuple(clash), tuple(remedies))

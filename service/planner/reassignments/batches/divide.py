@@ -7,10 +7,9 @@ What copies nothing (fewer replicas, another preferred leader) is in the first b
 Only where no order of the moves is found that keeps the limits, some partitions take a detour (``detours``).
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import Clash, Infeasible, InvalidQuestion
 from service.core.model import NONE, Bools, Int32s, Int64s, Ragged
 from service.core.printable import counted
@@ -23,14 +22,7 @@ from service.planner.reassignments.model import NO_LIMIT, Brokers, Placements
 from service.planner.reassignments.order import added, changed, copied, in_sync_after
 
 
-def in_batches(
-    brokers: Brokers,
-    placements: Placements,
-    replicas: Ragged,
-    limits: BatchLimits,
-    racks: str,
-    check: Callable[[], None] = lambda: None,
-) -> Batches:
+def in_batches(brokers: Brokers, placements: Placements, replicas: Ragged, limits: BatchLimits, racks: str) -> Batches:
     """The plan in batches. Raises Infeasible if no order of its moves keeps the limits of the brokers, and InvalidQuestion.
 
     replicas : Ragged partition → brokers, those of the plan; racks : as in Goal
@@ -44,7 +36,7 @@ def in_batches(
         detail = f"{placements.name(lost[0])}{more} cannot be copied: all its replicas are on brokers that are fenced or gone."
         raise Infeasible(detail, (Clash("fenced", detail),), ("Bring one of its brokers back.", "Exclude its topic."))
     _check_in_sync(brokers, placements, replicas)
-    check()
+    check_time()
     pending = np.flatnonzero(changed(now, replicas)).astype(np.int32)
     # First those that lack replicas in sync: of these, those with the fewest above min.insync.replicas.
     in_sync = _count_in_sync(placements, placements.in_sync_now(brokers))
@@ -54,19 +46,15 @@ def in_batches(
     pending = pending[np.lexsort((amounts[pending], urgency[pending]))]
     progress = BatchProgress.start(brokers, placements, replicas, copies, pending)
     leaving_first = progress.leaving_first()
-    if not fill_batches(progress, limits, check):
+    if not fill_batches(progress, limits):
         progress = BatchProgress.start(brokers, placements, replicas, copies, leaving_first)
-        if not fill_batches(progress, limits, check):
+        if not fill_batches(progress, limits):
             progress = fill_with_detours(
-                lambda target: BatchProgress.start(target, placements, replicas, copies, leaving_first),
-                brokers,
-                limits,
-                racks,
-                check,
+                lambda target: BatchProgress.start(target, placements, replicas, copies, leaving_first), brokers, limits, racks
             )
-    check()
+    check_time()
     steps = _steps(brokers, placements, replicas, progress.batch_of, progress.detours)
-    check()
+    check_time()
     copies = np.bincount(steps.after.row_of_each_value()[added(steps.before, steps.after)], minlength=len(steps.after))
     moves, moved = (
         np.bincount(steps.batches, each.astype(np.float64), progress.batch).astype(np.int64)

@@ -8,7 +8,7 @@ was to have that broker takes the full one instead (a *partner*), all brokers ha
 no more, the plan is as good, and may need no detour.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -27,21 +27,19 @@ from service.planner.reassignments.permits import Permits
 from service.planner.reassignments.plan import plan, with_resources
 
 
-def plan_in_batches(
-    brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None] = lambda: None
-) -> tuple[Plan, Batches]:
+def plan_in_batches(brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits) -> tuple[Plan, Batches]:
     """The plan, whose cost is that of its batches, and these. Raises NoPlan, InvalidQuestion."""
-    best, batches = _planned(brokers, placements, goal, limits, check)
+    best, batches = _planned(brokers, placements, goal, limits)
     if not goal.limited or _copies_within(batches, goal):
         return best, batches
     evenest, aim = best.evenness_bound, goal
     for _ in range(_TRIES):  # what capacities and detours copy in addition is taken off the limit
         aim = _lowered(aim, goal, batches)
-        best, batches = _planned(brokers, placements, aim, limits, check)
+        best, batches = _planned(brokers, placements, aim, limits)
         if _copies_within(batches, goal):
             return replace(best, evenness_bound=min(evenest, best.evenness)), batches
     fewest = replace(goal, objective="fewest-moves", max_moves=None, max_bytes=None)
-    best, batches = _planned(brokers, placements, fewest, limits, check)
+    best, batches = _planned(brokers, placements, fewest, limits)
     if _copies_within(batches, goal):
         return replace(best, evenness_bound=min(evenest, best.evenness)), batches
     raise _too_few_copies(goal, best, batches)
@@ -81,17 +79,13 @@ def _too_few_copies(goal: Goal, fewest: Plan, batches: Batches) -> NoPlan:
     return kind(f"The copies are limited: {' '.join(each.detail for each in clash)}", tuple(clash), tuple(remedies))
 
 
-def _planned(
-    brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits, check: Callable[[], None]
-) -> tuple[Plan, Batches]:
-    best = plan(brokers, placements, goal, check)
-    batches = in_batches(brokers, placements, best.replicas, limits, goal.racks, check)
+def _planned(brokers: Brokers, placements: Placements, goal: Goal, limits: BatchLimits) -> tuple[Plan, Batches]:
+    best = plan(brokers, placements, goal)
+    batches = in_batches(brokers, placements, best.replicas, limits, goal.racks)
     while batches.detours:
         for changed in _alternatives(brokers, placements, goal, best.replicas, batches.detours):
-            replicas = elect(
-                brokers, placements, with_rows(best.replicas, changed), goal.leaders, check, per_topic=goal.per_topic
-            )
-            shorter = in_batches(brokers, placements, replicas, limits, goal.racks, check)
+            replicas = elect(brokers, placements, with_rows(best.replicas, changed), goal.leaders, per_topic=goal.per_topic)
+            shorter = in_batches(brokers, placements, replicas, limits, goal.racks)
             if shorter.cost(goal.balance) < batches.cost(goal.balance):
                 best, batches = replace(best, replicas=replicas), shorter
                 break

@@ -15,12 +15,12 @@ Source: van Aardenne-Ehrenfest and de Bruijn, Circuits and Trees in Oriented Lin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import InvalidQuestion
 from service.core.kernels import borrowing_kernel, kernel
 from service.core.model import NONE, Int32s, Int64s, Ragged
@@ -76,7 +76,7 @@ class BatchProgress:
         return self.pending[np.argsort(~leaves[self.pending], kind="stable")]
 
 
-def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[], None], *, tree: bool = False) -> bool:
+def fill_batches(progress: BatchProgress, limits: BatchLimits, *, tree: bool = False) -> bool:
     """Fill batches until all is done, or nothing goes (False). tree : leave the tree's moves for last"""
     p, count = progress, len(progress.brokers)
     of_all = limits.numbers()
@@ -107,7 +107,7 @@ def fill_batches(progress: BatchProgress, limits: BatchLimits, check: Callable[[
             continue
         p.pending = left
         p.batch += 1
-        check()
+        check_time()
     return True
 
 

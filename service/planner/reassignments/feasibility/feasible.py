@@ -1,6 +1,5 @@
 """Sets that keep all hard rules and copy as little as they can; or the reason why there are none."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,14 +45,7 @@ class Attempt:
 
 
 def feasible_sets(
-    brokers: Brokers,
-    placements: Placements,
-    goal: Goal,
-    chosen: Int32s,
-    check: Callable[[], None],
-    *,
-    paid: bool = False,
-    hold: bool = False,
+    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, *, paid: bool = False, hold: bool = False
 ) -> Attempt:
     """Sets with the fewest copies for these partitions.
 
@@ -62,13 +54,13 @@ def feasible_sets(
     if placements.replication_factors[chosen].max(initial=0) > np.count_nonzero(brokers.usable):
         return Attempt(None, np.zeros(len(chosen), np.int64), feasible=False)
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=hold)
-    if not keep_and_fill(state, copies, check):
+    if not keep_and_fill(state, copies):
         return Attempt(None, copies, feasible=False)
     pins_kept = _pins_kept(state)
     link(state)
     state.paid[0] = paid
-    list_exchanges(state, check)
-    result = relieve_all(state, check)
+    list_exchanges(state)
+    result = relieve_all(state)
     return Attempt(state, copies, feasible=result == DONE and pins_kept, proven=result != MORE)
 
 
@@ -100,16 +92,14 @@ def bytes_of_brokers(brokers: Brokers, placements: Placements, chosen: Int32s, s
     return loads
 
 
-def packed(
-    brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, effort: Effort, check: Callable[[], None]
-) -> int:
+def packed(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, effort: Effort) -> int:
     """Bring the sets below ``capacity_bytes`` where ``fits`` did not succeed. PACKED, IMPOSSIBLE or UNKNOWN, see ``packing``."""
     loads = bytes_of_brokers(brokers, placements, chosen, state)
     space = Space(placements.bytes_of_each()[chosen], loads, np.where(brokers.usable, brokers.capacity_bytes, NO_LIMIT))
-    return pack(state, brokers, space, effort, check)
+    return pack(state, brokers, space, effort)
 
 
-def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]) -> int:
+def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: ReplicaSets) -> int:
     """Bring the sets below ``capacity_bytes``; returns the moves that this took, or EXCEEDED if it did not succeed."""
     if (brokers.capacity_bytes == NO_LIMIT).all():
         return 0
@@ -119,30 +109,30 @@ def fits(brokers: Brokers, placements: Placements, chosen: Int32s, state: Replic
     sizes, cheap, moves = placements.bytes_of_each()[chosen], count_touched(state), np.zeros(1, np.int64)
     largest_first = np.lexsort((-np.arange(len(chosen)), sizes)).astype(np.int32)
     link_last_first(state, largest_first)
-    done = in_turns(state, lambda: fit_capacities(state, sizes, loads, brokers.capacity_bytes, cheap, moves), check) == DONE
+    done = in_turns(state, lambda: fit_capacities(state, sizes, loads, brokers.capacity_bytes, cheap, moves)) == DONE
     link(state)
     return int(moves[0]) if done and (loads <= brokers.capacity_bytes)[brokers.usable].all() else EXCEEDED
 
 
-def verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]) -> int:
+def verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort) -> int:
     """PACKED if there is a placement that keeps all rules, IMPOSSIBLE if there is none, UNKNOWN if none was found."""
-    pinned = pin(brokers, placements, goal, check)
+    pinned = pin(brokers, placements, goal)
     if pinned is None:
         return IMPOSSIBLE
     if goal.only_leaders:
         return PACKED
-    found = _verdict(brokers, pinned.placements, goal, effort, check)
+    found = _verdict(brokers, pinned.placements, goal, effort)
     if found == PACKED or pinned.placements.pins is None:
         return found
-    without = _verdict(brokers, replace(placements, pins=None), goal, effort, check)
+    without = _verdict(brokers, replace(placements, pins=None), goal, effort)
     return IMPOSSIBLE if without == IMPOSSIBLE else UNKNOWN  # other pins may do
 
 
-def _verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort, check: Callable[[], None]) -> int:
+def _verdict(brokers: Brokers, placements: Placements, goal: Goal, effort: Effort) -> int:
     """The same with the present pins."""
     chosen = placements.chosen()
-    sets = feasible_sets(brokers, placements, goal, chosen, check)
+    sets = feasible_sets(brokers, placements, goal, chosen)
     if sets.state is None or not sets.feasible:
         return IMPOSSIBLE if sets.proven else UNKNOWN
     cluster = brokers, placements, chosen, sets.state
-    return PACKED if fits(*cluster, check) != EXCEEDED else packed(*cluster, effort, check)
+    return PACKED if fits(*cluster) != EXCEEDED else packed(*cluster, effort)

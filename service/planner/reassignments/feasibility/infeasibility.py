@@ -7,13 +7,13 @@ out one after another as long as the rest still clashes; then every smaller set 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import Clash, Infeasible, NoPlan, NotFound
 from service.core.model import NONE, Bools, Cluster, Int64s
 from service.core.printable import counted
@@ -21,6 +21,9 @@ from service.planner.reassignments.feasibility.feasible import verdict
 from service.planner.reassignments.feasibility.packing import IMPOSSIBLE, PACKED, Effort
 from service.planner.reassignments.model import NAMED, NO_LIMIT, Brokers, Goal, Placements, broker_names
 from service.planner.reassignments.permits import Permits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 MORE: Final = 64
 """Most further brokers that are tried."""
@@ -31,7 +34,6 @@ class _Question:
     brokers: Brokers
     placements: Placements
     goal: Goal
-    check: Callable[[], None]
     effort: Effort
 
     def feasible(self) -> bool:
@@ -40,8 +42,8 @@ class _Question:
 
     def verdict(self) -> int:
         """PACKED if there is a placement, IMPOSSIBLE if there is none, UNKNOWN if none was found."""
-        self.check()
-        return verdict(self.brokers, self.placements, self.goal, self.effort, self.check)
+        check_time()
+        return verdict(self.brokers, self.placements, self.goal, self.effort)
 
     def only(self, kept: tuple[str, ...], rules: tuple[str, ...]) -> _Question:
         """The question with those of the rules that are kept."""
@@ -94,9 +96,9 @@ class _Question:
         return replace(self, brokers=replace(brokers, **changes[rule]))
 
 
-def explain(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> NoPlan:
+def explain(brokers: Brokers, placements: Placements, goal: Goal) -> NoPlan:
     """The reason why there is no plan, or none was found."""
-    question = _Question(brokers, placements, goal, check, Effort())
+    question = _Question(brokers, placements, goal, Effort())
     every = _rules(question)
     proven = question.verdict() == IMPOSSIBLE
     rules = _smallest_clash(question, every)

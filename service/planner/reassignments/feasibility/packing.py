@@ -10,14 +10,13 @@ ends a program only together with the answer.
 Source: HiGHS by ``scipy.optimize.milp``, branch and cut.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from service.core.clock import seconds_left
+from service.core.clock import check_time, seconds_left
 from service.core.model import NONE, Bools, Float64s, Int32s, Int64s
 from service.planner.reassignments.model import NO_LIMIT, Brokers
 from service.planner.reassignments.search.exchanges import COMES, EVERY_RACK, LIMITED, ONE_PER_RACK, ReplicaSets, link
@@ -60,18 +59,18 @@ class Space:
     capacities: Int64s
 
 
-def pack(s: ReplicaSets, brokers: Brokers, space: Space, effort: Effort, check: Callable[[], None]) -> int:
+def pack(s: ReplicaSets, brokers: Brokers, space: Space, effort: Effort) -> int:
     """Change the sets and ``space.loads`` so that all fit. PACKED, IMPOSSIBLE or UNKNOWN; then the sets are as good as lost."""
     usable = np.flatnonzero(brokers.usable).astype(np.int32)
     partitions = np.arange(len(s.offsets) - 1, dtype=np.int32)
     if len(partitions) == 0 or _too_many_bytes(s, space, usable):
         return IMPOSSIBLE
     if len(usable) * len(partitions) <= MOST_CELLS:
-        return _repack(s, space, partitions, usable, effort, check)
+        return _repack(s, space, partitions, usable, effort)
     while len(over := usable[space.loads[usable] > space.capacities[usable]]):
-        check()
+        check_time()
         worst = int(over[np.argmax((space.loads - space.capacities)[over])])
-        if not _relieve(s, space, worst, usable, effort, check):
+        if not _relieve(s, space, worst, usable, effort):
             return UNKNOWN
     return PACKED
 
@@ -89,14 +88,14 @@ def _too_many_bytes(s: ReplicaSets, space: Space, usable: Int32s) -> bool:
     return bool((large_enough < factors).any()) or total > sum(room.tolist())
 
 
-def _relieve(s: ReplicaSets, space: Space, worst: int, usable: Int32s, effort: Effort, check: Callable[[], None]) -> bool:
+def _relieve(s: ReplicaSets, space: Space, worst: int, usable: Int32s, effort: Effort) -> bool:
     """Pack the replicas of this broker, and of more and more others, until they fit."""
     others = usable[usable != worst]
     room = (space.capacities - space.loads)[others] / np.maximum(1, space.capacities[others])
     others = others[np.argsort(-room, kind="stable")]
     count = _FIRST
     while count <= 2 * len(others):
-        check()
+        check_time()
         some = np.sort(np.append(others[:count], worst)).astype(np.int32)
         inside = np.zeros(len(space.loads), np.bool_)
         inside[some] = True
@@ -106,7 +105,7 @@ def _relieve(s: ReplicaSets, space: Space, worst: int, usable: Int32s, effort: E
             rest = np.setdiff1d(partitions, here)
             rest = rest[np.argsort(space.sizes[rest], kind="stable")]
             partitions = np.sort(np.concatenate([here, rest])[: MOST_CELLS // len(some)])
-        if _repack(s, space, partitions.astype(np.int32), some, effort, check) == PACKED:
+        if _repack(s, space, partitions.astype(np.int32), some, effort) == PACKED:
             return True
         if len(partitions) * len(some) > MOST_CELLS // 2:
             return False
@@ -114,7 +113,7 @@ def _relieve(s: ReplicaSets, space: Space, worst: int, usable: Int32s, effort: E
     return False
 
 
-def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, effort: Effort, check: Callable[[], None]) -> int:
+def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, effort: Effort) -> int:
     """Choose the brokers anew for the replicas of these partitions on these brokers; all others stay."""
     cells = len(partitions) * len(brokers)
     nodes = min(MOST_NODES, effort.left // max(1, cells))
@@ -123,8 +122,8 @@ def _repack(s: ReplicaSets, space: Space, partitions: Int32s, brokers: Int32s, e
     inside = np.zeros(len(s.loads), np.bool_)
     inside[brokers] = True
     program = PackingProgram(s, space, partitions, brokers, inside)
-    chosen, proven, used = program.solve(nodes, seconds_left(check))
-    check()  # a program that the time has ended has no say in the answer
+    chosen, proven, used = program.solve(nodes, seconds_left())
+    check_time()  # a program that the time has ended has no say in the answer
     effort.left -= cells * (1 + used)
     if chosen is None:
         return IMPOSSIBLE if proven else UNKNOWN

@@ -3,12 +3,11 @@
 It has the variables and rules of ``packing``, and one more for each partition and broker that may lead it for a pair.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from service.core.clock import seconds_left
+from service.core.clock import check_time, seconds_left
 from service.core.model import NONE, Int64s
 from service.planner.reassignments.evenness import band
 from service.planner.reassignments.feasibility.feasible import bytes_of_brokers
@@ -27,9 +26,7 @@ from service.planner.reassignments.sets import replica_state
 from service.planner.reassignments.topic_leaders import pairs_of
 
 
-def pins_within(
-    brokers: Brokers, placements: Placements, goal: Goal, tolerance: float, check: Callable[[], None]
-) -> Placements | None:
+def pins_within(brokers: Brokers, placements: Placements, goal: Goal, tolerance: float) -> Placements | None:
     """The placements with the pins of a placement that keeps all rules and is within the tolerance, with the fewest copies; None
     if none was found, or the cluster is too large.
     """
@@ -39,7 +36,7 @@ def pins_within(
     if least is None or not 0 < cells <= MOST_CELLS:
         return None
     state, copies = replica_state(brokers, placements, chosen, goal.racks, hold=False)
-    if not keep_and_fill(state, copies, check):
+    if not keep_and_fill(state, copies):
         return None
     low, high = band(brokers.usable, brokers.weights, state.loads, tolerance)
     state.most[:] = np.minimum(state.most, high)
@@ -54,8 +51,8 @@ def pins_within(
     led_already = pairs_of(least, placements.topics[excluded], placements.replicas.firsts()[excluded])
     lacking = np.maximum(0, least.least - np.bincount(led_already[led_already != NONE], minlength=len(least.least)))
     leads = _leads(formulas, cell_of, pairs[cell_of], lacking, width)
-    solved = solve(leads, min(MOST_NODES, Effort().left // len(leads.costs)), seconds_left(check))
-    check()  # a program that the time has ended has no say in the answer
+    solved = solve(leads, min(MOST_NODES, Effort().left // len(leads.costs)), seconds_left())
+    check_time()  # a program that the time has ended has no say in the answer
     if solved.x is None:
         return None
     led = cell_of[np.round(solved.x[cells:]) > 0]

@@ -4,7 +4,6 @@ So every partition has the fewest copies that it could have if it were alone, an
 ``max_replicas`` of a broker is in the way.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +42,7 @@ class _Partition(NamedTuple):
     covered: Int64s
 
 
-def keep_and_fill(s: ReplicaSets, copies: Int64s, check: Callable[[], None]) -> bool:
+def keep_and_fill(s: ReplicaSets, copies: Int64s) -> bool:
     """Fill ``members`` and add to ``loads`` and ``copies``; False if there is no broker for a partition.
 
     copies : int64[partitions]   the replicas of each that are copied, so far those pinned to another broker
@@ -55,7 +54,7 @@ def keep_and_fill(s: ReplicaSets, copies: Int64s, check: Callable[[], None]) -> 
     kept = np.zeros(len(s.offsets) - 1, np.int32)
     for step in (_KEEP, _FILL):
         following = np.zeros(1, np.int64)
-        if in_turns(s, lambda: _each(s, one, step, kept, copies, following), check) != DONE:  # noqa: B023
+        if in_turns(s, lambda: _each(s, one, step, kept, copies, following)) != DONE:  # noqa: B023
             return False
     return True
 

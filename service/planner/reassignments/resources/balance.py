@@ -50,9 +50,7 @@ _START: Final = -2
 """Instead of a place on a broker: before the first."""
 
 
-def even_out_resources(
-    s: ReplicaSets, r: Resources, priorities: Sequence[int], most_copies: int, check: Callable[[], None]
-) -> None:
+def even_out_resources(s: ReplicaSets, r: Resources, priorities: Sequence[int], most_copies: int) -> None:
     """Take the steps of these priorities until none gains, and save the copies and changes of leaders that gain nothing.
 
     most_copies : that a step may add
@@ -60,21 +58,21 @@ def even_out_resources(
     looked_at = np.zeros(1, np.int64)
     for _ in range(_ROUNDS):
         for priority in priorities:
-            _even_out(s, r, (priority, most_copies), looked_at, check)
+            _even_out(s, r, (priority, most_copies), looked_at)
         following, saved = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        in_turns(s, lambda: _save(s, r, priorities[-1], following, saved), check)  # noqa: B023
+        in_turns(s, lambda: _save(s, r, priorities[-1], following, saved))  # noqa: B023
         if not saved[0]:
             return
 
 
-def _even_out(s: ReplicaSets, r: Resources, rule: tuple[int, int], looked_at: Int64s, check: Callable[[], None]) -> None:
+def _even_out(s: ReplicaSets, r: Resources, rule: tuple[int, int], looked_at: Int64s) -> None:
     """Take the steps of a priority. rule : the priority, and the most copies of a step; looked_at : int64[1], counted up"""
     least = float(r.least[rule[0]])
     threshold, taken = max(least, _largest_gain(s, r, rule[0])), np.zeros(1, np.int64)
 
     def every(take: Callable[..., int]) -> bool:
         following, before = np.array([0, _START], np.int64), int(taken[0])
-        in_turns(s, lambda: take(s, r, (*rule, threshold), following, taken, looked_at), check)
+        in_turns(s, lambda: take(s, r, (*rule, threshold), following, taken, looked_at))
         return bool(taken[0] > before and looked_at[0] < MOST)
 
     while looked_at[0] < MOST:

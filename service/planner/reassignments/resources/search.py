@@ -1,6 +1,5 @@
 """Sets and leaders that even out several resources: from a goal to the arrays of ``balance``, and back."""
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -27,20 +26,20 @@ _NEAR: Final = 1e-9
 
 
 def even_out_replicas(
-    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: ReplicaSets, check: Callable[[], None]
+    brokers: Brokers, placements: Placements, goal: Goal, chosen: Int32s, state: ReplicaSets
 ) -> tuple[Ragged, Bools]:
     """Even out the sets, which keep the rules, and choose leaders. The replicas, leaders first, and who is outside the tolerance.
 
     chosen : int32[partitions of the state]
     """
-    before = elect(brokers, placements, in_order(brokers, placements, chosen, state), "keep", check)
+    before = elect(brokers, placements, in_order(brokers, placements, chosen, state), "keep")
     loads = Loads.of(brokers, placements, goal, before)
     resources = _resources(brokers, placements, goal, chosen, state, before, loads)
     priorities = len(goal.resources)
     copies = ANY_COPIES if goal.objective == "even" else 0
-    even_out_resources(state, resources, range(priorities), copies, check)
+    even_out_resources(state, resources, range(priorities), copies)
     if goal.tolerance is not None:
-        even_out_resources(state, resources, range(priorities, 2 * priorities), 0, check)
+        even_out_resources(state, resources, range(priorities, 2 * priorities), 0)
 
     def now() -> tuple[Ragged, Int32s, Bools]:
         above, below = resources.loads > resources.high[0] * (1 + _NEAR), resources.loads < resources.low[0] * (1 - _NEAR)
@@ -48,23 +47,23 @@ def even_out_replicas(
         return in_order(brokers, placements, chosen, state), resources.leaders.copy(), outside
 
     after, led, outside = now()
-    if stay_on_racks(state, resources, brokers.listed, check):
+    if stay_on_racks(state, resources, brokers.listed):
         on_racks = now()
         if has_room(brokers, placements, on_racks[0]):
             after, led, outside = on_racks
     leaders = before.firsts().copy()
     leaders[chosen] = led
-    return with_leaders(brokers, placements, after, leaders, goal.leaders, check), outside
+    return with_leaders(brokers, placements, after, leaders, goal.leaders), outside
 
 
-def even_out_leaders(brokers: Brokers, placements: Placements, goal: Goal, check: Callable[[], None]) -> Ragged:
+def even_out_leaders(brokers: Brokers, placements: Placements, goal: Goal) -> Ragged:
     """The replicas where they are, with the leaders that even out the resources."""
     chosen = placements.chosen()
     state, _ = replica_state(brokers, placements, chosen, "none", hold=False)
     state.members[:] = taken(placements.replicas, chosen).values
     state.loads[:] = np.bincount(placements.replicas.values, minlength=len(brokers))
     link(state)
-    return even_out_replicas(brokers, placements, goal, chosen, state, check)[0]
+    return even_out_replicas(brokers, placements, goal, chosen, state)[0]
 
 
 def _resources(

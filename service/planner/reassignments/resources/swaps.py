@@ -1,6 +1,5 @@
 """Swaps of two replicas that even out several resources, see ``balance``, or leave them as even and on their racks."""
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -167,9 +166,9 @@ def _pull(r: Resources, slopes: Float64s, partition: int, broker: int) -> float:
     return pull
 
 
-def stay_on_racks(s: ReplicaSets, r: Resources, on_rack: Bools, check: Callable[[], None]) -> bool:
+def stay_on_racks(s: ReplicaSets, r: Resources, on_rack: Bools) -> bool:
     """Have replicas stay on their rack; returns whether anything has changed. on_rack : see ``look_at_strays``"""
-    return bool(r.free[0]) and look_at_strays(s, on_rack, lambda *guests: _stay_each(s, r, on_rack, *guests), check)
+    return bool(r.free[0]) and look_at_strays(s, on_rack, lambda *guests: _stay_each(s, r, on_rack, *guests))
 
 
 @kernel

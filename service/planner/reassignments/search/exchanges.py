@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
+from service.core.clock import check_time
 from service.core.kernels import borrowing_kernel, inner_kernel, kernel
 from service.core.model import NONE, Bools, Bytes, Int32s, Int64s
 
@@ -204,12 +205,12 @@ def is_member(s: ReplicaSets, partition: int, broker: int) -> bool:
     return member
 
 
-def list_exchanges(s: ReplicaSets, check: Callable[[], None]) -> None:
+def list_exchanges(s: ReplicaSets) -> None:
     """Fill ``available`` and ``cheapest``."""
     s.available[:] = 0
     s.cheapest[:] = IMPOSSIBLE
     following = np.zeros(1, np.int64)
-    in_turns(s, lambda: _list_all(s, following), check)
+    in_turns(s, lambda: _list_all(s, following))
 
 
 @kernel
@@ -386,7 +387,7 @@ TURN: Final = 5_000_000
 UNBOUNDED: Final = 2**62
 
 
-def in_turns(s: ReplicaSets, kernel: Callable[[], int], check: Callable[[], None], most: int = UNBOUNDED) -> int:
+def in_turns(s: ReplicaSets, kernel: Callable[[], int], most: int = UNBOUNDED) -> int:
     """Call the kernel until it is DONE or STUCK; MORE if it has looked at ``most`` before."""
     looked_at = 0
     while looked_at < most:
@@ -395,5 +396,5 @@ def in_turns(s: ReplicaSets, kernel: Callable[[], int], check: Callable[[], None
         if result != MORE:
             return result
         looked_at += 1 + int(s.work[0])
-        check()
+        check_time()
     return MORE

@@ -13,7 +13,6 @@ adds. Three improvements use such paths, and each stops when no path improves, w
 Source: Ford and Fulkerson; Ahuja, Magnanti and Orlin, Network Flows, on convex costs and negative cycles.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -335,28 +334,28 @@ MOST: Final = 40_000_000_000
 ANY_COST: Final = 2**30
 
 
-def improve(s: ReplicaSets, *, even_first: bool, check: Callable[[], None]) -> bool:
+def improve(s: ReplicaSets, *, even_first: bool) -> bool:
     """Even out the loads at any cost, then with the fewest copies; or without a copy. Returns whether that is optimal."""
     weights = np.where(s.usable, s.weights, 0).astype(np.float64)
     ideal = np.floor(s.loads[s.usable].sum() * weights / max(1.0, weights.sum())).astype(np.int64)
     exhausted = np.zeros(len(s.loads), np.bool_)
     most_cost = ANY_COST if even_first else 0
-    if in_turns(s, lambda: even_out(s, most_cost, ideal, exhausted), check, MOST) != DONE:
+    if in_turns(s, lambda: even_out(s, most_cost, ideal, exhausted), MOST) != DONE:
         return False
     if not even_first:
         return True
     exhausted[:] = False
-    return in_turns(s, lambda: save_copies(s, exhausted), check, MOST) == DONE
+    return in_turns(s, lambda: save_copies(s, exhausted), MOST) == DONE
 
 
-def relieve_all(s: ReplicaSets, check: Callable[[], None]) -> int:
+def relieve_all(s: ReplicaSets) -> int:
     """Bring every broker to its ``most``. DONE; STUCK if the rules forbid it; MORE if it took too long to tell.
 
     Considers exchanges of cost 1 only if it has to.
     """
-    result = DONE if (s.loads <= s.most).all() else in_turns(s, lambda: relieve(s), check, MOST)
+    result = DONE if (s.loads <= s.most).all() else in_turns(s, lambda: relieve(s), MOST)
     if result == DONE or s.paid[0]:
         return result
     s.paid[0] = True
-    list_exchanges(s, check)
-    return in_turns(s, lambda: relieve(s), check, MOST)
+    list_exchanges(s)
+    return in_turns(s, lambda: relieve(s), MOST)

@@ -54,14 +54,12 @@ class Swaps(NamedTuple):
     alone: Bools
 
 
-def stay_on_racks(s: ReplicaSets, swaps: Swaps, on_rack: Bools, check: Callable[[], None]) -> bool:
+def stay_on_racks(s: ReplicaSets, swaps: Swaps, on_rack: Bools) -> bool:
     """Have replicas stay on their rack; returns whether anything has changed. on_rack : see ``look_at_strays``"""
-    return look_at_strays(s, on_rack, lambda *strays: _swap_each(s, swaps, on_rack, *strays), check)
+    return look_at_strays(s, on_rack, lambda *strays: _swap_each(s, swaps, on_rack, *strays))
 
 
-def look_at_strays(
-    s: ReplicaSets, on_rack: Bools, take: Callable[[Int32s, Int32s, Int64s], int], check: Callable[[], None]
-) -> bool:
+def look_at_strays(s: ReplicaSets, on_rack: Bools, take: Callable[[Int32s, Int32s, Int64s], int]) -> bool:
     """Look at all strays until nothing gains; returns whether anything has changed.
 
     on_rack : bool[brokers], False for those of unknown rack, since they are gone; take : a kernel, called as ``_swap_each``
@@ -74,7 +72,7 @@ def look_at_strays(
         guests = guests[np.argsort(s.members[guests], kind="stable")]
         offsets = np.searchsorted(s.members[guests], np.arange(len(s.loads) + 1)).astype(np.int32)
         progress = np.zeros(2, np.int64)
-        done = in_turns(s, lambda: take(offsets, guests, progress), check, MOST) == DONE  # noqa: B023
+        done = in_turns(s, lambda: take(offsets, guests, progress), MOST) == DONE  # noqa: B023
         changed |= bool(progress[1])
         if not (done and progress[1]):
             break

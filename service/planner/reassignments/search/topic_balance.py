@@ -9,7 +9,6 @@ left a; one that goes there without a copy has replicas elsewhere than now; a le
 there are few.
 """
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -75,7 +74,7 @@ class _Topics(NamedTuple):
     leavers: Int32s
 
 
-def even_out_topics(s: ReplicaSets, topics: Int32s, check: Callable[[], None]) -> None:
+def even_out_topics(s: ReplicaSets, topics: Int32s) -> None:
     """Swap brokers between partitions. topics : int32[partitions of the state]"""
     count, brokers, partitions = int(topics.max(initial=-1)) + 1, len(s.loads), len(topics)
     choices = len(s.choices)
@@ -103,7 +102,7 @@ def even_out_topics(s: ReplicaSets, topics: Int32s, check: Callable[[], None]) -
     np.add.at(t.counts, (topics[s.row_of], s.members), 1)
     _list_changed(s, t)
     progress = np.zeros(3, np.int64)
-    in_turns(s, lambda: _swap(s, t, progress), check, MOST)
+    in_turns(s, lambda: _swap(s, t, progress), MOST)
 
 
 @kernel

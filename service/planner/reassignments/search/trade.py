@@ -14,7 +14,6 @@ The best ratio is found by Dinkelbach's iteration. All of it is exact, in intege
 Source: Ahuja, Magnanti and Orlin, Network Flows, on parametric flows; Dinkelbach, On Nonlinear Fractional Programming (1967).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, lcm
 from typing import Final, NamedTuple, Self
@@ -159,26 +158,26 @@ class _Labels(NamedTuple):
     previous: Int32s
 
 
-def trade(s: ReplicaSets, record: Record, check: Callable[[], None]) -> Curve:
+def trade(s: ReplicaSets, record: Record) -> Curve:
     """Copy more from sets that are the evenest with the fewest copies, within the limits of ``record``. Changes both."""
     s.paid[0] = True
-    list_exchanges(s, check)
+    list_exchanges(s)
     scale, ratio = np.array([_scale(s)], np.int64), np.array([0, 1], np.int64)
     mark(record, s.loads, s.weights, s.usable)
-    optimal = in_turns(s, lambda: _copy_more(s, record, scale, ratio), check, MOST) == DONE
+    optimal = in_turns(s, lambda: _copy_more(s, record, scale, ratio), MOST) == DONE
     last = min(int(record.points[0]), len(record.copies)) - 1
     corner = int(record.copies[last]), float(record.sums[last])
     gain, copies = ratio.tolist()
     if gain:
-        in_turns(s, lambda: _fill_up(s, record, scale), check, MOST)
+        in_turns(s, lambda: _fill_up(s, record, scale), MOST)
     step = 2.0 if (s.weights == 1).all() else 1 / int(scale[0])
     return record.curve(corner, gain / copies / int(scale[0]), step, optimal=optimal)
 
 
-def even_out_freely(s: ReplicaSets, least: Int64s, check: Callable[[], None]) -> bool:
+def even_out_freely(s: ReplicaSets, least: Int64s) -> bool:
     """Even out the sets without another copy. least : int64[brokers], the replicas that each keeps. Whether it is optimal."""
     scale, large = np.array([_scale(s)], np.int64), np.array([_LARGEST // (len(s.loads) + 1)], np.int64)
-    return in_turns(s, lambda: _descend(s, scale, large, least), check, MOST) == DONE
+    return in_turns(s, lambda: _descend(s, scale, large, least), MOST) == DONE
 
 
 def _scale(s: ReplicaSets) -> int:

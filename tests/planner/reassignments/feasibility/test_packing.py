@@ -12,7 +12,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.clock import Deadline
+from service.core.clock import Deadline, limited
 from service.core.errors import Infeasible, NotFound
 from service.planner.reassignments.feasibility import packing
 from service.planner.reassignments.model import NO_LIMIT, Goal
@@ -92,7 +92,7 @@ class InProgram:
 def test_a_program_ends_with_the_time_of_the_answer(monkeypatch):
     """And what it found then is not used."""
     limit = InProgram(monkeypatch)
-    with pytest.raises(TimeoutError):
-        plan(*hard(8), Goal(racks="none"), check=limit)
+    with pytest.raises(TimeoutError), limited(limit):
+        plan(*hard(8), Goal(racks="none"))
     assert len(limit.given) == 1
     assert 0 < limit.given[0] < 1_001

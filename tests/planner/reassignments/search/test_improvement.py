@@ -32,10 +32,10 @@ def test_paths_end_at_the_best_sets_of_all(question) -> None:
     brokers, placements, goal = question
     brokers = replace(brokers, replaced_by=np.full(len(brokers), NONE, np.int32))
     placements = replace(placements, excluded=np.zeros(len(placements), np.bool_))
-    sets = feasible_sets(brokers, placements, goal, np.arange(len(placements), dtype=np.int32), lambda: None, paid=True)
+    sets = feasible_sets(brokers, placements, goal, np.arange(len(placements), dtype=np.int32), paid=True)
     if sets.state is None or not sets.feasible:
         return
-    assert improve(sets.state, even_first=goal.objective == "even", check=lambda: None)
+    assert improve(sets.state, even_first=goal.objective == "even")
     now = [placements.replicas.row(i).tolist() for i in range(len(placements))]
     found = [set_of(sets.state, i) for i in range(len(placements))]
     assert judged(brokers, now, found, goal) == best(brokers, placements, goal)
@@ -50,11 +50,11 @@ def test_bytes_are_evened_out_and_kept_below_capacities(question, data: st.DataO
     brokers = replace(brokers, capacity_bytes=np.full(len(brokers), capacity, np.int64))
     chosen = np.flatnonzero(~placements.excluded).astype(np.int32)
     chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
-    sets = feasible_sets(brokers, placements, goal, chosen, lambda: None, paid=True)
+    sets = feasible_sets(brokers, placements, goal, chosen, paid=True)
     if sets.state is None or not sets.feasible:
         return
     state = sets.state
-    if fits(brokers, placements, chosen, state, lambda: None) == EXCEEDED:
+    if fits(brokers, placements, chosen, state) == EXCEEDED:
         return
     loads = bytes_of_brokers(brokers, placements, chosen, state)
     assert (loads <= brokers.capacity_bytes)[brokers.usable].all()
@@ -64,7 +64,7 @@ def test_bytes_are_evened_out_and_kept_below_capacities(question, data: st.DataO
     limits, band = Goal(max_bytes=most_bytes).limits(), np.full(len(brokers), -1, np.int64)
     record = Record.start(limits, (0, 0), sizes[chosen], loads, capacities)
     done = Exchanged.none(state, record.sizes, per_byte=most_bytes is not None)
-    evened = in_turns(state, lambda: balance_bytes(state, record, (band, band), 0, done), lambda: None)
+    evened = in_turns(state, lambda: balance_bytes(state, record, (band, band), 0, done))
     assert evened == DONE
     assert loads.tolist() == bytes_of_brokers(brokers, placements, chosen, state).tolist()
     assert squares(loads, state.weights) <= before * (1 + 1e-9)
@@ -76,9 +76,9 @@ def test_a_broker_over_its_capacity_gives_the_smallest_replica_that_suffices() -
     brokers = a_cluster([None] * 2, capacity_bytes=[10, 100])
     placements = some_placements([[0], [0], [0]], sizes=[3, 5, 7])
     chosen = np.arange(3, dtype=np.int32)
-    sets = feasible_sets(brokers, placements, Goal(), chosen, lambda: None)
+    sets = feasible_sets(brokers, placements, Goal(), chosen)
     assert sets.state is not None
-    assert fits(brokers, placements, chosen, sets.state, lambda: None) == 1
+    assert fits(brokers, placements, chosen, sets.state) == 1
     assert [sorted(set_of(sets.state, i)) for i in range(3)] == [[0], [1], [0]]
 
 
@@ -86,12 +86,12 @@ def test_topics_are_evened_out_while_brokers_keep_their_replicas() -> None:
     """All replicas leave broker 2, one topic for each of the others, until they swap; the second time nothing is left to do."""
     brokers, placements = a_cluster([None] * 3, draining=[False, False, True]), some_placements([[2]] * 4)
     chosen = np.arange(4, dtype=np.int32)
-    sets = feasible_sets(brokers, placements, Goal("even"), chosen, lambda: None, paid=True)
+    sets = feasible_sets(brokers, placements, Goal("even"), chosen, paid=True)
     assert sets.state is not None
     topics, members = np.array([0, 1, 0, 1], np.int32), sets.state.members
     assert members.tolist() == [0, 1, 0, 1]
     for _ in range(2):
-        even_out_topics(sets.state, topics, lambda: None)
+        even_out_topics(sets.state, topics)
         assert (sorted(members[topics == 0]), sorted(members[topics == 1])) == ([0, 1], [0, 1])
         assert sets.state.loads.tolist() == [2, 2, 0]
 
@@ -110,7 +110,7 @@ class _Kernel:
 
 @pytest.mark.parametrize("end", [DONE, STUCK])
 def test_a_kernel_is_called_until_it_is_done_and_the_time_is_checked_between(end: int) -> None:
-    sets = feasible_sets(a_cluster([None]), some_placements([[0]]), Goal(), np.zeros(1, np.int32), lambda: None)
+    sets = feasible_sets(a_cluster([None]), some_placements([[0]]), Goal(), np.zeros(1, np.int32))
     kernel, checks = _Kernel(sets.state, MORE, MORE, end), []
     assert in_turns(sets.state, kernel, lambda: checks.append(1)) == end
     assert (kernel.began_at, len(checks)) == ([0, 0, 0], 2)

@@ -12,7 +12,6 @@ A partition changes hands if it is newly given to a member and
 Source: org.apache.kafka.clients.consumer.CooperativeStickyAssignor.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,25 +22,18 @@ from service.core.assignors.classic.sticky.explanation import claimants, explain
 from service.core.assignors.classic.sticky.general import General
 from service.core.assignors.classic.sticky.rules import PRESENT, Rules
 from service.core.assignors.classic.sticky.sticky import rows_of, solve
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
 from service.core.kernels import kernel
 from service.core.model import NONE, Assignment, Bools, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
 
-def assign(
-    group: Group,
-    rules: Rules = PRESENT,
-    check_time: TimeLimit = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
-) -> Assignment:
+def assign(group: Group, rules: Rules = PRESENT) -> Assignment:
     """As sticky assigns, with the partitions that change hands withheld.
 
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
 
     Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
     """
-    claims, phases = solve(group, rules, check_time, reserve)
+    claims, phases = solve(group, rules)
     here, later = parted(phases.new_owners, changing_hands(group, claims, phases, rules))
     return Assignment(rows_of(here, phases.duplicates, len(group)), withheld=grouped(later, len(group)))
 
@@ -58,11 +50,9 @@ def withholding(group: Group, rows: Ragged) -> Assignment:
     return Assignment(grouped(here, len(group)), withheld=grouped(later, len(group)))
 
 
-def explain(
-    group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED
-) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT) -> dict[str, Any]:
     """As for sticky, and what is withheld from whom until who has revoked it."""
-    claims, phases = solve(group, rules, check_time)
+    claims, phases = solve(group, rules)
     changing = changing_hands(group, claims, phases, rules)
     withheld = placed(group, claims, changing, phases.new_owners, limit)
     for one, members in zip(withheld, claimants(group, np.flatnonzero(changing)[:limit].tolist(), limit), strict=True):

@@ -20,7 +20,6 @@ Source: AbstractStickyAssignor.GeneralAssignmentBuilder.
 Plain-Python twin: tests/reference/sticky.py, ``general``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +31,7 @@ from service.core.assignors.classic.sticky.fill import fill
 from service.core.assignors.classic.sticky.movements import most_bytes, no_movements
 from service.core.assignors.classic.sticky.reassign import ENDLESS, NULL_POINTER, even_out, nearly_equal, set_aside
 from service.core.assignors.classic.sticky.state import State
-from service.core.clock import TimeLimit, in_time
+from service.core.clock import current_deadline, in_time, reserve_in_turn
 from service.core.errors import KafkaAssignorFails
 from service.core.jvm.hashing import java_hash_codes, topic_partition_hash_codes
 from service.core.kernels import kernel
@@ -63,12 +62,10 @@ class General:
     restored: bool
 
 
-def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit, reserve: Callable[[int], None]) -> General:
+def solve(group: Group, claims: Claims, tolerance: int) -> General:
     """Assign a group whose subscriptions differ; raises KafkaAssignorFails where Kafka throws, or never answers.
 
     tolerance : as in ``State``
-    check_time : ends it when its time is over
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
     """
     state, kept, revoked = _after_step_1(group, claims, tolerance)
     fresh, has_duplicates = not state.counts.any(), bool((state.duplicates != NONE).any())
@@ -77,12 +74,12 @@ def solve(group: Group, claims: Claims, tolerance: int, check_time: TimeLimit, r
     set_aside(state)
     passes, moves, restored = (int(not revoked), 1), (0, 0), False
     if state.has_stale_claims or not nearly_equal(state):
-        reserve(most_bytes(group))
-        existing, deadline = group.topics.partitions_count, check_time.deadline
+        reserve_in_turn(most_bytes(group))
+        existing, deadline = group.topics.partitions_count, current_deadline()
         hashes = java_hash_codes(group.topics.names)[claims.topic_of[:existing]]
         codes = topic_partition_hash_codes(hashes, claims.partition_ids[:existing])
         status, at, passes, moves, restored = even_out(state, no_movements(codes), revoked, fresh, deadline)
-        if in_time(status, check_time) == NULL_POINTER:
+        if in_time(status) == NULL_POINTER:
             raise _null_pointer(group, claims, state, at)
         if status == ENDLESS:
             raise _endless(group, state, at)

@@ -11,7 +11,6 @@ Racks (KIP-881) count, if they matter for any partition: owned partitions are gi
 Source: org.apache.kafka.clients.consumer.StickyAssignor, internals.AbstractStickyAssignor.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,35 +21,22 @@ from service.core.assignors.classic.sticky.constrained import Constrained
 from service.core.assignors.classic.sticky.explanation import explained
 from service.core.assignors.classic.sticky.general import General
 from service.core.assignors.classic.sticky.rules import PRESENT, Rules
-from service.core.clock import UNLIMITED, TimeLimit, unmetered
 from service.core.model import NONE, Assignment, Group, Int32s, Ragged
 from service.core.ragged import grouped
 
 
-def assign(
-    group: Group,
-    rules: Rules = PRESENT,
-    check_time: TimeLimit = UNLIMITED,
-    reserve: Callable[[int], None] = unmetered,
-) -> Assignment:
-    """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
-
-    reserve : takes the bytes that are about to be allocated; raises if there are too few
-    """
-    _, phases = solve(group, rules, check_time, reserve)
+def assign(group: Group, rules: Rules = PRESENT) -> Assignment:
+    """Ragged member → partitions. Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever."""
+    _, phases = solve(group, rules)
     return Assignment(rows_of(phases.new_owners, phases.duplicates, len(group)))
 
 
-def explain(
-    group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT, check_time: TimeLimit = UNLIMITED
-) -> dict[str, Any]:
+def explain(group: Group, assignment: Assignment, limit: int, rules: Rules = PRESENT) -> dict[str, Any]:
     """Which algorithm and why, racks, claims, what each phase kept and gave, why a member has one more (explanation.py)."""
-    return explained(group, *solve(group, rules, check_time), assignment, limit)
+    return explained(group, *solve(group, rules), assignment, limit)
 
 
-def solve(
-    group: Group, rules: Rules, check_time: TimeLimit, reserve: Callable[[int], None] = unmetered
-) -> tuple[Claims, Constrained | General]:
+def solve(group: Group, rules: Rules) -> tuple[Claims, Constrained | General]:
     """What the members said, and what each phase did, of both sticky assignors.
 
     Raises KafkaAssignorFails where Kafka throws, or moves partitions for ever.
@@ -58,7 +44,7 @@ def solve(
     claims = rules.read(group)
     if rules.constrained is not None and claims.first_differing == NONE:
         return claims, rules.constrained(group, claims)
-    return claims, general.solve(group, claims, rules.tolerance, check_time, reserve)
+    return claims, general.solve(group, claims, rules.tolerance)
 
 
 def rows_of(new_owners: Int32s, duplicates: Int32s, members: int) -> Ragged:
