@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from service.core.clock import check_time, looking
+from service.core.clock import check_time, looking, reserve
 from service.core.model import Bools, Keys
 from service.decisions.decodings import GROUP_RECORD, DecodedRecords, DecodingAnswer, RecordsToDecode
 from service.web.json.codec import LongText, dumps
@@ -90,7 +90,7 @@ def table(answer: DecodingAnswer) -> pa.Table:
     records = _records(answer)
     question, texts = answer.question, records.texts
     n = len(texts.kind)
-    answer.budget.reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
+    reserve(COLUMN_BYTES * n + 2 * int(texts.offsets[-1]))
     odd = {row: _odd(record) for row, record in records.odd.items()}
     types, versions = texts.record_type.copy(), texts.version.copy()
     unknown, absent = texts.kind == UNREAD, texts.kind != VALUE

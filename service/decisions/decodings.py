@@ -121,12 +121,11 @@ class DecodedRecords:
 
 @dataclass(frozen=True)
 class DecodingAnswer:
-    """What the bytes say, as the core reads this kind. budget : for what is read of them when it is told"""
+    """What the bytes say, as the core reads this kind."""
 
     question: DecodingQuestion
     decoded: Decoded
     figures: Figures
-    budget: Budget
 
 
 def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
@@ -134,10 +133,10 @@ def answer(question: DecodingQuestion, budget: Budget) -> DecodingAnswer:
     count = 1 if question.records is None else len(question.records.keys)
     figures = Figures(question.kind, {"records": count})
     if question.records is not None:
-        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures, budget)
+        return DecodingAnswer(question, _read_records(question.kind, question.records, budget), figures)
     budget.reserve(ODD_BYTES * (len(question.data) + len(question.key) + len(question.value or b"")))
     try:
-        return DecodingAnswer(question, READ[question.kind](question), figures, budget)
+        return DecodingAnswer(question, READ[question.kind](question), figures)
     except Unreadable as error:
         if question.kind in RECORDS:
             error.printed = question.lines_instead_of(error)

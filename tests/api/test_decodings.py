@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from service.api.decoded_records import table
 from service.api.decodings import FORM
+from service.core.clock import limited
 from service.core.kafka_versions import FORMATTERS_3_9, LATEST
 from service.decisions.budget import Budget, OutOfTime
 from service.decisions.decodings import DecodingQuestion, RecordsToDecode
@@ -20,6 +20,7 @@ from service.web.media_types import ARROW_STREAM
 from service.web.problems import kebab
 from tests.support.captures import PROTOCOL, RECORDS, captures
 from tests.support.golden import lines
+from tests.support.time_limits import OVER
 from tests.support.wire_encoding import classic_value, commit_key, commit_value
 from tests.wire.test_offset_commits import as_keys
 
@@ -270,7 +271,6 @@ def test_a_line_that_is_not_json_is_named(client):
     assert response.json["errors"][0]["detail"] == "Not allowed: the stream has the records."
 
 
-LATE = Budget(seconds=0.0)
 CONNECTOR = bytes(16) + (1).to_bytes(4) + bytes(14)
 """An assignment of a connector without tasks."""
 
@@ -290,8 +290,8 @@ CONNECTOR = bytes(16) + (1).to_bytes(4) + bytes(14)
 )
 def test_one_message_is_read_within_its_time(question):
     """A body of 24 MB took 13 s of CPU, whatever its limit."""
-    with pytest.raises(OutOfTime):
-        answered(question, LATE)
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        answered(question, OVER)
 
 
 @pytest.mark.parametrize(
@@ -304,8 +304,9 @@ def test_one_message_is_read_within_its_time(question):
     ids=["user data", "members", "formatters"],
 )
 def test_what_is_read_for_the_document_is_read_within_its_time(question):
-    with pytest.raises(OutOfTime):
-        FORM.document(replace(answered(question, Budget()), budget=LATE))
+    answer = answered(question, Budget())
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        FORM.document(answer)
 
 
 @pytest.mark.parametrize(
@@ -329,11 +330,11 @@ COMMIT = as_keys([commit_key("g", "t", 0)]), as_keys([commit_value(5, 0)])
 
 def test_the_table_of_many_records_is_made_within_its_time():
     answer = answered(DecodingQuestion("group_record", LATEST, records=RecordsToDecode(*COMMIT, {})), Budget())
-    with pytest.raises(OutOfTime):
-        table(replace(answer, budget=LATE))
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        table(answer)
 
 
 @pytest.mark.parametrize("kind", ["group_record", "offsets_topic"])
 def test_many_records_are_read_within_their_time(kind):
-    with pytest.raises(OutOfTime):
-        answered(DecodingQuestion(kind, LATEST, records=RecordsToDecode(*COMMIT, {})), LATE)
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        answered(DecodingQuestion(kind, LATEST, records=RecordsToDecode(*COMMIT, {})), OVER)

@@ -18,14 +18,16 @@ from marshmallow import ValidationError, fields
 from service.api import group_schemas as schema
 from service.app import create_app
 from service.config import Settings
+from service.core.clock import limited
 from service.core.kafka_versions import LATEST
-from service.decisions.budget import Budget, OutOfTime
+from service.decisions.budget import OutOfTime
 from service.decisions.groups.answer import answer
 from service.decisions.groups.question import of_rows
 from service.web.fields import Array
 from service.web.json import integer_lists
 from tests.support import golden
 from tests.support.groups import as_rows, bodies
+from tests.support.time_limits import OVER
 
 URL = "/v1/group-assignments"
 NAMED = {"X-Request-ID": "test"}  # so that two problems of one kind are the same bytes
@@ -515,9 +517,10 @@ def test_balanced_proves_its_answer(client):
 def test_balanced_ends_when_the_time_is_up():
     topics = [{"topic_name": name, "partitions_count": 4} for name in "tu"]
     members = [{"member_id": "m", "topic_names": ["t"]}, {"member_id": "n"}]
-    assert answer(of_rows(topics, members, assignor="range"), Budget(seconds=0))
-    with pytest.raises(OutOfTime):
-        answer(of_rows(topics, members, assignor="balanced"), Budget(seconds=0))
+    with limited(OVER.check_time):
+        assert answer(of_rows(topics, members, assignor="range"), OVER)
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        answer(of_rows(topics, members, assignor="balanced"), OVER)
 
 
 def test_spark_divides_a_batch(client):

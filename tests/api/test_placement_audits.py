@@ -8,14 +8,16 @@ import pyarrow as pa
 import pytest
 
 from service.api.placement_audits import EXAMPLE, FORM
+from service.core.clock import limited
 from service.core.model import PlacementRequest
-from service.decisions.budget import Budget, OutOfTime
+from service.decisions.budget import OutOfTime
 from service.decisions.placement_audits import answer
 from service.decisions.placements.rows import BROKER, read_cluster
 from service.descriptions import bodies, read_description
 from service.planner.placement_audits.evenness import evenness
 from service.strategies import PLACERS
 from tests.support.golden import CHOICE, lines
+from tests.support.time_limits import OVER, Looks
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
@@ -236,8 +238,9 @@ def test_the_verdict_of_a_topic_that_kafka_could_have_placed(client):
 
 def test_draws_are_looked_for_within_the_time() -> None:
     question = FORM.schema.load(EXAMPLE)
-    with pytest.raises(OutOfTime):
-        answer(question, Budget(seconds=0))
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        answer(question, OVER)
     looks: list[None] = []
     cluster = read_cluster(pa.array([{"broker_id": 77}], BROKER))
-    assert evenness(PLACERS["modulo"], cluster, PlacementRequest(1, 1), lambda: looks.append(None)).placements == len(looks)
+    with limited(Looks(lambda: looks.append(None))):
+        assert evenness(PLACERS["modulo"], cluster, PlacementRequest(1, 1)).placements == len(looks)

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from service.api.placements import FORM, Placed, placements_json, reassignment_json
 from service.app import create_app
 from service.config import Settings
+from service.core.clock import limited
 from service.core.kafka_versions import LATEST
 from service.core.model import Cluster
 from service.core.placers.reassign_generate import AdminCommandFailed, _hashes, _refuse_repeats
-from service.decisions.budget import Budget, OutOfTime
+from service.decisions.budget import OutOfTime
 from service.decisions.placements.answer import answer
 from service.strategies import PLACERS
 from service.web.json.codec import dumps
+from tests.support.time_limits import OVER
 
 INTS = st.integers(-(2**31), 2**31 - 1)
 PATH = "/v1/replica-placements"
@@ -307,8 +309,8 @@ def test_cordoned_is_rejected_where_kafka_had_no_such_thing(client):
     ids=["topics", "operations", "topics_to_move"],
 )
 def test_topics_are_placed_within_their_time(question):
-    with pytest.raises(OutOfTime):
-        answer(FORM.schema.load(question), Budget(seconds=0))
+    with pytest.raises(OutOfTime), limited(OVER.check_time):
+        answer(FORM.schema.load(question), OVER)
 
 
 @pytest.mark.parametrize("placer", [each for each in PLACERS if "partitions_count" in each.requests], ids=lambda each: each.name)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from service.core.clock import NEVER, Deadline
+from service.decisions.budget import Budget
 
 
 class Over:
@@ -25,6 +26,10 @@ class Over:
         """Raise TimeoutError if a kernel had a deadline."""
         if self.given:
             raise TimeoutError
+
+
+OVER = Budget(seconds=0)
+"""The budget of an answer that comes too late: ``limited(OVER.check_time)``."""
 
 
 @dataclass(frozen=True)
