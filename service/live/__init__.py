@@ -5,7 +5,7 @@
     properties.py       the properties files of Kafka's own tools → the settings of a client
     security/           login modules and tokens → SASL settings; PEM, JKS and PKCS12 stores → an ``ssl.SSLContext``
     client.py           connections to the brokers, and requests over them
-    bounded/            the library's connections and decoders, for brokers and producers that are not trusted
+    records.py          records of a topic
     sample.py           a sample of a topic's newest records
     messages/           the definitions of the requests that the client library does not know
     topics.py           brokers, topics, placements, sizes, offsets

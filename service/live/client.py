@@ -2,9 +2,7 @@
 
 ``ClusterClient.ask`` sends any number of requests at once: one after the other to each broker, and to several brokers side
 by side. If a broker is gone or too slow, an error takes the place of its answer, so that the rest is still known.
-
-A broker that is not what it seems can neither delay a client for long nor fill its memory: all requests together have a deadline,
-responses have a longest size and an allowance (``connections``), and a cluster has at most MOST_BROKERS brokers.
+All requests together have a deadline.
 """
 
 import logging
@@ -16,16 +14,15 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from kafka import errors as kafka_errors
+from kafka.net import inet
 from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
-from service.live.bounded import connections
-from service.live.bounded.connections import LONGEST_RESPONSE, MeteredSelector
-from service.live.bounded.decoding import Allowance
 from service.live.errors import Unreachable
 
 CLIENT_ID: Final = "partition-allocator"
-MOST_BROKERS: Final = 5_000
-"""Ten times the brokers of the largest clusters that are known."""
+LONGEST_RESPONSE: Final = 100 * 2**20
+"""As many bytes as Kafka's brokers accept of a request (``socket.request.max.bytes``)."""
 BROKERS_AT_ONCE: Final = 16
 MOST_ADDRESSES: Final = 50
 TIME_LIMIT_SECONDS: Final = 300.0
@@ -37,7 +34,19 @@ POLL_MS: Final = 100
 PAUSE_SECONDS: Final = 0.1
 GROUPS_PER_REQUEST: Final = 100
 
-connections.install()
+_sock_connect = inet.KafkaNetSocket.sock_connect
+
+
+async def _connect_or_close(self: Any, net: Any, sock: Any, address: Any, timeout_at: float | None = None) -> Any:
+    """As the library connects a socket; one that does not connect is closed at once."""
+    try:
+        return await _sock_connect(self, net, sock, address, timeout_at)
+    except BaseException:
+        sock.close()
+        raise
+
+
+inet.KafkaNetSocket.sock_connect = _connect_or_close
 
 NO_ERROR: Final = 0
 _PASSING: Final = (
@@ -96,9 +105,7 @@ class ClusterClient:
         log, self._failures = logging.getLogger("kafka"), _Failures(logging.WARNING)
         log.propagate = False  # every failure is told once, by this program
         log.addHandler(self._failures)
-        self._net = MeteredSelector()
-        self._net.allowance.until = time.monotonic() + seconds
-        self.records_allowance = Allowance(name="the decompressed records")
+        self._net, self._until = NetworkSelector(slow_task_threshold_secs=0), time.monotonic() + seconds
         servers = [server.strip() for server in bootstrap_servers.split(",")]
         self._settings = {**defaults, **settings, "bootstrap_servers": servers}
         self._retry_seconds = self._settings.pop("default_api_timeout_ms", API_TIMEOUT_MS) / 1000
@@ -106,7 +113,6 @@ class ClusterClient:
         try:
             self._manager = KafkaConnectionManager(self._net, **self._settings)
             self._bootstrap(min(bootstrap_ms, int(seconds * 1000)))
-            self.check_brokers(len(self._manager.cluster.brokers()))
         except (kafka_errors.KafkaError, Unreachable, ValueError, OSError) as error:
             reason = self._failures.fatal or self._failures.last or str(error)
             if re.search("disconnected|reset by peer", reason) and "SASL" in self._settings.get("security_protocol", ""):
@@ -162,26 +168,18 @@ class ClusterClient:
 
     @property
     def broker_ids(self) -> list[int]:
-        """The ids of the live brokers. Raises Unreachable if they are more than a cluster can have."""
-        brokers = self._manager.cluster.brokers()
-        self.check_brokers(len(brokers))
-        return sorted(broker.node_id for broker in brokers)
-
-    @staticmethod
-    def check_brokers(count: int) -> None:
-        """Raise Unreachable for more brokers than a cluster can have."""
-        if count > MOST_BROKERS:
-            raise Unreachable(f"The cluster names {count:,} brokers; at most {MOST_BROKERS:,} are supported.")
+        """The ids of the live brokers."""
+        return sorted(broker.node_id for broker in self._manager.cluster.brokers())
 
     @property
     def seconds_left(self) -> float:
         """The time that is left for requests."""
-        return max(0.0, self._net.allowance.until - time.monotonic())
+        return max(0.0, self._until - time.monotonic())
 
     def pause(self, seconds: float) -> None:
         """Sleep, which does not count as time for requests."""
         time.sleep(seconds)
-        self._net.allowance.until += seconds
+        self._until += seconds
 
     def consumer_settings(self) -> dict[str, Any]:
         """The settings of a ``kafka.KafkaConsumer`` of the same cluster, with the same credentials."""

@@ -7,9 +7,9 @@ from typing import Any, Final
 from kafka import TopicPartition
 from kafka import errors as kafka_errors
 
-from service.live.bounded.records import open_consumer
 from service.live.client import ClusterClient, reason
 from service.live.errors import ClusterError
+from service.live.records import open_consumer
 
 SECONDS: Final = 10.0
 """The longest time for one topic."""

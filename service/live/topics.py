@@ -79,7 +79,6 @@ def read_cluster(client: ClusterClient, not_known: NotKnown) -> tuple[str, list[
         return _cluster_before_2_8(client, not_known)
     if answer.authorized_operations is not None and _DESCRIBE not in answer.authorized_operations:
         not_known.add("groups", "Without Describe on the cluster, brokers list only the groups that this principal may describe.")
-    client.check_brokers(len(answer.brokers))
     tells_fenced = answer.API_VERSION >= 2
     if not tells_fenced:
         not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not report it.")
@@ -94,7 +93,6 @@ def _cluster_before_2_8(client: ClusterClient, not_known: NotKnown) -> tuple[str
     answer = client.ask([(None, MetadataRequest(topics=[], allow_auto_topic_creation=False))])[0]
     if isinstance(answer, Exception):
         raise Unreachable(f"the cluster does not answer: {reason(answer)}")
-    client.check_brokers(len(answer.brokers))
     not_known.add("brokers[].fenced", "Brokers before Kafka 4.0 do not report it.")
     brokers = sorted(answer.brokers, key=lambda broker: broker.node_id)
     return answer.cluster_id, [{"broker_id": broker.node_id, "rack_id": broker.rack} for broker in brokers]

@@ -1,26 +1,21 @@
-"""Compressed records: those of every codec are read, and none grows beyond its limits."""
+"""Compressed records: those of every codec are read."""
 
 from __future__ import annotations
 
 import struct
-import tracemalloc
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from kafka.protocol.consumer import FetchResponse
-from kafka.record import legacy_records
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.util import calc_crc32c
 
-from service.live.bounded import records as bounded_records
-from service.live.bounded.records import MOST_BATCH_BYTES, TooManyBytes, decompress
 from service.live.client import ClusterClient
 from service.live.errors import ClusterError
 from service.live.offsets_topic import TOPIC
 from service.live.sample import sample_keys
-from service.live.snapshot import SnapshotExtent, take_snapshot
 from tests.live.stub_cluster import StubCluster, stub_cluster
 
 CODECS = {"gzip": 1, "snappy": 2, "xerial": 2, "lz4": 3, "zstd": 4}
@@ -93,10 +88,8 @@ class Written(StubCluster):
 SAMPLED = {"topic_name": TOPIC, "log_start_offsets": [0], "log_end_offsets": [RECORDS_COUNT]}
 
 
-def _sample(records: bytes, left: int | None = None) -> list[tuple[bytes, int]]:
+def _sample(records: bytes) -> list[tuple[bytes, int]]:
     with stub_cluster(Written(records=records)) as cluster, ClusterClient(cluster.bootstrap, {}, 20.0) as client:
-        if left is not None:
-            client.records_allowance.left = left
         return sample_keys(client, SAMPLED, 100)
 
 
@@ -106,70 +99,8 @@ def test_records_of_every_codec(name: str) -> None:
     assert _sample(batch(name, b"value" * 10_000)) == [(key, 0) for key in KEYS]
 
 
-@pytest.fixture
-def one_mib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lower limit: the checksum of a batch is Python code, and takes as long as the batch is."""
-    monkeypatch.setattr(bounded_records, "MOST_BATCH_BYTES", 2**20)
-
-
-@pytest.mark.usefixtures("one_mib")
-@pytest.mark.parametrize("name", CODECS)
-def test_a_batch_that_grows(name: str) -> None:
-    """A batch that becomes larger than the limit is an error; its topic is not sampled."""
-    with pytest.raises(ClusterError, match=rf"{TOPIC}: TooManyBytes: A batch has more than 1 MiB of \w+ records once decomp"):
-        _sample(batch(name, bytes(2**20 // RECORDS_COUNT)))
-
-
-@pytest.mark.parametrize("name", CODECS)
-def test_decompression_stops_at_the_limit(name: str) -> None:
-    """A batch may have as many bytes as a response, and takes no memory beyond."""
-    codec = "snappy" if name == "xerial" else name
-    assert len(decompress(codec, _compressed(name, bytes(MOST_BATCH_BYTES)))) == MOST_BATCH_BYTES
-    content = _compressed(name, bytes(4 * MOST_BATCH_BYTES))
-    assert len(content) < MOST_BATCH_BYTES / 4
-    tracemalloc.start()
-    with pytest.raises(TooManyBytes, match=rf"more than 100 MiB of {codec} records"):
-        decompress(codec, content)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1.1 * MOST_BATCH_BYTES
-
-
-def test_snappy_that_announces_gigabytes() -> None:
-    """Nothing is allocated for a length that Snappy's bytes only announce."""
-    with pytest.raises(TooManyBytes, match="more than 100 MiB"):
-        decompress("snappy", b"\xff\xff\xff\xff\x0f" + bytes(10))
-
-
-@pytest.mark.parametrize("name", CODECS)
-def test_all_batches_together(name: str) -> None:
-    """The batches of a snapshot share an allowance."""
-    with pytest.raises(ClusterError, match="TooManyBytes: the decompressed records take more than 2048 MiB"):
-        _sample(batch(name, bytes(1000)), left=5000)
-
-
 @pytest.mark.parametrize("name", CODECS)
 def test_bytes_of_no_codec(name: str) -> None:
     """A batch that cannot be decompressed is an error of this client, with the reason."""
     with pytest.raises(ClusterError, match=f"{TOPIC}: CORRUPT_MESSAGE: "):
         _sample(batch(name, bytes(1000), change=b"\xff" * 12))
-
-
-@pytest.mark.usefixtures("one_mib")
-def test_the_offsets_topic() -> None:
-    """A snapshot has everything but the details of a topic that grows, and says why."""
-    records = batch("gzip", bytes(2**20 // RECORDS_COUNT))
-    with stub_cluster(Written(records=records)) as cluster, ClusterClient(cluster.bootstrap, {}, 20.0) as client:
-        snapshot = take_snapshot(client, SnapshotExtent(with_offsets_topic=True))
-    (entry,) = [entry for entry in snapshot["not_known"] if entry["field"] == "groups[].generation_id"]
-    assert entry["reason"] == f"{TOPIC}: TooManyBytes: A batch has more than 1 MiB of gzip records once decompressed."
-    assert len(snapshot["groups"]) == 1
-
-
-def test_old_records_of_negative_length() -> None:
-    """A compressed batch of the message format before Kafka 0.11 whose records have no length ends."""
-    wrapped = pa.compress(struct.pack(">qi", 0, -12) + bytes(40), codec="gzip", asbytes=True)
-    message = struct.pack(">bbq", 1, 1, 0) + struct.pack(">ii", -1, len(wrapped)) + wrapped
-    records = struct.pack(">qiI", 0, len(message) + 4, legacy_records.calc_crc32(message)) + message
-    with pytest.raises(ClusterError, match="CORRUPT_MESSAGE: a record has a negative length"):
-        _sample(records)
