@@ -8,11 +8,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.model import Keys
 from service.wire.coordinator_records import read_group_record
 from service.wire.errors import Unreadable
 from service.wire.offset_commits import COMMIT, OTHER, RECORDS_BETWEEN_LOOKS, TOMBSTONE, read_offset_commits
 from tests.support.captures import captures
+from tests.support.time_limits import Looks
 from tests.wire.test_altered_bytes import altered
 
 RECORDS = [(capture.key, capture.value) for capture in captures() if capture.kind == "group_record"]
@@ -112,5 +114,6 @@ def test_arrays_that_begin_in_the_middle_of_a_buffer_are_read_where_they_begin()
 
 def test_the_time_is_looked_at_every_few_milliseconds():
     records, looks = as_keys([b""] * (RECORDS_BETWEEN_LOOKS + 1)), []
-    read_offset_commits(records, records, lambda: looks.append(None))
+    with limited(Looks(lambda: looks.append(None))):
+        read_offset_commits(records, records)
     assert len(looks) == 2

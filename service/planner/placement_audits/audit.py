@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from service.core.clock import check_time
 from service.core.errors import KafkaError
 from service.core.jvm.random import JavaRandom
 from service.core.model import NONE, Bools, Cluster, Int32s, PlacementRequest, Ragged
@@ -143,6 +144,7 @@ def _plain_rows(placer: Placer, cluster: Cluster, placement: Ragged) -> tuple[in
 
 def _draws(placer: Placer, cluster: Cluster, placement: Int32s, first: int, last: int, first_id: int) -> Draws:
     """The draws for the rows from ``first`` to ``last``, which were added to the topic unless ``first`` is 0."""
+    check_time()
     rows = placement[first:last]
     leader = int(cluster.broker_ids[placement[0, 0]]) if first > 0 else None
     if placer.draws is not None:

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.partitioners import PARTITIONERS
 from service.planner.attribution import equivalents as of
 from service.planner.attribution.agreement import agreements, compare
 from tests.reference import agreement as twin
 from tests.support.questions import ask, column
+from tests.support.time_limits import Looks
 
 CLASSES = {
     "A": """aiokafka franz-go java java-0.8 java-2.3 kafka-go:murmur2 kafka-go:murmur2-consistent kafka-python kafkajs
@@ -173,5 +175,6 @@ def test_partitioners_of_one_hash_differ_where_a_record_has_no_key():
 def test_a_comparison_looks_at_the_time_at_each_block_of_keys():
     calls = []
     blocks = -(-200_000 // of.BLOCK)
-    compare(PARTITIONERS, column(["k"] * 200_000, "string"), "string", 12, 0, lambda: calls.append(1))
+    with limited(Looks(lambda: calls.append(1))):
+        compare(PARTITIONERS, column(["k"] * 200_000, "string"), "string", 12, 0)
     assert len(calls) == blocks > 1

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from service.core.clock import limited
 from service.core.errors import AllocatorError
 from service.core.model import NONE, Group, Ragged, Topics
 from service.core.ragged import transposed
@@ -21,6 +22,7 @@ from service.strategies import GROUP_PROTOCOLS, KAFKAS
 from tests.reference.balanced_groups import best
 from tests.reference.movement import no_less_even
 from tests.support.groups import bodies, group_of, named
+from tests.support.time_limits import Looks
 
 
 def ragged(rows):
@@ -199,7 +201,8 @@ def test_memory_is_reserved_before_kinds_and_networks_are_made():
     weights = np.arange(9, dtype=np.float64)
     for each in (group, replace(group, topics=replace(group.topics, weights=weights))):
         reserved: list[int] = []
-        balanced.assign(each, reserve=reserved.append)
+        with limited(Looks(lambda: None), reserved.append):
+            balanced.assign(each)
         (count,) = reserved
         assert count > balanced.SUBSCRIPTION_BYTES * len(group.subscriptions.values)
 
@@ -210,5 +213,5 @@ def test_time_is_looked_at_and_ends_the_search():
     def over() -> None:
         raise TimeoutError
 
-    with pytest.raises(TimeoutError):
-        balanced.assign(group, over)
+    with pytest.raises(TimeoutError), limited(Looks(over)):
+        balanced.assign(group)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from service.core.clock import limited
 from service.core.errors import NotFound
 from service.planner.reassignments import best_sets
 from service.planner.reassignments.batches import detours
@@ -24,6 +25,7 @@ from service.planner.reassignments.search.exchanges import ReplicaSets, link
 from service.planner.reassignments.sets import replica_state
 from tests.planner.reassignments.test_plan import a_cluster, some_placements
 from tests.reference.reassignments import best
+from tests.support.time_limits import Looks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,8 +55,8 @@ def test_the_time_is_checked_while_sets_are_filled() -> None:
     """600 partitions that get 198 replicas each look at 200 brokers for each of them."""
     brokers, placements = a_cluster([None] * 200), some_placements([[0]] * 600, factors=[199] * 600)
     state, copies = a_state(brokers, placements)
-    with pytest.raises(TooLate):
-        keep_and_fill(state, copies, at_call(4))
+    with pytest.raises(TooLate), limited(Looks(at_call(4))):
+        keep_and_fill(state, copies)
 
 
 def test_the_time_is_checked_while_replicas_are_fitted_into_capacities() -> None:
@@ -65,8 +67,8 @@ def test_the_time_is_checked_while_replicas_are_fitted_into_capacities() -> None
     assert keep_and_fill(state, copies)
     state.members[:], state.loads[:] = 0, [800, *[0] * 39]
     link(state)
-    with pytest.raises(TooLate):
-        fits(brokers, placements, np.arange(800, dtype=np.int32), state, at_call(4))
+    with pytest.raises(TooLate), limited(Looks(at_call(4))):
+        fits(brokers, placements, np.arange(800, dtype=np.int32), state)
 
 
 @pytest.mark.parametrize("sizes", [[7] * 20_000, range(1, 20_001)])
@@ -77,7 +79,8 @@ def test_those_that_leave_a_full_broker_are_found_at_once(sizes: Sequence[int]) 
     state, copies = a_state(brokers, placements)
     assert keep_and_fill(state, copies)
     link(state)
-    assert fits(brokers, placements, np.arange(20_000, dtype=np.int32), state, at_call(1)) > 10_000
+    with limited(Looks(at_call(1))):
+        assert fits(brokers, placements, np.arange(20_000, dtype=np.int32), state) > 10_000
 
 
 @pytest.mark.parametrize(("max_bytes", "gap"), [(None, 1e-4), (600 * 10**9, 5)])

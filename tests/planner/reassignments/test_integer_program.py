@@ -69,7 +69,7 @@ def limited(rng, brokers, placements):
     if rng.random() < 0.1 and brokers.receiving[new]:
         brokers.replaced_by[old] = new
     elif rng.random() < 0.1:
-        inferred = Replacements.of(brokers, placements, "strict", lambda: None)
+        inferred = Replacements.of(brokers, placements, "strict")
         brokers = replace(brokers, replaced_by=inferred.replaced_by(brokers))
     return brokers, placements
 

@@ -142,7 +142,7 @@ def of_topics(brokers, placements, answer) -> float:
 def test_no_swap_is_left_that_keeps_a_replica_on_its_rack(question) -> None:
     """Tried for all pairs of replicas that are copied, as the rules of each partition have it."""
     brokers, placements, goal = question
-    best = best_sets.Search.of(brokers, placements, goal, lambda: None).best()
+    best = best_sets.Search.of(brokers, placements, goal).best()
     if best is None:
         return
     now, rows = lists_of(placements.replicas), lists_of(best.replicas if best.on_racks is None else best.on_racks)

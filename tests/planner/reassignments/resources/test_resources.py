@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.errors import NoPlan
 from service.core.model import NONE
 from service.planner.reassignments import RESOURCES
@@ -19,6 +20,7 @@ from service.planner.reassignments.resources import balance
 from service.planner.reassignments.resources.loads import Loads, names_of, placed_loads
 from tests.planner.reassignments.test_plan import a_cluster, check_demoted_are_last, lists_of, questions, some_placements
 from tests.reference.resources import every_placement, loads, sums
+from tests.support.time_limits import Looks
 
 AMOUNTS = st.sampled_from([0.0, 1.0, 2.0, 3.5, 10.0, 1e6])
 
@@ -170,7 +172,8 @@ def test_the_time_is_checked_and_the_work_bounded(monkeypatch):
     rows = [draw.permutation(20)[:3].tolist() for _ in range(3_000)]
     placements = some_placements(rows, sizes=draw.integers(1, 10**9, 3_000).tolist())
     goal = Goal("even", resources=((("bytes", 1.0), ("leaders", 1.0), ("replicas", 1.0)),))
-    answer = plan(brokers, placements, goal, check=lambda: next(calls) and None)
+    with limited(Looks(lambda: next(calls))):
+        answer = plan(brokers, placements, goal)
     assert next(calls) > 3
     assert all(each.gap < 0.01 for each in answer.resources)
     monkeypatch.setattr(balance, "MOST", 0)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.model import NONE
 from service.planner.reassignments.feasibility.feasible import bytes_of_brokers, feasible_sets, fits
 from service.planner.reassignments.model import NO_LIMIT, Goal
@@ -20,6 +21,7 @@ from service.planner.reassignments.search.trade import Record
 from tests.planner.reassignments.test_plan import a_cluster, questions, some_placements
 from tests.planner.reassignments.test_sets import homes, set_of
 from tests.reference.reassignments import best, judged
+from tests.support.time_limits import Looks
 
 
 def squares(loads: np.ndarray, weights: np.ndarray) -> float:
@@ -112,6 +114,7 @@ class _Kernel:
 def test_a_kernel_is_called_until_it_is_done_and_the_time_is_checked_between(end: int) -> None:
     sets = feasible_sets(a_cluster([None]), some_placements([[0]]), Goal(), np.zeros(1, np.int32))
     kernel, checks = _Kernel(sets.state, MORE, MORE, end), []
-    assert in_turns(sets.state, kernel, lambda: checks.append(1)) == end
+    with limited(Looks(lambda: checks.append(1))):
+        assert in_turns(sets.state, kernel) == end
     assert (kernel.began_at, len(checks)) == ([0, 0, 0], 2)
-    assert in_turns(sets.state, _Kernel(sets.state, *[MORE] * 3), lambda: None, most=30) == MORE
+    assert in_turns(sets.state, _Kernel(sets.state, *[MORE] * 3), most=30) == MORE

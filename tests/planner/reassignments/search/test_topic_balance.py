@@ -11,12 +11,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from service.core.clock import limited
 from service.core.errors import NoPlan
 from service.core.model import NONE
 from service.planner.reassignments.model import Goal
 from service.planner.reassignments.plan import plan
 from tests.planner.reassignments.test_plan import a_cluster, lists_of, questions, some_placements
 from tests.reference.reassignments import allowed_sets, broker_set
+from tests.support.time_limits import Looks
 
 
 @given(questions(), st.data())
@@ -60,7 +62,8 @@ def test_topics_are_evened_out_in_time(objective) -> None:
     topics = np.sort(draw.integers(50, size=5_000)).astype(np.int32)
     placements = replace(some_placements(rows), topics=topics, topic_names=tuple(f"t{i}" for i in range(50)))
     checks = count()
-    answer = plan(brokers, placements, Goal(objective, per_topic=True), check=lambda: next(checks) and None)
+    with limited(Looks(lambda: next(checks))):
+        answer = plan(brokers, placements, Goal(objective, per_topic=True))
     assert next(checks) < 60
     without = plan(brokers, placements, Goal(objective))
     squares = []
