@@ -182,7 +182,7 @@ def results(environment, tmp_path_factory):
     (folder / "groups.jsonl").write_text(json.dumps({"group_id": "g", **GROUP}) + "\n")
     (folder / "topics.jsonl").write_text(json.dumps({"topic_name": "t", **TOPIC}) + "\n")
     (folder / "keys.csv").write_text("key\n" + "acme:1\nacme:2\nacme:3\n" * 10)
-    skew = ["skew", f"{folder}/keys.csv", "--partitions-counts", "12"]
+    skew = ["skew", f"{folder}/keys.csv", "--partitions", "12"]
     assignors = ["--assignor", "twice", "--assignor", "failover"]
     jobs = [
         ["fleet", f"{folder}/groups.jsonl", "--topics", f"{folder}/topics.jsonl", *assignors, "--into", f"{folder}/fleet"],

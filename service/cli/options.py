@@ -23,20 +23,6 @@ def _topic_count(text: str) -> tuple[str, int]:
 
 TOPIC: Final = Parsed("topic:partitions", _topic_count, "a topic and its number of partitions, such as orders:12")
 
-_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)")
-_MILLISECONDS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
-
-
-def milliseconds(text: str) -> int:
-    """A duration such as ``500ms``, ``5s``, ``2m``, in milliseconds. Raises ValueError."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not {DURATION.what}")
-    return round(float(match[1]) * _MILLISECONDS[match[2]])
-
-
-DURATION: Final = Parsed("duration", milliseconds, "a duration such as 500ms, 5s or 2m")
-
 
 def _different(_: object, __: object, topics: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
     if len(dict(topics)) < len(topics):

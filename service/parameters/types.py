@@ -1,5 +1,6 @@
 """Types of parameters on the command line."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,6 +27,21 @@ class Parsed(click.ParamType[Any]):
             return self.read(value) if isinstance(value, str) else value
         except ValueError:
             self.fail(f"{value!r} is not {self.what}.", param, ctx)
+
+
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)")
+_MILLISECONDS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+
+def milliseconds(text: str) -> int:
+    """A duration such as ``500ms``, ``5s``, ``2m``, in milliseconds. Raises ValueError."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not {DURATION.what}")
+    return round(float(match[1]) * _MILLISECONDS[match[2]])
+
+
+DURATION: Final = Parsed("duration", milliseconds, "a duration such as 500ms, 5s or 2m")
 
 
 def _named(text: str) -> tuple[str, str]:

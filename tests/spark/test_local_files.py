@@ -103,29 +103,29 @@ def test_plan_writes_what_skew_writes(records, suffix, tmp_path):
 @pytest.mark.parametrize("count", [(), ("6",)])
 def test_fingerprint_writes_what_mismatch_writes(records, suffix, count, tmp_path):
     file, options = records(suffix), ("--key-column", "id", "--partitioner", "java", "--expected", "sarama")
-    given = [("--partitions", *count), ("--partitions-count", *count)] if count else [(), ()]
-    ours = run("fingerprint", file, *options, *given[0], "--into", str(tmp_path / "ours"))
-    assert ours == run("pipeline", "mismatch", file, *options, *given[1], "--into", str(tmp_path / "theirs"))
+    given = ("--partitions", *count) if count else ()
+    ours = run("fingerprint", file, *options, *given, "--into", str(tmp_path / "ours"))
+    assert ours == run("pipeline", "mismatch", file, *options, *given, "--into", str(tmp_path / "theirs"))
     assert_alike(tmp_path / "ours", tmp_path / "theirs")
 
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
-    ("commands", "count", "rows", "rejected"),
+    ("commands", "rows", "rejected"),
     [
-        (("plan", "skew"), "--partitions", "", {"no long key": 1}),
+        (("plan", "skew"), "", {"no long key": 1}),
         # Spark, which reads only the key's column for skew, does not see that a line is too short.
         (
-            ("fingerprint", "mismatch"), "--partitions-count", "3\n",
+            ("fingerprint", "mismatch"), "3\n",
             {"no long key": 1, "no partition below 3": 2, "not readable as a record": 1},
         ),
     ],
 )  # fmt: skip
-def test_rejected_rows_are_the_same(commands, count, rows, rejected, write, tmp_path):
+def test_rejected_rows_are_the_same(commands, rows, rejected, write, tmp_path):
     file = write("records.csv", f"key,partition\n1,0\nx,1\n2,9\n{rows}4,z\n5,2\n6,1\n")
-    options = (file, "--key-format", "long", "--partitioner", "java")
-    ours = run(commands[0], *options, "--partitions", "3", "--into", str(tmp_path / "ours"))
-    assert ours == run("pipeline", commands[1], *options, count, "3", "--into", str(tmp_path / "theirs"))
+    options = (file, "--key-format", "long", "--partitioner", "java", "--partitions", "3")
+    ours = run(commands[0], *options, "--into", str(tmp_path / "ours"))
+    assert ours == run("pipeline", commands[1], *options, "--into", str(tmp_path / "theirs"))
     assert_alike(tmp_path / "ours", tmp_path / "theirs")
     assert json.loads(ours[1])["rejected"] == rejected
 
@@ -141,7 +141,7 @@ def test_lines_that_are_no_records_and_partitions_that_are_none_are_rejected_ali
     file = write("records.jsonl", "\n".join([*records, "", "  ", *no_records, ""]))
     options = (file, "--partitioner", "java")
     ours = run("fingerprint", *options, "--partitions", "2", "--into", str(tmp_path / "ours"))
-    assert ours == run("pipeline", "mismatch", *options, "--partitions-count", "2", "--into", str(tmp_path / "theirs"))
+    assert ours == run("pipeline", "mismatch", *options, "--partitions", "2", "--into", str(tmp_path / "theirs"))
     rejected = {"no partition below 2": 3, "not readable as a record": len(no_records)}
     assert (json.loads(ours[1])["records"], json.loads(ours[1])["rejected"]) == (2, rejected)
     lines = {row["record"] for row in pq.read_table(tmp_path / "theirs" / "quarantine.parquet").to_pylist()}

@@ -26,7 +26,7 @@ FILES = {
 }
 COMMANDS = {
     "skew": ["records.csv"],
-    "mismatch": ["records.csv", "--partitions-count", "2"],
+    "mismatch": ["records.csv", "--partitions", "2"],
     "load": ["records.csv", "--groups", "groups.jsonl"],
     "fleet": ["groups.jsonl", "--topics", "topics.jsonl"],
     "offsets": ["offsets.csv"],

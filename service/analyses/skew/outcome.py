@@ -20,6 +20,9 @@ from service.planner.sizing.plans import CountLimits, CountPlan, Rates, check_no
 MOVES: Final = pa.schema(columns("partitioner string, from_count int, to_count int, records long, bytes long, exact boolean"))
 HOTTEST: Final = pa.schema(columns("key string, records long, records_share double, records_error long, bytes long"))
 
+LIMITS: Final = ("records_per_second", "bytes_per_second", "mb_per_second", "skew")
+"""Of a plan; see CountLimits."""
+
 SHOWN: Final = 10
 """Most hottest keys in the summary."""
 
@@ -107,11 +110,14 @@ def _partitions(plan: CountPlan) -> pa.Table:
 
 
 def _plans(answer: SkewAnswer) -> pa.Table:
-    """A row for each plan, in the same types whether bytes are known or not: tables of several runs are one table."""
+    """A row for each plan, of one schema whatever is known and whichever limits are set: tables of several runs are one table."""
     table = pa.Table.from_pylist([_plan(plan) for plan in answer.plans])
     kinds = {"verdict": pa.string(), "partitions": pa.int64()}
+    kinds |= {name: pa.bool_() for name in table.column_names if name.startswith("meets_")}
     fields = [
-        field.with_type(kinds.get(field.name.rpartition("_")[2], pa.float64())) if pa.types.is_null(field.type) else field
+        field.with_type(kinds.get(field.name, kinds.get(field.name.rpartition("_")[2], pa.float64())))
+        if pa.types.is_null(field.type)
+        else field
         for field in table.schema
     ]
     return table.cast(pa.schema(fields))
@@ -131,7 +137,7 @@ def _plan(plan: CountPlan) -> dict[str, Any]:
             f"{name}_chance_high": of.chance.high if of else None,
             f"{name}_verdict": of.verdict if of else None,
         }
-    return row | {f"meets_{limit}": kept for limit, kept in plan.meets.items()}
+    return row | {f"meets_{limit}": plan.meets.get(limit) for limit in LIMITS}
 
 
 def _summary(answer: SkewAnswer) -> dict[str, Any]:

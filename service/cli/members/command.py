@@ -11,7 +11,7 @@ from service.cli import options, request_bodies
 from service.cli.asking import ask
 from service.cli.help import GroupedCommand
 from service.core.documents import Json
-from service.parameters.types import COUNTS
+from service.parameters.types import COUNTS, DURATION
 
 PATH: Final = "/v1/member-count-plans"
 
@@ -25,7 +25,7 @@ PATH: Final = "/v1/member-count-plans"
     "--counts", type=COUNTS, help="Numbers of members to plan: 4,6,8 or 2-24:2. Default: 1 to the number of partitions."
 )
 @click.option("--rate", "consumption_rate", type=float, help="Records that a member processes per second.")
-@click.option("--max-lag", type=options.DURATION, help="How long every member may take to process its lag: 60s, 5m.")
+@click.option("--max-lag", type=DURATION, help="How long every member may take to process its lag: 60s, 5m.")
 @click.option("--max-load", type=float, help="The most that one member may have: partitions, lag or weights.")
 @click.option("--threads", "threads_per_pod", type=int, help="Members in one pod. Default: 1.")
 @options.PRICE
@@ -36,7 +36,7 @@ PATH: Final = "/v1/member-count-plans"
 )
 @click.option("--lag-threshold", type=int, help="KEDA's lagThreshold. Default: 10.")
 @click.option("--max-replicas", type=int, help="KEDA's maxReplicaCount. Default: 100.")
-@click.option("--poll", type=options.DURATION, help="How often members poll. Default: 1s.")
+@click.option("--poll", type=DURATION, help="How often members poll. Default: 1s.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture: the worst load of each number.")
 @options.OUTPUT
 def members(

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import click
 
-from service.cli.options import DURATION, TOPIC, all_of, milliseconds
+from service.cli.options import TOPIC, all_of
 from service.core.documents import Json
+from service.parameters.types import DURATION, milliseconds
 from service.planner.member_ids import client_id_of
 
 DEFAULT_AT: Final = 60_000

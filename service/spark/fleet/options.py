@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import click
 
+from service.parameters.types import DURATION
 from service.spark.errors import WrongSource
 from service.spark.io.sources import Source
 from service.spark.job import Job
@@ -11,12 +12,12 @@ from service.spark.parameters import ASSIGNOR, READ_OPTIONS, SOURCE
 
 
 def check(
-    *, groups: Source | None, topics: Source | None, placer: str | None, member_rate: float | None, max_lag_seconds: float | None,
+    *, groups: Source | None, topics: Source | None, placer: str | None, member_rate: float | None, max_lag: int | None,
     **_: Any,
 ) -> None:  # fmt: skip
     """Raise an error if there is no table, no such placer, or a rate without a time."""
-    if (member_rate is None) != (max_lag_seconds is None):
-        raise click.UsageError("--member-rate and --max-lag-seconds must be set together.")
+    if (member_rate is None) != (not max_lag):
+        raise click.UsageError("--member-rate and --max-lag must be set together.")
     if groups is None and topics is None:
         raise WrongSource("Name a table of groups, or a table of topics with --topics.")
     if placer is not None:
@@ -42,8 +43,7 @@ JOB: Final = Job(
         click.Option(["--fewest-members"], is_flag=True, help="Look for the fewest members that each group needs."),
         click.Option(["--member-rate"], type=click.FloatRange(0, min_open=True), help="Records per second of a member."),
         click.Option(
-            ["--max-lag-seconds"], type=click.FloatRange(0, min_open=True),
-            help="How long every member may take to process its lag. With --member-rate.",
+            ["--max-lag"], type=DURATION, help="How long every member may take to process its lag: 60s. With --member-rate."
         ),
         click.Option(["--topics"], type=SOURCE, help="Table of topics to place, and to audit where it has placements."),
         click.Option(["--brokers"], type=SOURCE, help="Table of broker_id, rack_id and fenced. Default: brokers of each row."),

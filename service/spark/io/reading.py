@@ -3,12 +3,13 @@
 Text columns stay text, as the key format decides how a key is serialized: ``007`` is not 7.
 """
 
+import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -45,6 +46,10 @@ OBJECT: Final = r"^\ufeff?\s*\{"
 FLAT_OBJECT: Final = r"^[^{}]*\{[^{}]*\}\s*$"
 """A line of JSON that ends where its object does, if it is one."""
 
+FIRST_LINES: Final = 1000
+FIRST_BYTES: Final = 2**14
+"""Lines of JSON that say of which type a column is, and the most bytes of such a line."""
+
 MARK: Final = "\ufffd"
 """How no JSON begins."""
 
@@ -66,9 +71,12 @@ KAFKA_CONNECTOR: Final = (
 """From Maven Central, which has version 4.2.0 of the connector, but not of the few classes that it needs."""
 
 
-def read(spark: SparkSession, source: Source) -> DataFrame:
-    """The records of a source. CSV and JSON have CORRUPT as an additional column. Raises WrongSource."""
-    frame = _read(spark, source)
+def read(spark: SparkSession, source: Source, names: Collection[str] = ()) -> DataFrame:
+    """The records of a source. CSV and JSON have CORRUPT as an additional column.
+
+    names : the columns that are needed, if they are known: of JSON there may be no others. Raises WrongSource.
+    """
+    frame = _read(spark, source, () if source.is_query else names)
     if not source.is_query:
         return frame
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # the error is one sentence
@@ -83,7 +91,7 @@ def read(spark: SparkSession, source: Source) -> DataFrame:
         raise WrongSource(f"{source}: --where or --select: {reason}") from None
 
 
-def _read(spark: SparkSession, source: Source) -> DataFrame:
+def _read(spark: SparkSession, source: Source, names: Collection[str]) -> DataFrame:
     try:
         if source.format == "kafka":
             _connect(spark, source)
@@ -97,7 +105,7 @@ def _read(spark: SparkSession, source: Source) -> DataFrame:
         spark.conf.set(TYPES_OF_FOLDERS, "false")
         check_lake(spark, source)
         if source.format in ("csv", "json"):
-            return _read_text(spark, source)
+            return _read_csv(spark, source) if source.format == "csv" else _read_json(spark, source, names)
         if source.format == "parquet":
             return _read_parquet(spark, source)
         return spark.read.format(source.format).options(**source.options).load(source.location)
@@ -159,46 +167,57 @@ def _kafka_options(source: Source) -> dict[str, str]:
     }
 
 
-def _read_text(spark: SparkSession, source: Source) -> DataFrame:
-    """CSV (every column text, names in the first line) or JSON lines, with malformed lines in CORRUPT.
+def _lines(spark: SparkSession, source: Source) -> DataFrame:
+    """The lines of a text as ``value``, and the columns of their folders."""
+    return spark.read.format("text").options(**source.options).load(source.location)
 
-    Spark would replace what is not UTF-8 in CSV by U+FFFD, which makes different keys equal. So it reads each byte as a
-    character, by BYTES, and the texts get the bytes back; whoever reads a text rejects it if it is not UTF-8.
-    """
+
+def _is_utf8(source: Source) -> bool:
     charset = next((value for name, value in source.options.items() if name.lower() in ("encoding", "charset")), "UTF-8")
-    is_utf8 = charset.lower().replace("-", "") == "utf8"
-    by_bytes = is_utf8 and source.format == "csv"
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
-    if source.format == "csv":
-        options = {"header": "true", "escape": '"', **options, "inferSchema": "false"}
+    return charset.lower().replace("-", "") == "utf8"
+
+
+def _fields(spark: SparkSession, source: Source, options: dict[str, str]) -> list[types.StructField]:
+    """The columns of a text that Spark finds in all of it. Raises WrongSource if there are none."""
+    inferred = spark.read.format(source.format).options(**options).load(source.location).schema
+    fields = [field for field in inferred.fields if field.name != CORRUPT]
+    if not fields:
+        raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}.")
+    return fields
+
+
+def _read_csv(spark: SparkSession, source: Source) -> DataFrame:
+    """CSV: every column is text, their names are in the first line, and malformed lines in CORRUPT.
+
+    Spark would replace what is not UTF-8 by U+FFFD, which makes different keys equal. So it reads each byte as a character, by
+    BYTES, and the texts get the bytes back; whoever reads a text rejects it if it is not UTF-8.
+    """
+    by_bytes = _is_utf8(source)
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "header": "true", "escape": '"', **source.options}
+    options["inferSchema"] = "false"
     if by_bytes:
         options = {name: value.encode().decode(BYTES) for name, value in options.items() if name.lower() != "charset"}
         options["encoding"] = BYTES
-    lines = spark.read.format("text").options(**source.options).load(source.location)
+    lines = _lines(spark, source)
     folders = lines.columns[1:]
-    goes_on = source.format == "csv" and _breaks_in_quotes(lines, source)
+    goes_on = _breaks_in_quotes(lines, source)
     if goes_on:  # by default Spark would make each CR LF in quotes a LF
         options = {"lineSep": "\n", **options, "multiLine": "true"}
-    inferred = spark.read.format(source.format).options(**options).load(source.location).schema
-    columns = [column for column in inferred.fields if column.name != CORRUPT]
-    if not columns:
-        raise WrongSource(f"{source} has no record that is readable as {source.format.upper()}.")
-    schema = types.StructType([*columns, types.StructField(CORRUPT, types.StringType())])
-    if is_utf8 and source.format == "json" and (marked := _lines_with_faults(lines, source)) is not None:
-        of_folders = [column(name) for name in folders]
-        members = types.StructType([field for field in schema.fields if field.name not in folders])
-        record = F.from_json("value", members, options).alias("record")
-        records = marked.select(record, *of_folders).select("record.*", *of_folders)
-        return records.withColumn(CORRUPT, F.regexp_replace(CORRUPT, f"^{MARK}", ""))
-    frame = spark.read.format(source.format).options(**options).schema(schema).load(source.location)
+    schema = types.StructType([*_fields(spark, source, options), types.StructField(CORRUPT, types.StringType())])
+    frame = spark.read.format("csv").options(**options).schema(schema).load(source.location)
     if by_bytes:
         frame = frame.select(*(_text_of_bytes(field.name, source) for field in schema.fields))
     of_files = [name for name in frame.columns if name not in (*folders, CORRUPT)]
     if goes_on:  # of lines that end with CR LF
         frame = frame.withColumn(of_files[-1], F.regexp_replace(column(of_files[-1]), "\r$", ""))
-    if folders and of_files:  # Spark refuses to read CORRUPT and folders alone; so it needs a column of the files, too
-        frame = frame.withColumn(CORRUPT, F.when(F.hash(column(of_files[0])).cast("string") != "", column(CORRUPT)))
-    return frame
+    return _with_folders(frame, folders, of_files)
+
+
+def _with_folders(frame: DataFrame, folders: Sequence[str], of_files: Sequence[str]) -> DataFrame:
+    """The same records. Spark refuses to read CORRUPT and folders alone; so it gets to need a column of the files, too."""
+    if not folders or not of_files:
+        return frame
+    return frame.withColumn(CORRUPT, F.when(F.hash(column(of_files[0])).cast("string") != "", column(CORRUPT)))
 
 
 def _breaks_in_quotes(lines: DataFrame, source: Source) -> bool:
@@ -238,24 +257,80 @@ def _read_parquet(spark: SparkSession, source: Source) -> DataFrame:
     return load().withColumns(micros)
 
 
-def _lines_with_faults(lines: DataFrame, source: Source) -> DataFrame | None:
-    """The lines of JSON, and the columns of their folders, if any line is not UTF-8 or no object; None if all are.
+def _read_json(spark: SparkSession, source: Source, names: Collection[str]) -> DataFrame:
+    """JSON lines, with malformed ones in CORRUPT, and those that are not UTF-8 or no object.
 
     Spark's parser reads ``C0 AF`` as a slash and encoded surrogates as question marks, which makes different keys equal, and the
     elements of an array as records of their own; it leaves out what follows an object. Such lines begin with MARK here, so that
     they are no JSON.
+
+    The types of ``names`` are those of the first records, so that the lines are read once; a value of another type ends the job.
     """
-    if {"multiline", "mode"} & {name.lower() for name in source.options}:
-        return None
-    lines = lines.where(F.col("value").rlike(r"\S"))
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **source.options}
+    given = {name.lower() for name in source.options}
+    lines = _lines(spark, source).where(F.col("value").rlike(r"\S"))
+    folders = lines.columns[1:]
+    corrupt = types.StructField(CORRUPT, types.StringType())
+    if not _is_utf8(source) or given & {"multiline", "mode"}:
+        fields = _fields(spark, source, options)
+        frame = spark.read.format("json").options(**options).schema(types.StructType([*fields, corrupt])).load(source.location)
+        return _with_folders(frame, folders, [field.name for field in fields if field.name not in folders])
+    is_object = _is_object(source)
+    by_first = names and "samplingratio" not in given
+    first = _fields_of_first(lines.where(is_object), {*names} - {*folders}, source) if by_first else None
+    fields = first
+    if fields is None:
+        fields = [field for field in _fields(spark, source, options) if field.name not in folders]
+    marked = F.when(is_object, F.col("value")).otherwise(F.concat(F.lit(MARK), F.make_valid_utf8("value")))
+    of_folders = [column(name) for name in folders]
+    record = F.from_json("value", types.StructType([*fields, corrupt]), options).alias("record")
+    records = lines.select(marked.alias("value"), *of_folders).select("value", record, *of_folders)
+    fault = F.col("record").getField(CORRUPT)
+    if first is not None:
+        as_texts = types.StructType([*(types.StructField(field.name, types.StringType()) for field in first), corrupt])
+        is_other = fault.isNotNull() & F.from_json("value", as_texts, options).getField(CORRUPT).isNull()
+        of_first = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in first)
+        said = f"{source}: The first records have {of_first}, and another has not: "
+        hint = " --read-option samplingRatio=1 reads all records for their types first."
+        error = F.raise_error(F.concat(F.lit(said), F.substring("value", 1, 100), F.lit(hint)))
+        fault = F.when(is_other, error.cast("string")).otherwise(fault)
+    members = [F.col("record").getField(field.name).alias(field.name) for field in fields]
+    return records.select(*members, F.regexp_replace(fault, f"^{MARK}", "").alias(CORRUPT), *of_folders)
+
+
+def _is_object(source: Source) -> Column:
+    """Whether ``value`` is UTF-8, and may be one object of JSON."""
     array = F.concat(F.lit("["), F.regexp_replace("value", "^\ufeff", ""), F.lit("\n]"))
     objects = F.size(F.from_json(array, "array<string>", dict(source.options)))
     is_one = F.when(F.col("value").rlike(FLAT_OBJECT), True).otherwise(F.coalesce(objects == 1, F.lit(False)))
-    plain = F.is_valid_utf8("value") & F.col("value").rlike(OBJECT) & is_one
-    if lines.where(~plain).isEmpty():
+    return F.is_valid_utf8("value") & F.col("value").rlike(OBJECT) & is_one
+
+
+def _fields_of_first(objects: DataFrame, names: Collection[str], source: Source) -> list[types.StructField] | None:
+    """The columns of these names, with the types of the first objects; None if one has no value in them."""
+    short = objects.where(F.octet_length("value") <= FIRST_BYTES).select("value").limit(FIRST_LINES)
+    texts, records = [], []
+    for (text,) in short.collect():
+        with suppress(ValueError):
+            records.append(json.loads(text.removeprefix("\ufeff")))
+            texts.append(text)
+    if not texts:
         return None
-    marked = F.concat(F.lit(MARK), F.make_valid_utf8("value"))
-    return lines.withColumn("value", F.when(plain, F.col("value")).otherwise(marked))
+    kind = F.schema_of_json(F.lit(f"[{','.join(texts)}]"), dict(source.options))
+    ((text,),) = objects.sparkSession.range(1).select(kind).collect()
+    found = {field.name: field for field in types.DataType.fromDDL(text).elementType.fields}
+    tops = {name: name if name in found else name.partition(".")[0] for name in names}
+    if any(all(_member(record, top, name) is None for record in records) for name, top in tops.items()):
+        return None
+    return [found[top] for top in dict.fromkeys(tops.values())]
+
+
+def _member(record: dict[str, Any], top: str, name: str) -> Any:
+    """What a record has at a name: the member ``top``, or one within it."""
+    value = record.get(top)
+    for part in name.removeprefix(top).split(".")[1:]:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _text_of_bytes(name: str, source: Source) -> Column:

@@ -83,7 +83,7 @@ class ScanSource:
 
     @cached_property
     def _records(self) -> DataFrame:
-        frame = reading.with_members(reading.read(self.spark, self.source), self.required)
+        frame = reading.with_members(reading.read(self.spark, self.source, () if self.optional else self.required), self.required)
         reading.require(frame, self.required, self.source)
         return frame
 

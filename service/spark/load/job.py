@@ -148,8 +148,8 @@ def _measured(
     pipeline: Pipeline, source: Source, tables: dict[str, Any], **options: Any
 ) -> tuple[DataFrame, Span, dict[str, int]]:
     """The loads of partitions by window, from records with times; rejected rows become a table."""
-    frame = reading.read(pipeline.spark, source)
     record_columns = record_columns_of(source, options)
+    frame = reading.read(pipeline.spark, source, record_columns.names)
     reading.require(frame, record_columns.names, source)
     seconds = options["window_seconds"]
     observed = Observation()
@@ -195,7 +195,7 @@ def _totals(pipeline: Pipeline, source: Source, _: dict[str, Any], **options: An
     names = [" × ".join(map(str, row)) for row in frame.select(plans).distinct().limit(3).collect()] if plans else ["one"]
     if len(names) != 1:
         which = f"several plans ({', '.join(names)} …)" if names else "no such plan"
-        raise WrongSource(f"{source} has {which}: name one with --partitioner and --partitions-count.")
+        raise WrongSource(f"{source} has {which}: name one with --partitioner and --partitions.")
     size = F.coalesce(F.col("bytes").cast("long"), F.lit(0)) if "bytes" in frame.columns else F.lit(0).cast("long")
     rows = frame.select(
         F.lit(options["topic"]).alias("topic"),
@@ -244,7 +244,8 @@ def _hours(pipeline: Pipeline, span: Span, time_zone: str) -> DataFrame:
 
 def _with_idle(subjects: DataFrame, assigned: DataFrame) -> DataFrame:
     """The subjects, and members without any load, with zeros."""
-    members = assigned.select(F.lit(CONSUMER).alias("kind"), "group_id", F.col("member_id").alias("subject")).distinct()
+    nothing, member = F.lit(None).cast("string").alias("topic"), F.col("member_id").alias("subject")
+    members = assigned.select(F.lit(CONSUMER).alias("kind"), "group_id", nothing, member).distinct()
     same = [members[name].eqNullSafe(subjects[name]) for name in windows.SUBJECT]
     idle = members.join(subjects, same, "left_anti")
     zeros = [F.lit(0.0).alias(f"{peak}{measure}_per_second") for measure in windows.MEASURES[:2] for peak in ("", "peak_")]

@@ -101,7 +101,9 @@ JOB: Final = Job(
         ),
         click.Option(["--partitioner"], help="Partitioner of the plan of skew, with --duration-seconds."),
         click.Option(
-            ["--partitions-count"], type=click.IntRange(1), help="Partition count of the plan of skew, with --duration-seconds."
+            ["--partitions", "partitions_count"],
+            type=click.IntRange(1),
+            help="Partition count of the plan of skew, with --duration-seconds.",
         ),
         click.Option(["--groups"], type=SOURCE, help="Table of groups, as fleet reads it."),
         click.Option(

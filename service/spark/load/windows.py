@@ -27,7 +27,8 @@ MEASURES: Final = ("records", "bytes", "bytes_out")
 """Of a broker ``records`` are those of the partitions that it leads, ``bytes`` what it receives as leader and as follower, and
 ``bytes_out`` what it sends to followers and to each subscribed group."""
 
-SUBJECT: Final = ("kind", "group_id", "subject")
+SUBJECT: Final = ("kind", "group_id", "topic", "subject")
+"""What has a load. Only a partition has a topic here, and only a consumer a group."""
 
 
 def events(frame: DataFrame, columns: SizedColumns) -> DataFrame:
@@ -138,14 +139,14 @@ def placements(topics: DataFrame) -> DataFrame:
 
 
 def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame | None) -> DataFrame:
-    """kind, group_id, subject, window, records, bytes and bytes_out: the load of partitions, consumers and brokers.
+    """SUBJECT, window, records, bytes and bytes_out: the load of partitions, consumers and brokers.
 
     partitions, assigned, placed : rows of ``by_partition``, ``assigned`` and ``placements``
     """
     nothing = F.lit(None).cast("string")
     at = ("topic", "partition")
     loads = partitions.select(
-        F.lit(PARTITION).alias("kind"), nothing.alias("group_id"), F.concat_ws("-", *at).alias("subject"),
+        F.lit(PARTITION).alias("kind"), nothing.alias("group_id"), "topic", F.concat_ws("-", *at).alias("subject"),
         "window", "records", "bytes", F.lit(None).cast("long").alias("bytes_out"),
     )  # fmt: skip
     if assigned is not None:
@@ -153,8 +154,8 @@ def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame |
         sums = read.agg(F.sum("records").alias("records"), F.sum("bytes").alias("bytes"))
         loads = loads.unionByName(
             sums.select(
-                F.lit(CONSUMER).alias("kind"), "group_id", F.col("member_id").alias("subject"), "window", "records", "bytes",
-                F.lit(None).cast("long").alias("bytes_out"),
+                F.lit(CONSUMER).alias("kind"), "group_id", nothing.alias("topic"), F.col("member_id").alias("subject"), "window",
+                "records", "bytes", F.lit(None).cast("long").alias("bytes_out"),
             )
         )  # fmt: skip
     if placed is not None:
@@ -172,8 +173,8 @@ def loads(partitions: DataFrame, assigned: DataFrame | None, placed: DataFrame |
         )
         loads = loads.unionByName(
             sums.select(
-                F.lit(BROKER).alias("kind"), nothing.alias("group_id"), F.col("broker_id").cast("string").alias("subject"),
-                "window", "records", "bytes", "bytes_out",
+                F.lit(BROKER).alias("kind"), nothing.alias("group_id"), nothing.alias("topic"),
+                F.col("broker_id").cast("string").alias("subject"), "window", "records", "bytes", "bytes_out",
             )
         )  # fmt: skip
     return loads

@@ -34,7 +34,9 @@ JOB: Final = Job(
         KEY_FORMAT,
         PARTITION_COLUMN,
         click.Option(
-            ["--partitions-count"], type=click.IntRange(1), help="Number of partitions of the topic. Default: inferred."
+            ["--partitions", "partitions_count"],
+            type=click.IntRange(1),
+            help="Number of partitions of the topic. Default: inferred.",
         ),
         click.Option(["--expected"], default="java", show_default=True, help="Partitioner that should have placed every record."),
         click.Option(["--partitioner", "partitioners"], multiple=True, help="Partitioner to consider. Repeatable. Default: all."),

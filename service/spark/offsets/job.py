@@ -27,6 +27,9 @@ NAMED: Final = 20
 
 MOST_SNAPSHOTS: Final = 1000
 
+COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp")
+"""Of the records."""
+
 
 def run(
     pipeline: Pipeline,
@@ -67,8 +70,8 @@ def run(
 
 def _records(pipeline: Pipeline, source: Source) -> DataFrame:
     """The input of ``tasks.records``: keys and values as bytes, and their positions in the log. Text is base64, as in CSV."""
-    frame = reading.read(pipeline.spark, source)
-    reading.require(frame, ("key", "value", "partition", "offset", "timestamp"), source)
+    frame = reading.read(pipeline.spark, source, COLUMNS)
+    reading.require(frame, COLUMNS, source)
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     partition, offset = integer(frame, "partition").try_cast("int"), F.col("offset").try_cast("long")
     time = milliseconds("timestamp", kinds["timestamp"])

@@ -48,7 +48,7 @@ JOB: Final = Job(
             help="Partitioner to compute. Repeatable."
         ),
         click.Option(
-            ["--partitions", "--partitions-counts", "partitions_counts"], type=COUNTS, default="6,12,24,48",
+            ["--partitions", "partitions_counts"], type=COUNTS, default="6,12,24,48",
             show_default=True, help="Counts to compare: 12,18,24 or 12-48:12.",
         ),
         click.Option(["--current"], type=click.IntRange(1), help="Current number of partitions."),

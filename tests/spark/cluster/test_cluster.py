@@ -160,7 +160,7 @@ def data(home):
 def run(master, python, data, into, skew, fleet, **options):
     """Two jobs on ``master``, by the sources that they read; their answers are those of this machine."""
     commands = [
-        ["skew", skew, "--partitions-counts", "5", "--into", f"{into}/skew"],
+        ["skew", skew, "--partitions", "5", "--into", f"{into}/skew"],
         ["fleet", fleet, "--assignor", "range", "--into", f"{into}/fleet"],
     ]
     environment = {**os.environ, **short_lived_spark(), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}

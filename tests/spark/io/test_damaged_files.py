@@ -93,7 +93,7 @@ def test_a_job_ends_with_the_file_and_the_fault(tmp_path, how, place, reader):
     damaged(folder / bad, how)
     pq.write_table(RECORDS, folder / good)
     options = SPARK if reader == "spark" else ()
-    complaint = refused(["skew", str(folder), "--partitions-counts", "3", "--into", str(tmp_path / "out"), *options])
+    complaint = refused(["skew", str(folder), "--partitions", "3", "--into", str(tmp_path / "out"), *options])
     assert bad in complaint
     assert FAULTS[how][reader == "spark"] in complaint
     assert not (tmp_path / "out").exists()

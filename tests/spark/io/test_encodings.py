@@ -117,7 +117,7 @@ def test_rejected_rows_of_parquet_are_readable_themselves(tmp_path):
     path = str(tmp_path / "records.parquet")
     pq.write_table(pa.table({"key": text_column(keys), "partition": text_column([b"1"] * 9 + [b"\xff"])}), path)
     into = tmp_path / "out"
-    done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--partitions-count", "3", "--into", str(into)])
+    done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--partitions", "3", "--into", str(into)])
     assert done.exit_code == 0, done.output
     assert json.loads((into / "summary.json").read_text())["rejected"] == {"key is not UTF-8": 8, "no partition below 3": 1}
     rows = pq.read_table(into / REJECTED_ROWS).to_pylist()
@@ -149,7 +149,7 @@ def test_a_file_of_another_encoding_is_named_with_it(encoding, suffix, tmp_path)
     for command in (
         ["plan", str(path), "--key-column", "Straße", "--partitions", "3"],
         ["fingerprint", str(path), "--key-column", "Straße"],
-        ["pipeline", "skew", str(path), "--key-column", "Straße", "--partitions-counts", "3"],
+        ["pipeline", "skew", str(path), "--key-column", "Straße", "--partitions", "3"],
         ["pipeline", "load", str(path), "--topic-column", "Straße"],
     ):
         done = CliRunner().invoke(main, command)

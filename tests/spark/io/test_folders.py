@@ -90,7 +90,7 @@ def test_nothing_is_written_where_the_source_is(data, job):
 @pytest.mark.usefixtures("spark")
 def test_files_of_others_are_not_replaced(data, tmp_path):
     """Those of an earlier job are, whether it ended well or not, and files with names that no job writes do not matter."""
-    command = ["pipeline", "mismatch", str(data / "day=1" / "a.csv"), "--partitions-count", "3", "--into", "out"]
+    command = ["pipeline", "mismatch", str(data / "day=1" / "a.csv"), "--partitions", "3", "--into", "out"]
     out = tmp_path / "out"
     out.mkdir()
     (out / "README.txt").write_text("mine")

@@ -21,6 +21,7 @@ from service.core.keys.columns import SERIALIZED
 from service.files.key_columns import check_format, joined, read_keys
 from service.files.texts import java_text, text_of
 from service.spark.errors import WrongSource
+from service.spark.io import reading
 from service.spark.io.scan import ScanSource, run_scan
 from service.spark.io.sources import Source
 
@@ -195,3 +196,35 @@ def test_tasks_are_as_many_as_the_bytes_ask_for(pipeline, path):
     source = ScanSource.of(pipeline.spark, Source.parse(str(path)), ("text",))
     large = replace(source, files=type(source.files)([(str(path), 100 * 2**30)]))
     assert len(large._reader(SkewScan(("text",), "string", ("java",), (3,))).tasks) == 200
+
+
+def keys_of_json(pipeline: Pipeline, path: Path, **options: str) -> Counter[bytes]:
+    source = ScanSource.of(pipeline.spark, Source.parse(str(path), options), ("key",))
+    scan = SkewScan(("key",), check_format(source.schema.field("key").type, None), ("java",), (3,), corrupt=source.corrupt)
+    result, rejected = run_scan(source, scan, pipeline.sink)
+    assert rejected == {}
+    return Counter({key: int(weights[0]) for key, weights in result.sample.weights.items()})
+
+
+def test_json_is_read_once_but_for_its_first_lines(spark, pipeline, tmp_path):
+    """Hadoop counts the bytes."""
+    path = written(tmp_path / "a.jsonl", "".join(f'{{"key": {i % 10}, "text": "{"x" * 80}"}}\n' for i in range(40_000)))
+
+    def bytes_read() -> int:
+        return sum(of.getBytesRead() for of in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics())
+
+    before = bytes_read()
+    assert keys_of_json(pipeline, path).total() == 40_000
+    assert bytes_read() - before < 1.3 * path.stat().st_size
+
+
+def test_json_of_another_type_is_never_read_as_if_it_were_of_the_first(pipeline, tmp_path):
+    def of(name: str, *keys: str, **options: str) -> Counter[bytes]:
+        text = "".join(f'{{"key": {key}}}\n' for key in [*[keys[0]] * reading.FIRST_LINES, *keys[1:]])
+        return keys_of_json(pipeline, written(tmp_path / name, text), **options)
+
+    assert of("nulls.jsonl", "null", "7") == {(7).to_bytes(8): 1}
+    assert of("texts.jsonl", '"a"', "7", '"7"') == {b"a": reading.FIRST_LINES, b"7": 2}
+    with pytest.raises(Exception, match=r'have key bigint, and another has not: \{"key": "x"\} --read-option samplingRatio=1'):
+        of("numbers.jsonl", "1", '"x"')
+    assert of("numbers.jsonl", "1", '"x"', samplingRatio="1") == {b"1": reading.FIRST_LINES, b"x": 1}

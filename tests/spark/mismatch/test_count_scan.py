@@ -76,7 +76,7 @@ def test_no_count_is_needed(write, tmp_path, client):
     done = CliRunner().invoke(main, ["pipeline", "mismatch", path, "--into", str(tmp_path / "out")])
     assert "records.csv: The column 'partition' has no partitions" in done.output
     path = write("records.csv", "key,partition\n")
-    for count in ((), ("--partitions-count", "3")):
+    for count in ((), ("--partitions", "3")):
         done = CliRunner().invoke(main, ["pipeline", "mismatch", path, *count, "--into", str(tmp_path / "out")])
         assert (done.exit_code, done.stderr) == (2, f"Error: {path}: There are no records.\n")
 

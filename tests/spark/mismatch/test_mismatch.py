@@ -175,7 +175,7 @@ def test_parquet_that_executors_read_themselves_comes_to_what_spark_reads(tmp_pa
     summaries = []
     for name in ("records.parquet", "records.jsonl"):
         into = tmp_path / f"{name}-results"
-        command = ["pipeline", "mismatch", str(tmp_path / name), "--partitions-count", "5", "--into", str(into)]
+        command = ["pipeline", "mismatch", str(tmp_path / name), "--partitions", "5", "--into", str(into)]
         assert CliRunner().invoke(main, command).exit_code == 0
         summary = json.loads((into / "summary.json").read_text())
         summaries.append({name: value for name, value in summary.items() if name not in ("computed_at", "source", "run_id")})

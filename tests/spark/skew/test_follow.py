@@ -69,7 +69,7 @@ def test_a_batch_that_is_done_again_takes_its_old_place():
 def follower(broker, topic, folder, port):
     """The command, as a user starts it; small batches, so that many are done."""
     arguments = [f"kafka://{broker.bootstrap}/{topic}?maxOffsetsPerTrigger=4000", "--follow", "--key-format", "string"]
-    arguments += ["--partitions-counts", "4,7", "--into", str(folder), "--metrics-port", str(port), "--master", "local[1]"]
+    arguments += ["--partitions", "4,7", "--into", str(folder), "--metrics-port", str(port), "--master", "local[1]"]
     for setting in ("spark.driver.memory=1g", *(f"{name}={value}" for name, value in INTERPRETED.items())):
         arguments += ["--spark-option", setting]
     return subprocess.Popen(

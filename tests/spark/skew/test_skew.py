@@ -201,7 +201,7 @@ def test_rows_that_hold_no_key_are_set_aside_and_counted(pipeline, write, tmp_pa
         (["--partitioner", "java:round-robin"], "ignores keys"),
         (["--partitioner", "pulsar", "--key-format", "uuid"], "The partitioner pulsar does not accept uuid keys"),
         (["--partitioner", "java", "--partitioner", "java"], "Duplicate partitioner 'java'."),
-        (["--partitions-counts", "0"], "0 is less than 1."),
+        (["--partitions", "0"], "0 is less than 1."),
         (["--max-partition-records-per-second", "5"], "needs --duration-seconds"),
         (["--follow"], "is not a topic"),
     ],
@@ -228,7 +228,7 @@ def done(spark, tmp_path_factory):  # noqa: ARG001 - the command runs on the ses
     """The command's results: its folder, and what it printed."""
     folder = tmp_path_factory.mktemp("skew")
     pq.write_table(records(), folder / "records.parquet")
-    arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current", "12", "--partitions-counts", "6,12,35"]
+    arguments = ["pipeline", "skew", str(folder / "records.parquet"), "--current", "12", "--partitions", "6,12,35"]
     arguments += ["--partitioner", "java", "--partitioner", "spark", "--max-skew", "3", "--size-column", "value"]
     result = CliRunner().invoke(main, [*arguments, "--into", str(folder / "out")], catch_exceptions=False)
     assert result.exit_code == 1, "only 6 partitions are within the limit, which would need a new topic"
